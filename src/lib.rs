@@ -1,0 +1,1 @@
+//! Chooses the fastest GPU kernel for a problem without trying them all.
