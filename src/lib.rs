@@ -1,1 +1,4 @@
 //! Chooses the fastest GPU kernel for a problem without trying them all.
+
+pub mod kernel;
+pub mod vocab;
