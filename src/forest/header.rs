@@ -1,0 +1,110 @@
+//! The lines before the first tree.
+
+use super::error::{ForestError, Place, Reason, cut};
+use super::feature_info::FeatureInfo;
+use super::fields::Fields;
+use super::objective::Objective;
+use super::text::{Count, Lines};
+
+const VERSIONS: [&str; 2] = ["v3", "v4"];
+
+const KEYS: &[&str] = &[
+    "version",
+    "num_class",
+    "num_tree_per_iteration",
+    "max_feature_idx",
+    "objective",
+    "average_output",
+    "feature_names",
+    "feature_infos",
+    "tree_sizes",
+];
+
+/// What the lines before the first tree say of the whole forest.
+#[derive(Debug)]
+pub(super) struct Header {
+    pub(super) version: &'static str,
+    pub(super) feature_names: Vec<String>,
+    pub(super) feature_infos: Vec<FeatureInfo>,
+    pub(super) objective: Objective,
+    pub(super) averaged: bool,
+    /// Where the sizes of the trees stand, and how many there are. The sizes themselves are not used: they no longer
+    /// fit when a tool has converted the text's line ends.
+    tree_sizes: Option<(Place, usize)>,
+}
+
+impl Header {
+    /// Reads up to, and not including, the first tree or the end of the trees.
+    pub(super) fn parse(lines: &mut Lines<'_>) -> Result<Header, ForestError> {
+        let first = lines.next().unwrap_or_default();
+        if first != "tree" {
+            let expected = "`tree`, the first line of a LightGBM text model";
+            return Err(lines.place().error(Reason::Line { found: cut(first), expected }));
+        }
+        let mut fields = Fields::new(lines.place(), KEYS);
+        loop {
+            let mut ahead = lines.clone();
+            match ahead.next() {
+                Some(line) if line.starts_with("Tree=") || line == "end of trees" => break,
+                Some(line) => fields.put(ahead.place(), line)?,
+                None => return Err(ahead.place().error(Reason::Truncated { expected: "the trees" })),
+            }
+            *lines = ahead;
+        }
+        Header::from_fields(&fields)
+    }
+
+    fn from_fields(fields: &Fields<'_>) -> Result<Header, ForestError> {
+        let version = fields.need("version")?;
+        let Some(&version) = VERSIONS.iter().find(|known| **known == version.value) else {
+            return Err(version.place.unsupported(version.value, VERSIONS.join(", ")));
+        };
+        require_one_output(fields)?;
+        let objective = fields.get("objective").map_or(Ok(Objective::Custom), Objective::parse)?;
+
+        let last = fields.need("max_feature_idx")?;
+        let last = last.number("an integer of at least 0", |last: i32| last >= 0)?;
+        let count = Count { expected: last.unsigned_abs() as usize + 1, because: "max_feature_idx + 1" };
+        let names = fields.need("feature_names")?;
+        count.check(names.place, names.tokens().count())?;
+        let infos = fields.need("feature_infos")?;
+        count.check(infos.place, infos.tokens().count())?;
+
+        Ok(Header {
+            version,
+            feature_names: names.tokens().map(str::to_owned).collect(),
+            feature_infos: infos.tokens().map(FeatureInfo::parse).collect(),
+            objective,
+            // LightGBM heeds only that the key is there, and writes it without a value.
+            averaged: fields.get("average_output").is_some(),
+            tree_sizes: fields.get("tree_sizes").map(|sizes| (sizes.place, sizes.tokens().count())),
+        })
+    }
+
+    /// Checks the number of trees that were read against what the header announced, and that an average has a count
+    /// to divide by.
+    pub(super) fn validate_trees(&self, trees: usize, end: Place) -> Result<(), ForestError> {
+        if let Some((place, sizes)) = self.tree_sizes {
+            Count { expected: trees, because: "trees in the text" }.check(place, sizes)?;
+        }
+        if self.averaged && trees == 0 {
+            return Err(
+                end.error(Reason::Line { found: "end of trees".into(), expected: "a tree to average" })
+            );
+        }
+        Ok(())
+    }
+}
+
+/// A score is one number: refuses forests that give a number for each of several classes.
+fn require_one_output(fields: &Fields<'_>) -> Result<(), ForestError> {
+    let classes = Some(fields.need("num_class")?);
+    // Without it, LightGBM takes the number of classes.
+    let per_iteration = fields.get("num_tree_per_iteration");
+    for field in [classes, per_iteration].into_iter().flatten() {
+        if field.number("1", |_: i32| true)? != 1 {
+            return Err(field.place.unsupported(field.value, "1, a forest with one output"));
+        }
+    }
+    Ok(())
+}

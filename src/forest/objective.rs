@@ -1,0 +1,186 @@
+//! What the forest was trained for, and with that how a sum of leaf values becomes a prediction.
+
+use super::error::ForestError;
+use super::text::Field;
+
+/// The loss that the forest was trained on.
+///
+/// Those are supported whose forest has one output and whose prediction is the sum itself, its signed square or its
+/// exponential. A forest without an objective in its text, as training on a custom loss makes, is `Custom`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs, reason = "each is LightGBM's objective of that name")]
+#[non_exhaustive]
+pub enum Objective {
+    Regression { sqrt: bool },
+    RegressionL1 { sqrt: bool },
+    Huber,
+    Fair { sqrt: bool },
+    Poisson,
+    Quantile { sqrt: bool },
+    Mape { sqrt: bool },
+    Gamma,
+    Tweedie,
+    Lambdarank,
+    RankXendcg,
+    Custom,
+}
+
+/// How a sum of leaf values becomes a prediction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Transform {
+    /// The sum itself.
+    Identity,
+    /// `sign(x) * x * x`: the forest was trained on signed square roots.
+    SignedSquare,
+    /// `exp(x)`: the forest was trained on logarithms.
+    Exponential,
+}
+
+impl Transform {
+    /// The prediction for a sum of leaf values.
+    pub fn apply(self, sum: f64) -> f64 {
+        match self {
+            Transform::Identity => sum,
+            Transform::SignedSquare => sign(sum) * sum * sum,
+            // The C library's `exp`, as in LightGBM: equal bits are promised where both use the same C library.
+            Transform::Exponential => sum.exp(),
+        }
+    }
+}
+
+/// -1, 0 or 1; unlike `f64::signum`, 0 for both zeros and for NaN.
+fn sign(x: f64) -> f64 {
+    f64::from(i8::from(x > 0.0) - i8::from(x < 0.0))
+}
+
+/// One row for each supported objective: its name in the text, the other names that LightGBM reads as the same, and
+/// the objective, given whether the word `sqrt` follows the name. Huber, poisson and poisson's kin ignore that word.
+type Entry = (&'static str, &'static [&'static str], fn(bool) -> Objective);
+
+const SUPPORTED: [Entry; 12] = [
+    (
+        "regression",
+        &["regression_l2", "mean_squared_error", "mse", "l2", "l2_root", "root_mean_squared_error", "rmse"],
+        |sqrt| Objective::Regression { sqrt },
+    ),
+    ("regression_l1", &["mean_absolute_error", "l1", "mae"], |sqrt| Objective::RegressionL1 { sqrt }),
+    ("huber", &[], |_| Objective::Huber),
+    ("fair", &[], |sqrt| Objective::Fair { sqrt }),
+    ("poisson", &[], |_| Objective::Poisson),
+    ("quantile", &[], |sqrt| Objective::Quantile { sqrt }),
+    ("mape", &["mean_absolute_percentage_error"], |sqrt| Objective::Mape { sqrt }),
+    ("gamma", &[], |_| Objective::Gamma),
+    ("tweedie", &[], |_| Objective::Tweedie),
+    ("lambdarank", &[], |_| Objective::Lambdarank),
+    ("rank_xendcg", &["xendcg", "xe_ndcg", "xe_ndcg_mart", "xendcg_mart"], |_| Objective::RankXendcg),
+    ("custom", &["none", "null", "na"], |_| Objective::Custom),
+];
+
+impl Objective {
+    /// The name in LightGBM's text.
+    pub fn name(self) -> &'static str {
+        match self {
+            Objective::Regression { .. } => "regression",
+            Objective::RegressionL1 { .. } => "regression_l1",
+            Objective::Huber => "huber",
+            Objective::Fair { .. } => "fair",
+            Objective::Poisson => "poisson",
+            Objective::Quantile { .. } => "quantile",
+            Objective::Mape { .. } => "mape",
+            Objective::Gamma => "gamma",
+            Objective::Tweedie => "tweedie",
+            Objective::Lambdarank => "lambdarank",
+            Objective::RankXendcg => "rank_xendcg",
+            Objective::Custom => "custom",
+        }
+    }
+
+    /// How a forest of this objective turns its sum into a prediction.
+    pub fn transform(self) -> Transform {
+        match self {
+            Objective::Regression { sqrt }
+            | Objective::RegressionL1 { sqrt }
+            | Objective::Fair { sqrt }
+            | Objective::Quantile { sqrt }
+            | Objective::Mape { sqrt } => {
+                if sqrt {
+                    Transform::SignedSquare
+                } else {
+                    Transform::Identity
+                }
+            }
+            Objective::Poisson | Objective::Gamma | Objective::Tweedie => Transform::Exponential,
+            Objective::Huber | Objective::Lambdarank | Objective::RankXendcg | Objective::Custom => {
+                Transform::Identity
+            }
+        }
+    }
+
+    /// The objective that the text names. Other names are read only where they are the whole value, as in LightGBM:
+    /// `mse` is `regression`, `mse sqrt` is nothing.
+    pub(super) fn parse(field: Field<'_>) -> Result<Objective, ForestError> {
+        if let Some((.., make)) = SUPPORTED.iter().find(|(_, others, _)| others.contains(&field.value)) {
+            return Ok(make(false));
+        }
+        let mut words = field.tokens();
+        let name = words.next().unwrap_or_default();
+        let Some((.., make)) = SUPPORTED.iter().find(|entry| entry.0 == name) else {
+            return Err(field.place.unsupported(field.value, SUPPORTED.map(|entry| entry.0).join(", ")));
+        };
+        Ok(make(words.any(|word| word == "sqrt")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::error::Place;
+    use super::*;
+
+    fn parse(value: &str) -> Result<Objective, ForestError> {
+        Objective::parse(Field { place: Place::line(6).field("objective"), value })
+    }
+
+    #[test]
+    fn every_name_in_the_table_is_the_objectives_own() {
+        for (name, others, _) in SUPPORTED {
+            assert_eq!(parse(name).unwrap().name(), name);
+            for other in others {
+                assert_eq!(parse(other), parse(name), "{other}");
+            }
+        }
+    }
+
+    #[test]
+    fn sqrt_counts_only_where_lightgbm_keeps_it() {
+        for (name, ..) in SUPPORTED {
+            let squared = parse(&format!("{name} sqrt")).unwrap().transform() == Transform::SignedSquare;
+            let keeps = ["regression", "regression_l1", "fair", "quantile", "mape"].contains(&name);
+            assert_eq!(squared, keeps, "{name}");
+        }
+        assert!(parse("mse sqrt").is_err());
+    }
+
+    #[test]
+    fn what_is_not_supported_is_named_with_what_is() {
+        let message = parse("binary sigmoid:1").unwrap_err().to_string();
+        assert!(
+            message.starts_with(
+                "line 6: objective is `binary sigmoid:1`, which is not supported; supported: re"
+            )
+        );
+        assert!(message.ends_with("rank_xendcg, custom"), "{message}");
+        for other in
+            ["", "multiclass num_class:3", "multiclassova", "cross_entropy", "xentlambda", "Regression"]
+        {
+            assert!(parse(other).is_err(), "{other}");
+        }
+    }
+
+    #[test]
+    fn a_signed_square_keeps_the_sign_and_zero() {
+        let square = |x| Transform::SignedSquare.apply(x);
+        assert_eq!(square(3.0), 9.0);
+        assert_eq!(square(-3.0), -9.0);
+        assert_eq!(square(-0.0).to_bits(), 0.0f64.to_bits());
+    }
+}

@@ -1,0 +1,176 @@
+//! Lines, fields and lists of numbers: the grammar of the text, without what it means.
+
+use std::str::FromStr;
+
+use super::error::{ForestError, Place, Reason};
+
+/// The lines of the text with their numbers, without blank lines and `#` comments, each without its line end.
+#[derive(Clone)]
+pub(super) struct Lines<'a> {
+    rest: &'a str,
+    number: usize,
+}
+
+impl<'a> Lines<'a> {
+    pub(super) fn new(text: &'a str) -> Lines<'a> {
+        Lines { rest: text, number: 0 }
+    }
+
+    /// What has not been read yet, comments and all.
+    pub(super) fn rest(&self) -> &'a str {
+        self.rest
+    }
+
+    /// Where the line read last stands; after the end, the last line of the text.
+    pub(super) fn place(&self) -> Place {
+        Place::line(self.number.max(1))
+    }
+}
+
+impl<'a> Iterator for Lines<'a> {
+    type Item = &'a str;
+
+    fn next(&mut self) -> Option<&'a str> {
+        while !self.rest.is_empty() {
+            let (line, rest) = self.rest.split_once('\n').unwrap_or((self.rest, ""));
+            self.rest = rest;
+            self.number += 1;
+            let line = line.strip_suffix('\r').unwrap_or(line);
+            if !line.is_empty() && !line.starts_with('#') {
+                return Some(line);
+            }
+        }
+        None
+    }
+}
+
+/// The value of one key, and where it stands.
+#[derive(Clone, Copy)]
+pub(super) struct Field<'a> {
+    pub(super) place: Place,
+    pub(super) value: &'a str,
+}
+
+impl<'a> Field<'a> {
+    /// The blank-separated parts of the value.
+    pub(super) fn tokens(&self) -> Tokens<'a> {
+        Tokens { rest: self.value }
+    }
+
+    /// The value as one number that satisfies `accept`.
+    pub(super) fn number<T: FromStr + Copy>(
+        &self,
+        expected: &'static str,
+        accept: impl Fn(T) -> bool,
+    ) -> Result<T, ForestError> {
+        let token = self.value.trim_matches(' ');
+        token.parse().ok().filter(|&value| accept(value)).ok_or_else(|| self.place.value(token, expected))
+    }
+
+    /// The value as a list of exactly `count` numbers, each of which must satisfy `accept`.
+    ///
+    /// Room is made for what the text holds, never for what a count in the text claims.
+    pub(super) fn list<T: FromStr + Copy>(
+        &self,
+        count: Count,
+        expected: &'static str,
+        accept: impl Fn(T) -> bool,
+    ) -> Result<Vec<T>, ForestError> {
+        let most = self.value.len().div_ceil(2);
+        let mut values = Vec::with_capacity(count.expected.min(most));
+        let mut tokens = self.tokens();
+        for (index, token) in tokens.by_ref().take(count.expected).enumerate() {
+            match token.parse() {
+                Ok(value) if accept(value) => values.push(value),
+                _ => return Err(self.place.index(index).value(token, expected)),
+            }
+        }
+        count.check(self.place, values.len() + tokens.count())?;
+        Ok(values)
+    }
+}
+
+/// The blank-separated parts of a value. Most are a few bytes long, so that looking at each byte beats a search.
+pub(super) struct Tokens<'a> {
+    rest: &'a str,
+}
+
+impl<'a> Iterator for Tokens<'a> {
+    type Item = &'a str;
+
+    fn next(&mut self) -> Option<&'a str> {
+        let start = self.rest.bytes().position(|byte| byte != b' ')?;
+        let rest = &self.rest[start..];
+        let end = rest.bytes().position(|byte| byte == b' ').unwrap_or(rest.len());
+        let (token, rest) = rest.split_at(end);
+        self.rest = rest;
+        Some(token)
+    }
+}
+
+/// How many values a list must have, and why.
+#[derive(Clone, Copy)]
+pub(super) struct Count {
+    pub(super) expected: usize,
+    pub(super) because: &'static str,
+}
+
+impl Count {
+    pub(super) fn check(self, place: Place, found: usize) -> Result<(), ForestError> {
+        if found == self.expected {
+            return Ok(());
+        }
+        Err(place.error(Reason::Count { found, expected: self.expected, because: self.because }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_numbered_through_blanks_comments_and_both_line_ends() {
+        let mut lines = Lines::new("a\r\n\r\n# b=c\n\nd\ne");
+        let mut seen = Vec::new();
+        while let Some(line) = lines.next() {
+            seen.push((line, lines.place()));
+        }
+        assert_eq!(seen, [("a", Place::line(1)), ("d", Place::line(5)), ("e", Place::line(6))]);
+    }
+
+    fn field(value: &str) -> Field<'_> {
+        Field { place: Place::line(7).tree(2).field("left_child"), value }
+    }
+
+    fn message(value: &str) -> String {
+        let count = Count { expected: 3, because: "num_leaves - 1" };
+        field(value).list::<i32>(count, "an integer", |_| true).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn lists_are_counted_and_their_bad_values_placed() {
+        assert_eq!(message("1 2"), "line 7: tree 2: left_child has 2 values, expected 3 (num_leaves - 1)");
+        assert_eq!(
+            message("1 2  3 x 5 "),
+            "line 7: tree 2: left_child has 5 values, expected 3 (num_leaves - 1)"
+        );
+        assert_eq!(message("1 2,3 4"), "line 7: tree 2: left_child[1] is `2,3`, expected an integer");
+        assert_eq!(
+            message("1 2 3000000000"),
+            "line 7: tree 2: left_child[2] is `3000000000`, expected an integer"
+        );
+    }
+
+    #[test]
+    fn a_claimed_count_reserves_nothing() {
+        let count = Count { expected: usize::MAX, because: "num_leaves" };
+        assert!(field("1 2 3").list::<i32>(count, "an integer", |_| true).is_err());
+    }
+
+    #[test]
+    fn tokens_skip_any_number_of_blanks() {
+        assert_eq!(field("  a b   c ").tokens().collect::<Vec<_>>(), ["a", "b", "c"]);
+        assert_eq!(field("   ").tokens().count(), 0);
+        assert_eq!(field("").tokens().count(), 0);
+    }
+}

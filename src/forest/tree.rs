@@ -1,0 +1,137 @@
+//! One tree, as the walk reads it.
+
+use super::categories::CategorySets;
+
+/// One tree of a forest. Every child leads to a node or leaf of this tree, every feature to a value of a row, every
+/// category set to a set: the parser checks it once, and nothing changes a tree after that.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Tree {
+    pub(super) nodes: Vec<Node>,
+    pub(super) leaf_values: Vec<f64>,
+    pub(super) category_sets: CategorySets,
+    pub(super) internal_values: Vec<f64>,
+    pub(super) gains: Vec<f32>,
+    pub(super) internal_counts: Vec<i32>,
+    pub(super) leaf_counts: Vec<i32>,
+    pub(super) shrinkage: f64,
+    pub(super) depth: usize,
+}
+
+/// An inner node: a question about one feature, and where each answer leads.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Node {
+    /// The feature asked about, as an index into a row.
+    pub feature: u32,
+    /// What is asked of it.
+    pub split: Split,
+    /// Where yes leads.
+    pub left: Child,
+    /// Where no leads.
+    pub right: Child,
+}
+
+/// The question that a node asks of its feature's value.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Split {
+    /// Is the value at most `threshold`? A value that counts as missing is not compared.
+    Numeric {
+        /// The largest value that goes left; never NaN.
+        threshold: f64,
+        /// Which values count as missing.
+        missing: Missing,
+        /// Whether missing values go left.
+        default_left: bool,
+    },
+    /// Is the value, cut to an integer, a member of the set? NaN and negative integers never are.
+    Categorical {
+        /// The set, for [`CategorySets::contains`] and [`CategorySets::words`].
+        set: u32,
+    },
+}
+
+/// Which values a numeric split does not compare.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Missing {
+    /// None: NaN is compared as zero.
+    Never,
+    /// Zero, which includes values up to [`ZERO_THRESHOLD`](super::ZERO_THRESHOLD), and NaN.
+    Zero,
+    /// NaN.
+    Nan,
+}
+
+/// Where a branch leads, in the text's own encoding: a node, or the complement of a leaf.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Child(pub(super) i32);
+
+/// Where a branch leads, decoded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Target {
+    /// An index into [`Tree::nodes`].
+    Node(usize),
+    /// An index into [`Tree::leaf_values`].
+    Leaf(usize),
+}
+
+impl Child {
+    /// Where the branch leads.
+    pub fn target(self) -> Target {
+        match usize::try_from(self.0) {
+            Ok(node) => Target::Node(node),
+            Err(_) => Target::Leaf(!self.0 as usize),
+        }
+    }
+}
+
+impl Tree {
+    /// Where a walk begins: the first node, or the only leaf.
+    pub fn root(&self) -> Child {
+        Child(if self.nodes.is_empty() { !0 } else { 0 })
+    }
+
+    /// The inner nodes, in the text's order; one fewer than the leaves.
+    pub fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    /// What each leaf adds to the sum; all finite.
+    pub fn leaf_values(&self) -> &[f64] {
+        &self.leaf_values
+    }
+
+    /// The sets that categorical nodes ask about.
+    pub fn category_sets(&self) -> &CategorySets {
+        &self.category_sets
+    }
+
+    /// What each inner node would add were it a leaf, to the six digits that LightGBM writes; zeros where the text
+    /// has none.
+    pub fn internal_values(&self) -> &[f64] {
+        &self.internal_values
+    }
+
+    /// How much each split lowered the loss; zeros where the text has none.
+    pub fn gains(&self) -> &[f32] {
+        &self.gains
+    }
+
+    /// How many training rows reached each inner node; zeros where the text has none.
+    pub fn internal_counts(&self) -> &[i32] {
+        &self.internal_counts
+    }
+
+    /// How many training rows reached each leaf; zeros where the text has none.
+    pub fn leaf_counts(&self) -> &[i32] {
+        &self.leaf_counts
+    }
+
+    /// The factor that training multiplied into the values, already contained in them; 1 where the text has none.
+    pub fn shrinkage(&self) -> f64 {
+        self.shrinkage
+    }
+
+    /// The most nodes on a way from the root to a leaf; 0 for a tree that is one leaf.
+    pub fn depth(&self) -> usize {
+        self.depth
+    }
+}

@@ -1,0 +1,149 @@
+//! From the lines of one tree to the tree.
+
+use super::MAX_VALUE;
+use super::categories::CategorySets;
+use super::error::{ForestError, Place};
+use super::fields::Fields;
+use super::shape;
+use super::text::Count;
+use super::tree::{Child, Missing, Node, Split, Tree};
+
+const KEYS: &[&str] = &[
+    "num_leaves",
+    "num_cat",
+    "split_feature",
+    "split_gain",
+    "threshold",
+    "decision_type",
+    "left_child",
+    "right_child",
+    "leaf_value",
+    "leaf_count",
+    "internal_value",
+    "internal_count",
+    "cat_boundaries",
+    "cat_threshold",
+    "is_linear",
+    "shrinkage",
+];
+
+const VALUE: &str = "a number between -1e290 and 1e290";
+
+/// The fields of a tree that begins at `start`.
+pub(super) fn fields<'a>(start: Place) -> Fields<'a> {
+    Fields::new(start, KEYS)
+}
+
+/// The tree that the fields describe, for rows of `features` values.
+pub(super) fn parse(fields: &Fields<'_>, features: usize) -> Result<Tree, ForestError> {
+    if let Some(linear) = fields.get("is_linear")
+        && linear.number("0", |_: i32| true)? != 0
+    {
+        return Err(linear.place.unsupported(linear.value, "0, leaves that are constants"));
+    }
+    let leaves: i32 = fields.need("num_leaves")?.number("an integer of at least 1", |leaves| leaves >= 1)?;
+    let num_cat: u32 = fields.need("num_cat")?.number("an integer of at least 0", |_| true)?;
+    let per_leaf = Count { expected: leaves.unsigned_abs() as usize, because: "num_leaves" };
+    let per_node = Count { expected: per_leaf.expected - 1, because: "num_leaves - 1" };
+
+    // First of all the lists, since it proves that the text is long enough for the count it claims.
+    let leaf_values = fields.need("leaf_value")?.list(per_leaf, VALUE, is_value)?;
+    let category_sets = CategorySets::parse(fields, num_cat as usize)?;
+    let nodes = nodes(fields, per_node, features, &category_sets)?;
+    Ok(Tree {
+        depth: shape::depth(fields, &nodes)?,
+        nodes,
+        leaf_values,
+        category_sets,
+        internal_values: list_or_zeros(fields, "internal_value", per_node, VALUE, is_value)?,
+        gains: list_or_zeros(fields, "split_gain", per_node, "a number", |_| true)?,
+        internal_counts: list_or_zeros(fields, "internal_count", per_node, "an integer", |_| true)?,
+        leaf_counts: list_or_zeros(fields, "leaf_count", per_leaf, "an integer", |_| true)?,
+        shrinkage: fields.get("shrinkage").map_or(Ok(1.0), |field| field.number("a number", |_| true))?,
+    })
+}
+
+/// Sums of such values stay finite in every forest that fits in memory.
+fn is_value(value: f64) -> bool {
+    value.abs() <= MAX_VALUE
+}
+
+fn nodes(
+    fields: &Fields<'_>,
+    per_node: Count,
+    features: usize,
+    sets: &CategorySets,
+) -> Result<Vec<Node>, ForestError> {
+    if per_node.expected == 0 {
+        return Ok(Vec::new());
+    }
+    let is_child = |child: i32| {
+        let (first_leaf, end) = (!(per_node.expected as i64), per_node.expected as i64);
+        (first_leaf..end).contains(&i64::from(child))
+    };
+    let is_feature = |feature: u32| (feature as usize) < features;
+    let child = "a node (0 to num_leaves - 2) or a leaf (-1 to -num_leaves)";
+    let left = fields.need("left_child")?.list(per_node, child, is_child)?;
+    let right = fields.need("right_child")?.list(per_node, child, is_child)?;
+    let feature =
+        fields.need("split_feature")?.list(per_node, "a feature (0 to max_feature_idx)", is_feature)?;
+    let split = splits(fields, per_node, sets)?;
+
+    let children = left.into_iter().zip(right);
+    Ok(children
+        .zip(feature.into_iter().zip(split))
+        .map(|((left, right), (feature, split))| Node {
+            feature,
+            split,
+            left: Child(left),
+            right: Child(right),
+        })
+        .collect())
+}
+
+fn splits(fields: &Fields<'_>, per_node: Count, sets: &CategorySets) -> Result<Vec<Split>, ForestError> {
+    let thresholds = fields.need("threshold")?;
+    let thresholds_place = thresholds.place;
+    let thresholds = thresholds.list(per_node, "a number", |threshold: f64| !threshold.is_nan())?;
+    let expected = "a sum of 1 (categorical), 2 (default left) and 4 (zero is missing) or 8 (NaN is missing)";
+    let decisions =
+        list_or_zeros(fields, "decision_type", per_node, expected, |bits| missing(bits).is_some())?;
+
+    let split = |(index, (threshold, bits)): (usize, (f64, u8))| {
+        if bits & 1 == 0 {
+            let missing = missing(bits).unwrap_or(Missing::Never);
+            return Ok(Split::Numeric { threshold, missing, default_left: bits & 2 != 0 });
+        }
+        if threshold.fract() == 0.0 && threshold >= 0.0 && threshold < sets.len() as f64 {
+            return Ok(Split::Categorical { set: threshold as u32 });
+        }
+        let expected = format!("a category set (an integer below num_cat, {})", sets.len());
+        Err(thresholds_place.index(index).value(&threshold.to_string(), expected))
+    };
+    thresholds.into_iter().zip(decisions).enumerate().map(split).collect()
+}
+
+/// Which values are missing by the bits of a `decision_type`; `None` for bits that LightGBM never sets.
+fn missing(bits: u8) -> Option<Missing> {
+    match bits >> 2 {
+        0 => Some(Missing::Never),
+        1 => Some(Missing::Zero),
+        2 => Some(Missing::Nan),
+        _ => None,
+    }
+}
+
+/// A list that LightGBM takes as all zeros where the text has none. To be asked for once a list that must be there
+/// has proved the count.
+fn list_or_zeros<T: std::str::FromStr + Default + Copy>(
+    fields: &Fields<'_>,
+    key: &'static str,
+    count: Count,
+    expected: &'static str,
+    accept: impl Fn(T) -> bool,
+) -> Result<Vec<T>, ForestError> {
+    match fields.get(key) {
+        Some(field) => field.list(count, expected, accept),
+        None => Ok(vec![T::default(); count.expected]),
+    }
+}
