@@ -4,5 +4,6 @@ pub mod features;
 pub mod forest;
 pub mod hardware;
 pub mod kernel;
+pub mod model;
 pub mod problem;
 pub mod vocab;

@@ -1,5 +1,9 @@
 //! What is asked: a grouped convolution or a GEMM, as a plain value.
 
+mod text;
+
+pub use text::{ProblemDefaults, ProblemError};
+
 use std::fmt;
 
 use crate::vocab::{Arch, ConvLayout, Direction, Dtype, GemmLayout, Op, UnknownWord};
