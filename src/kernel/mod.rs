@@ -1,4 +1,14 @@
-//! What can answer a problem: kernel descriptors, their names, and pools of them.
+//! What can answer a problem: kernel descriptors and their names.
+
+mod conv_name;
+mod gemm_name;
+mod name;
+pub(crate) mod scan;
+mod tiles;
+
+pub use gemm_name::ParsedGemmName;
+pub use name::NameError;
+pub use tiles::ConvTile;
 
 use crate::vocab::{
     Arch, ConvLayout, Direction, Dtype, Elementwise, Epilogue, GemmLayout, Op, Pipeline, Scheduler,
