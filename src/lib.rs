@@ -1,4 +1,5 @@
 //! Chooses the fastest GPU kernel for a problem without trying them all.
 
 pub mod kernel;
+pub mod pool;
 pub mod vocab;
