@@ -5,5 +5,6 @@ pub mod forest;
 pub mod hardware;
 pub mod kernel;
 pub mod model;
+pub mod pool;
 pub mod problem;
 pub mod vocab;
