@@ -7,4 +7,5 @@ pub mod kernel;
 pub mod model;
 pub mod pool;
 pub mod problem;
+pub mod select;
 pub mod vocab;
