@@ -1,0 +1,417 @@
+//! Features of grouped convolutions: the superset of 113, from which every convolution schema picks.
+
+use super::exact::{ceil_ratio, flag, log2, max1, product, ratio, tile_efficiency};
+use super::{Feature, hardware_features};
+use crate::hardware::Hardware;
+use crate::problem::floor_div;
+
+/// What the features know of a convolution problem, with everything that depends on it alone.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ConvSide {
+    n: i64,
+    c: i64,
+    k: i64,
+    g: i64,
+    input: [i64; 3],
+    filter: [i64; 3],
+    stride: [i64; 3],
+    dilation: [i64; 3],
+    pad: [i64; 3],
+    output: [i64; 3],
+    element_bytes: f64,
+    is_3d: bool,
+    volume_in: i128,
+    volume_filter: i128,
+    volume_out: i128,
+    channels: f64,
+    out_channels: f64,
+    arithmetic_intensity: f64,
+    gemm_m: i128,
+    gemm_n: i128,
+    gemm_k: i128,
+}
+
+/// The numbers of a convolution problem as features see them; axes in the order depth, height, width.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ConvInputs {
+    /// Images.
+    pub n: i64,
+    /// Input channels of all groups.
+    pub c: i64,
+    /// Output channels of all groups.
+    pub k: i64,
+    /// Groups.
+    pub g: i64,
+    /// Input extents.
+    pub input: [i64; 3],
+    /// Filter extents.
+    pub filter: [i64; 3],
+    /// Strides; none may be 0.
+    pub stride: [i64; 3],
+    /// Dilations.
+    pub dilation: [i64; 3],
+    /// Padding before each axis, which the `pad_*` features show.
+    pub pad: [i64; 3],
+    /// Padding before and after each axis together, which the output extents use.
+    pub pad_both: [i64; 3],
+    /// Bytes of one element.
+    pub element_bytes: f64,
+}
+
+impl ConvSide {
+    /// Computes everything that depends on the problem alone.
+    pub fn new(inputs: &ConvInputs) -> Self {
+        let &ConvInputs { n, c, k, g, input, filter, stride, dilation, pad, pad_both, element_bytes } =
+            inputs;
+        let is_3d = input[0] > 1 || filter[0] > 1 || pad[0] > 0;
+        let extent = |axis: usize| {
+            let reach = (filter[axis].saturating_sub(1)).saturating_mul(dilation[axis]).saturating_add(1);
+            let room = input[axis].saturating_add(pad_both[axis]).saturating_sub(reach);
+            floor_div(room, if stride[axis] == 0 { 1 } else { stride[axis] }).saturating_add(1)
+        };
+        let output = [if is_3d { extent(0) } else { 1 }, extent(1), extent(2)];
+        let volume = |extents: [i64; 3]| {
+            let depth = if is_3d { extents[0] } else { 1 };
+            product([depth.into(), extents[1].into(), extents[2].into()])
+        };
+        let (volume_in, volume_filter, volume_out) = (volume(input), volume(filter), volume(output));
+        let channels = ratio(c.into(), g.into());
+        let out_channels = ratio(k.into(), g.into());
+        let results = product([n.into(), k.into(), volume_out]) as f64;
+        let flops = results * channels * volume_filter as f64 * 2.0;
+        let bytes = product([n.into(), c.into(), volume_in]) as f64 * element_bytes
+            + k as f64 * channels * volume_filter as f64 * element_bytes
+            + results * element_bytes;
+        Self {
+            n,
+            c,
+            k,
+            g,
+            input,
+            filter,
+            stride,
+            dilation,
+            pad,
+            output,
+            element_bytes,
+            is_3d,
+            volume_in,
+            volume_filter,
+            volume_out,
+            channels,
+            out_channels,
+            arithmetic_intensity: flops / bytes.max(1.0),
+            gemm_m: product([n.into(), volume_out]),
+            gemm_n: k.into(),
+            // Truncated from the float product: 46 channels in 5 groups of 5x5 give 229, not 46 * 25 / 5 = 230.
+            gemm_k: (channels * volume_filter as f64) as i128,
+        }
+    }
+
+    fn is_square_filter(&self, extent: i64) -> bool {
+        let [z, y, x] = self.filter;
+        y == extent && x == extent && (z == extent || !self.is_3d)
+    }
+}
+
+/// What the features know of a convolution kernel.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ConvKernelSide {
+    /// Threads of a workgroup, or tile m: see [`super::KernelMapping`].
+    pub block_size: i64,
+    /// Rows of the result tile, or tile n.
+    pub gemm_m_per_block: i64,
+    /// Columns of the result tile, or tile k.
+    pub gemm_n_per_block: i64,
+    /// Depth of one step.
+    pub gemm_k_per_block: i64,
+    /// The depth that the K-features use: see [`super::KTile`].
+    pub k_tile: i64,
+    /// Number of the pipeline.
+    pub pipeline_code: f64,
+    /// Which pipeline it is, for the flags.
+    pub pipeline: PipelineFlags,
+    /// Runs intrawave.
+    pub intrawave: bool,
+    /// Two buffers in shared memory, as a number.
+    pub has_dsb: i64,
+    /// Splits images, as a number.
+    pub has_si: i64,
+}
+
+/// What features ask about a pipeline's word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PipelineFlags {
+    /// Is `compv3`.
+    pub compv3: bool,
+    /// Is `compv4`.
+    pub compv4: bool,
+    /// Is `compv5`.
+    pub compv5: bool,
+    /// Is `compv6`.
+    pub compv6: bool,
+    /// Is `mem`.
+    pub mem: bool,
+    /// Starts with `basic_v`.
+    pub basic: bool,
+    /// Starts with `compv4`, which halves the shared memory that features assume.
+    pub half_lds: bool,
+}
+
+impl PipelineFlags {
+    /// The flags of a word, known or not.
+    pub fn of(word: &str) -> Self {
+        Self {
+            compv3: word == "compv3",
+            compv4: word == "compv4",
+            compv5: word == "compv5",
+            compv6: word == "compv6",
+            mem: word == "mem",
+            basic: word.starts_with("basic_v"),
+            half_lds: word.starts_with("compv4"),
+        }
+    }
+}
+
+/// Shared memory that the ratio is taken of: 32 KiB for compv4 on every architecture, else the hardware's.
+pub(super) fn lds_capacity(half: bool, hardware: &Hardware) -> i64 {
+    if half { 32768 } else { hardware.lds_capacity }
+}
+
+impl ConvKernelSide {
+    fn tile_mn(&self) -> i128 {
+        product([self.gemm_m_per_block.into(), self.gemm_n_per_block.into()])
+    }
+
+    fn lds_usage(&self, problem: &ConvSide) -> f64 {
+        let elements = product([self.gemm_m_per_block.into(), self.k_tile.into()])
+            .saturating_add(product([self.gemm_n_per_block.into(), self.k_tile.into()]));
+        elements as f64 * problem.element_bytes
+    }
+
+    fn block_efficiency(&self) -> f64 {
+        let (m, n) = (self.gemm_m_per_block, self.gemm_n_per_block);
+        m.min(n) as f64 / m.max(n).max(1) as f64
+    }
+}
+
+fn tiles_m(p: &ConvSide, k: &ConvKernelSide) -> f64 {
+    ceil_ratio(p.gemm_m, k.gemm_m_per_block.into())
+}
+
+fn tiles_n(p: &ConvSide, k: &ConvKernelSide) -> f64 {
+    ceil_ratio(p.gemm_n, k.gemm_n_per_block.into())
+}
+
+fn tiles_k(p: &ConvSide, k: &ConvKernelSide) -> f64 {
+    ceil_ratio(p.gemm_k, k.k_tile.into())
+}
+
+fn tiles(p: &ConvSide, k: &ConvKernelSide) -> f64 {
+    tiles_m(p, k) * tiles_n(p, k)
+}
+
+fn eff_m(p: &ConvSide, k: &ConvKernelSide) -> f64 {
+    tile_efficiency(p.gemm_m, k.gemm_m_per_block.into())
+}
+
+fn eff_n(p: &ConvSide, k: &ConvKernelSide) -> f64 {
+    tile_efficiency(p.gemm_n, k.gemm_n_per_block.into())
+}
+
+fn eff_k(p: &ConvSide, k: &ConvKernelSide) -> f64 {
+    tile_efficiency(p.gemm_k, k.k_tile.into())
+}
+
+/// Compute units, at least one.
+fn cus(hardware: &Hardware) -> f64 {
+    hardware.num_cus.max(1) as f64
+}
+
+/// Output tiles for each compute unit.
+fn fill(p: &ConvSide, k: &ConvKernelSide, hardware: &Hardware) -> f64 {
+    tiles(p, k) / cus(hardware)
+}
+
+fn log_tiles_m(p: &ConvSide, k: &ConvKernelSide) -> f64 {
+    tiles_m(p, k).max(1.0).ln()
+}
+
+fn log_gemm_m(p: &ConvSide) -> f64 {
+    (max1(p.gemm_m) as f64).ln()
+}
+
+/// Names that only the 113 line of upstream's engines has.
+pub(super) const ONLY_IN_SUPERSET: &[&str] = &[
+    "K_per_C",
+    "gemm_k_per_block",
+    "log_gemm_m_n_ratio",
+    "log_total_output_tiles",
+    "log_num_tiles_m",
+    "is_mem_x_log_num_tiles_m",
+    "log_gemm_m_raw",
+    "gemm_m_lt_num_cus",
+    "log_gemm_m_over_num_cus",
+    "is_mem_x_log_gemm_m_raw",
+    "log_cu_fill",
+    "k_tiles_over_mn_tiles",
+    "waves_per_max_occ",
+    "wave_quant_efficiency",
+    "log_k_per_active_cu",
+    "is_subwave",
+];
+
+/// Every feature of grouped convolutions, in the order of upstream's superset.
+pub static FEATURES: &[Feature<ConvSide, ConvKernelSide>] = hardware_features! { <ConvSide, ConvKernelSide> [
+    Problem N = |p| p.n as f64, "images";
+    Problem C = |p| p.c as f64, "input channels of all groups";
+    Problem K = |p| p.k as f64, "output channels of all groups";
+    Problem G = |p| p.g as f64, "groups";
+    Problem Hi = |p| p.input[1] as f64, "input height";
+    Problem Wi = |p| p.input[2] as f64, "input width";
+    Problem Y = |p| p.filter[1] as f64, "filter height";
+    Problem X = |p| p.filter[2] as f64, "filter width";
+    Problem stride_h = |p| p.stride[1] as f64, "vertical stride";
+    Problem stride_w = |p| p.stride[2] as f64, "horizontal stride";
+    Problem pad_h = |p| p.pad[1] as f64, "padding above";
+    Problem pad_w = |p| p.pad[2] as f64, "padding at the left";
+    Problem Ho = |p| p.output[1] as f64, "output height";
+    Problem Wo = |p| p.output[2] as f64, "output width";
+    Problem log2_N = |p| log2(p.n.into()), "log2 of N";
+    Problem log2_C = |p| log2(p.c.into()), "log2 of C";
+    Problem log2_K = |p| log2(p.k.into()), "log2 of K";
+    Problem log2_G = |p| log2(p.g.into()), "log2 of G";
+    Problem log2_Hi = |p| log2(p.input[1].into()), "log2 of Hi";
+    Problem log2_Wi = |p| log2(p.input[2].into()), "log2 of Wi";
+    Problem log2_spatial = |p| log2(p.volume_in), "log2 of the input's volume";
+    Problem log2_filter = |p| log2(p.volume_filter), "log2 of the filter's volume";
+    Problem log2_output = |p| log2(p.volume_out), "log2 of the output's volume";
+    Problem arithmetic_intensity = |p| p.arithmetic_intensity, "operations for each byte moved once";
+    Problem filter_area = |p| p.volume_filter as f64, "volume of the filter";
+    Problem is_1x1_conv = |p| flag(p.filter == [1; 3]), "the filter is one tap (depth counts in 2D, too)";
+    Problem is_3x3_conv = |p| flag(p.is_square_filter(3)), "the filter is 3 along every axis";
+    Problem channels_per_group = |p| p.channels, "C / G";
+    Problem aspect_ratio_hw = |p| ratio(p.input[1].into(), p.input[2].into()), "Hi / Wi";
+    Problem aspect_ratio_filter = |p| ratio(p.filter[1].into(), p.filter[2].into()), "Y / X";
+    Problem is_3d = |p| flag(p.is_3d), "depth, filter depth or depth padding says 3D";
+    Problem Di = |p| p.input[0] as f64, "input depth";
+    Problem Z = |p| p.filter[0] as f64, "filter depth";
+    Problem Do = |p| p.output[0] as f64, "output depth, 1 in 2D";
+    Problem stride_d = |p| p.stride[0] as f64, "depth stride";
+    Problem pad_d = |p| p.pad[0] as f64, "padding in front";
+    Problem dilation_h = |p| p.dilation[1] as f64, "vertical dilation";
+    Problem dilation_w = |p| p.dilation[2] as f64, "horizontal dilation";
+    Problem log2_channels_per_group = |p| p.channels.max(1.0).log2(), "log2 of C / G";
+    Problem log2_output_channels_per_group = |p| p.out_channels.max(1.0).log2(), "log2 of K / G";
+    Problem is_depthwise = |p| flag(p.g == p.c && p.g == p.k), "one channel a group";
+    Problem group_density = |p| ratio(p.g.into(), p.c.into()), "G / C";
+    Problem is_small_group = |p| flag(p.channels < 16.0 || p.out_channels < 16.0), "under 16 channels a group";
+    Problem channels_product_per_group = |p| p.channels * p.out_channels, "C / G times K / G";
+    Problem batch_group_product = |p| product([p.n.into(), p.g.into()]) as f64, "N times G";
+    Problem is_small_batch_grouped = |p| flag(p.n < 8 && p.g > 1), "grouped, under 8 images";
+    Problem K_per_C = |p| ratio(p.k.into(), p.c.into()), "K / C";
+    Kernel block_size = |k| k.block_size as f64, "threads of a workgroup, or tile m by the name-order mapping";
+    Kernel gemm_m_per_block = |k| k.gemm_m_per_block as f64, "tile m, or tile n by the name-order mapping";
+    Kernel gemm_n_per_block = |k| k.gemm_n_per_block as f64, "tile n, or tile k by the name-order mapping";
+    Kernel gemm_k_per_block = |k| k.gemm_k_per_block as f64, "tile k";
+    Kernel pipeline = |k| k.pipeline_code, "number of the pipeline (categorical)";
+    Kernel num_warps = |k| k.block_size as f64 / 4.0, "block_size / 4, frozen as upstream trained it";
+    Kernel tile_volume = |k| product([k.tile_mn(), k.k_tile.into()]) as f64, "volume of the tile";
+    Kernel tile_mn = |k| k.tile_mn() as f64, "elements of the result tile";
+    Pair lds_usage_estimate = |p, k, _| k.lds_usage(p), "bytes of shared memory for one step";
+    Pair lds_usage_ratio = |p, k, h| k.lds_usage(p) / max1(lds_capacity(k.pipeline.half_lds, h).into()) as f64,
+        "share of the shared memory for one step";
+    Kernel block_tile_ratio_m = |k| ratio(k.gemm_m_per_block.into(), k.block_size.into()), "tile rows for each thread";
+    Kernel block_tile_ratio_n = |k| ratio(k.gemm_n_per_block.into(), k.block_size.into()), "tile columns for each thread";
+    Kernel block_efficiency = ConvKernelSide::block_efficiency, "short side of the tile / long side";
+    Kernel is_compv3 = |k| flag(k.pipeline.compv3), "the pipeline is compv3";
+    Kernel is_compv4 = |k| flag(k.pipeline.compv4), "the pipeline is compv4";
+    Kernel is_compv5 = |k| flag(k.pipeline.compv5), "the pipeline is compv5";
+    Kernel is_intrawave = |k| flag(k.intrawave), "the scheduler is intrawave";
+    Kernel has_dsb = |k| k.has_dsb as f64, "two buffers in shared memory";
+    Kernel has_si = |k| k.has_si as f64, "splits images";
+    Kernel is_basic = |k| flag(k.pipeline.basic), "the pipeline is a basic_v one";
+    Kernel is_compv6 = |k| flag(k.pipeline.compv6), "the pipeline is compv6";
+    Kernel is_mem = |k| flag(k.pipeline.mem), "the pipeline is mem";
+    Problem gemm_m_output = |p| p.gemm_m as f64, "rows of the implicit GEMM: N times the output's volume";
+    Problem gemm_n_output = |p| p.gemm_n as f64, "columns of the implicit GEMM: K";
+    Problem gemm_k_output = |p| p.gemm_k as f64, "depth of the implicit GEMM: C / G times the filter's volume";
+    Pair num_tiles_m = |p, k, _| tiles_m(p, k), "tiles along m";
+    Pair num_tiles_n = |p, k, _| tiles_n(p, k), "tiles along n";
+    Pair num_tiles_k = |p, k, _| tiles_k(p, k), "steps along k";
+    Pair total_output_tiles = |p, k, _| tiles(p, k), "tiles of the result";
+    Pair tile_eff_m = |p, k, _| eff_m(p, k), "share of the last tile along m that is used";
+    Pair tile_eff_n = |p, k, _| eff_n(p, k), "share of the last tile along n that is used";
+    Pair tile_eff_k = |p, k, _| eff_k(p, k), "share of the last step along k that is used";
+    Pair overall_tile_efficiency = |p, k, _| eff_m(p, k) * eff_n(p, k) * eff_k(p, k), "product of the three";
+    Pair cu_utilization = fill, "tiles for each compute unit, not clamped";
+    Pair ratio_gemm_m_to_tile_m = |p, k, _| ratio(p.gemm_m, k.gemm_m_per_block.into()), "rows / tile rows";
+    Pair ratio_gemm_n_to_tile_n = |p, k, _| ratio(p.gemm_n, k.gemm_n_per_block.into()), "columns / tile columns";
+    Pair ratio_gemm_k_to_tile_k = |p, k, _| ratio(p.gemm_k, k.k_tile.into()), "depth / tile depth";
+    Pair problem_smaller_than_tile_m = |p, k, _| flag(p.gemm_m < k.gemm_m_per_block.into()), "fewer rows than a tile";
+    Pair problem_smaller_than_tile_n = |p, k, _| flag(p.gemm_n < k.gemm_n_per_block.into()), "fewer columns than a tile";
+    Pair problem_smaller_than_tile_k = |p, k, _| flag(p.gemm_k < k.k_tile.into()), "shallower than a step";
+    Problem log_gemm_m_n_ratio = |p| (max1(p.gemm_m) as f64 / max1(p.gemm_n) as f64).ln(), "ln of rows / columns";
+    Pair log_total_output_tiles = |p, k, _| tiles(p, k).max(1.0).ln(), "ln of the tiles of the result";
+    Pair log_num_tiles_m = |p, k, _| log_tiles_m(p, k), "ln of the tiles along m";
+    Pair is_mem_x_log_num_tiles_m = |p, k, _| flag(k.pipeline.mem) * log_tiles_m(p, k), "log_num_tiles_m for mem, else 0";
+    Problem log_gemm_m_raw = log_gemm_m, "ln of the rows";
+    Pair gemm_m_lt_num_cus = |p, _, h| flag(p.gemm_m < h.num_cus.into()), "fewer rows than compute units";
+    Pair log_gemm_m_over_num_cus = |p, _, h| (max1(p.gemm_m) as f64 / cus(h)).ln(), "ln of rows for each compute unit";
+    Pair is_mem_x_log_gemm_m_raw = |p, k, _| flag(k.pipeline.mem) * log_gemm_m(p), "log_gemm_m_raw for mem, else 0";
+    Pair log_cu_fill = |p, k, h| fill(p, k, h).max(1e-6).ln(), "ln of tiles for each compute unit";
+    Pair k_tiles_over_mn_tiles = |p, k, _| tiles_k(p, k) / tiles(p, k).max(1.0), "steps for each tile";
+    Pair waves_per_max_occ = |p, k, h| {
+        tiles(p, k) / max1(product([h.num_cus.into(), h.max_waves_per_cu.into()])) as f64
+    }, "tiles / waves that the device can hold";
+    Pair wave_quant_efficiency = |p, k, h| tiles(p, k) / (fill(p, k, h).ceil() * cus(h)).max(1.0),
+        "share of the last round of workgroups that is used";
+    Pair log_k_per_active_cu = |p, k, h| {
+        (tiles_k(p, k) / tiles(p, k).min(cus(h)).max(1.0)).max(1e-6).ln()
+    }, "ln of steps for each busy compute unit";
+    Pair is_subwave = |p, k, h| flag(tiles(p, k) < cus(h)), "not every compute unit gets a tile";
+] };
+
+#[cfg(test)]
+mod tests {
+    use super::super::exact::modulo;
+    use super::*;
+
+    fn inputs() -> ConvInputs {
+        ConvInputs {
+            n: 1,
+            c: 46,
+            k: 10,
+            g: 5,
+            input: [1, 9, 9],
+            filter: [1, 5, 5],
+            stride: [1; 3],
+            dilation: [1; 3],
+            pad: [0; 3],
+            pad_both: [0; 3],
+            element_bytes: 2.0,
+        }
+    }
+
+    #[test]
+    fn gemm_depth_is_truncated_from_the_float_product() {
+        assert_eq!(ConvSide::new(&inputs()).gemm_k, 229);
+        assert_eq!(modulo(46 * 25, 5), 0, "although the integers divide");
+    }
+
+    #[test]
+    fn depth_counts_only_in_3d() {
+        let flat = ConvSide::new(&ConvInputs { stride: [7, 1, 1], dilation: [3, 1, 1], ..inputs() });
+        assert_eq!((flat.is_3d, flat.output), (false, [1, 5, 5]));
+        let deep = ConvSide::new(&ConvInputs { pad: [1, 0, 0], pad_both: [2, 0, 0], ..inputs() });
+        assert_eq!((deep.is_3d, deep.output), (true, [3, 5, 5]));
+    }
+
+    #[test]
+    fn names_are_unique_and_complete() {
+        let names: std::collections::HashSet<_> = FEATURES.iter().map(|f| f.name).collect();
+        assert_eq!((names.len(), FEATURES.len()), (113, 113));
+        assert!(ONLY_IN_SUPERSET.iter().all(|name| names.contains(name)));
+        assert_eq!(ONLY_IN_SUPERSET.len(), 16);
+    }
+}

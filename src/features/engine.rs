@@ -1,0 +1,219 @@
+//! Upstream's schemas by name: which features, in which order, under which rules.
+
+use std::str::FromStr;
+
+use super::conv::ONLY_IN_SUPERSET;
+use super::gemm::VECTOR;
+use super::{Rules, conv, gemm};
+use crate::vocab::{Op, UnknownWord};
+
+/// A schema of upstream's tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Engine {
+    /// The first GEMM engine.
+    Gemm55,
+    /// Today's GEMM engine.
+    Gemm72,
+    /// Today's GEMM engine with vector widths.
+    Gemm78Vec,
+    /// The first convolution engine.
+    Conv74,
+    /// With groups and compv5.
+    Conv83,
+    /// With depth and dilation.
+    Conv91,
+    /// With wave mode, buffers and the newer pipelines.
+    Conv97,
+    /// With `gemm_k_per_block` and the log and wave features: 113.
+    ConvSuperset,
+    /// The superset's selection for gfx90a and gfx942: 104.
+    ConvGfx942,
+    /// The superset's selection for gfx950: 72.
+    ConvGfx950,
+}
+
+const GEMM_ONLY_IN_72: &[&str] = &[
+    "ratio_M_to_tile_m",
+    "ratio_N_to_tile_n",
+    "ratio_K_to_tile_k",
+    "problem_smaller_than_tile_m",
+    "problem_smaller_than_tile_n",
+    "problem_smaller_than_tile_k",
+    "any_dim_too_small",
+    "needs_padding_m",
+    "needs_padding_n",
+    "needs_padding_k",
+    "has_padding_when_needed_m",
+    "has_padding_when_needed_n",
+    "has_padding_when_needed_k",
+    "missing_required_padding_m",
+    "missing_required_padding_n",
+    "missing_required_padding_k",
+    "missing_any_required_padding",
+];
+
+const CONV_NEW_IN_97: &[&str] = &["is_intrawave", "has_dsb", "has_si", "is_basic", "is_compv6", "is_mem"];
+const CONV_NEW_IN_91: &[&str] = &["is_3d", "Di", "Z", "Do", "stride_d", "pad_d", "dilation_h", "dilation_w"];
+const CONV_NEW_IN_83: &[&str] = &[
+    "log2_channels_per_group",
+    "log2_output_channels_per_group",
+    "is_depthwise",
+    "group_density",
+    "is_small_group",
+    "channels_product_per_group",
+    "batch_group_product",
+    "is_small_batch_grouped",
+    "is_compv5",
+];
+const CONV_NOT_ON_GFX942: &[&str] = &[
+    "log_num_tiles_m",
+    "log_gemm_m_raw",
+    "gemm_m_lt_num_cus",
+    "log_gemm_m_over_num_cus",
+    "log_cu_fill",
+    "k_tiles_over_mn_tiles",
+    "wave_quant_efficiency",
+    "log_k_per_active_cu",
+    "is_subwave",
+];
+const CONV_NOT_ON_GFX950: &[&str] = &[
+    "log2_filter",
+    "aspect_ratio_filter",
+    "block_size",
+    "pipeline",
+    "num_warps",
+    "is_compv3",
+    "is_compv4",
+    "is_compv5",
+    "problem_smaller_than_tile_m",
+    "problem_smaller_than_tile_n",
+    "problem_smaller_than_tile_k",
+    "is_mem_x_log_num_tiles_m",
+    "gemm_m_lt_num_cus",
+    "is_mem_x_log_gemm_m_raw",
+    "waves_per_max_occ",
+];
+
+impl Engine {
+    /// All engines.
+    pub const ALL: &'static [Self] = &[
+        Self::Gemm55,
+        Self::Gemm72,
+        Self::Gemm78Vec,
+        Self::Conv74,
+        Self::Conv83,
+        Self::Conv91,
+        Self::Conv97,
+        Self::ConvSuperset,
+        Self::ConvGfx942,
+        Self::ConvGfx950,
+    ];
+
+    /// Their names, in the same order.
+    pub const WORDS: &'static [&'static str] = &[
+        "gemm55",
+        "gemm72",
+        "gemm78vec",
+        "conv74",
+        "conv83",
+        "conv91",
+        "conv97",
+        "conv_superset",
+        "conv_gfx942",
+        "conv_gfx950",
+    ];
+
+    /// The name.
+    pub fn as_str(self) -> &'static str {
+        Self::WORDS[self as usize]
+    }
+
+    /// The operation.
+    pub const fn op(self) -> Op {
+        match self {
+            Self::Gemm55 | Self::Gemm72 | Self::Gemm78Vec => Op::Gemm,
+            _ => Op::GroupedConv,
+        }
+    }
+
+    /// The rules of the upstream version that this schema is from.
+    pub const fn rules(self) -> Rules {
+        match self {
+            Self::ConvSuperset | Self::ConvGfx942 | Self::ConvGfx950 => Rules::SUPERSET,
+            Self::Gemm55 => Rules { pipeline_codes: super::PipelineCodes::PythonFirst, ..Rules::CONV97 },
+            _ => Rules::CONV97,
+        }
+    }
+
+    /// The features, in upstream's order.
+    pub fn feature_names(self) -> Vec<&'static str> {
+        let conv = |dropped: &[&[&str]]| -> Vec<&'static str> {
+            let kept = |name: &&str| !dropped.iter().any(|list| list.contains(name));
+            conv::FEATURES.iter().map(|f| f.name).filter(kept).collect()
+        };
+        let gemm = |dropped: &[&str]| -> Vec<&'static str> {
+            let kept = |name: &&str| !dropped.contains(name) && !VECTOR.contains(name);
+            gemm::FEATURES.iter().map(|f| f.name).filter(kept).collect()
+        };
+        let hardware = || conv::FEATURES.iter().map(|f| f.name).filter(|name| name.starts_with("hw_"));
+        match self {
+            Self::Gemm55 => gemm(GEMM_ONLY_IN_72),
+            Self::Gemm72 => gemm(&[]),
+            Self::Gemm78Vec => [gemm(&[]), VECTOR.to_vec()].concat(),
+            Self::Conv74 => conv(&[ONLY_IN_SUPERSET, CONV_NEW_IN_97, CONV_NEW_IN_91, CONV_NEW_IN_83]),
+            Self::Conv83 => conv(&[ONLY_IN_SUPERSET, CONV_NEW_IN_97, CONV_NEW_IN_91]),
+            Self::Conv91 => conv(&[ONLY_IN_SUPERSET, CONV_NEW_IN_97]),
+            Self::Conv97 => conv(&[ONLY_IN_SUPERSET]),
+            Self::ConvSuperset => conv(&[]),
+            Self::ConvGfx942 => conv(&[CONV_NOT_ON_GFX942]),
+            Self::ConvGfx950 => {
+                let hardware: Vec<_> = hardware().collect();
+                conv(&[CONV_NOT_ON_GFX950, CONV_NEW_IN_97, CONV_NEW_IN_91, &hardware])
+            }
+        }
+    }
+}
+
+impl FromStr for Engine {
+    type Err = UnknownWord;
+
+    fn from_str(word: &str) -> Result<Self, UnknownWord> {
+        Self::WORDS.iter().position(|&name| name == word).map(|index| Self::ALL[index]).ok_or(UnknownWord {
+            what: "feature engine",
+            found: word.to_owned(),
+            accepted: Self::WORDS,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn engines_have_the_sizes_that_their_models_have() {
+        let sizes = Engine::ALL.iter().map(|engine| engine.feature_names().len()).collect::<Vec<_>>();
+        assert_eq!(sizes, [55, 72, 78, 74, 83, 91, 97, 113, 104, 72]);
+        for &engine in Engine::ALL {
+            assert_eq!(engine.as_str().parse(), Ok(engine));
+        }
+    }
+
+    #[test]
+    fn rules_follow_from_names_as_from_engines() {
+        for &engine in Engine::ALL {
+            assert_eq!(Rules::of_upstream(&engine.feature_names()), engine.rules(), "{}", engine.as_str());
+        }
+    }
+
+    #[test]
+    fn orders_are_upstreams() {
+        assert_eq!(
+            &Engine::Conv74.feature_names()[28..33],
+            &["aspect_ratio_hw", "aspect_ratio_filter", "block_size", "gemm_m_per_block", "gemm_n_per_block"]
+        );
+        let gfx950 = Engine::ConvGfx950.feature_names();
+        assert_eq!((gfx950[21], gfx950[36], gfx950[71]), ("log2_output", "K_per_C", "is_subwave"));
+        assert_eq!(Engine::Gemm78Vec.feature_names()[72..].to_vec(), VECTOR);
+    }
+}

@@ -1,0 +1,92 @@
+//! Number rules that all features share.
+//!
+//! Upstream's integers are Python's, unbounded. `i128` holds every product of real problems; beyond it (extents that
+//! no GPU can address) sums and products saturate instead of failing, so that a senseless problem gets a senseless
+//! feature and never a panic.
+
+/// Product of exact integers.
+pub(crate) fn product<const N: usize>(factors: [i128; N]) -> i128 {
+    factors.into_iter().fold(1, i128::saturating_mul)
+}
+
+/// `max(x, 1)`, the guard of all upstream denominators.
+pub(crate) fn max1(x: i128) -> i128 {
+    x.max(1)
+}
+
+/// Real quotient of two integers, the divisor guarded by [`max1`].
+pub(crate) fn ratio(a: i128, b: i128) -> f64 {
+    a as f64 / max1(b) as f64
+}
+
+/// Ceiling of the real quotient, the divisor guarded by [`max1`].
+pub(crate) fn ceil_ratio(a: i128, b: i128) -> f64 {
+    ratio(a, b).ceil()
+}
+
+/// 1.0 or 0.0.
+pub(crate) fn flag(condition: bool) -> f64 {
+    f64::from(u8::from(condition))
+}
+
+/// `a mod b` with the sign of b; 0 when b is 0.
+pub(crate) fn modulo(a: i128, b: i128) -> i128 {
+    // Extents fit in 64 bits almost always, and a 64-bit remainder is many times cheaper than a 128-bit one.
+    if let (Ok(a), Ok(b)) = (i64::try_from(a), i64::try_from(b))
+        && b > 0
+    {
+        return i128::from(a.rem_euclid(b));
+    }
+    if b == 0 {
+        return 0;
+    }
+    let rest = a.wrapping_rem(b);
+    if rest != 0 && (rest < 0) != (b < 0) { rest + b } else { rest }
+}
+
+/// Upstream's tile efficiency: the *remainder's* share of a tile, 1 when the tile divides the extent (129 on 128
+/// gives 1/128). Not the share of useful work; models were trained on it.
+pub(crate) fn tile_efficiency(extent: i128, tile: i128) -> f64 {
+    if tile <= 0 {
+        return 1.0;
+    }
+    match modulo(extent, tile) {
+        0 => 1.0,
+        rest => rest as f64 / tile as f64,
+    }
+}
+
+/// `log2(max(x, 1))`.
+pub(crate) fn log2(x: i128) -> f64 {
+    (max1(x) as f64).log2()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tile_efficiency_is_the_remainder() {
+        assert_eq!(tile_efficiency(129, 128), 1.0 / 128.0);
+        assert_eq!(tile_efficiency(256, 128), 1.0);
+        assert_eq!(tile_efficiency(-1, 128), 127.0 / 128.0);
+        assert_eq!(tile_efficiency(5, 0), 1.0);
+        assert_eq!(tile_efficiency(5, -3), 1.0);
+    }
+
+    #[test]
+    fn modulo_has_the_sign_of_the_divisor() {
+        for (a, b, expected) in
+            [(7, 3, 1), (-7, 3, 2), (7, -3, -2), (-7, -3, -1), (5, 0, 0), (i128::MIN, -1, 0)]
+        {
+            assert_eq!(modulo(a, b), expected, "{a} mod {b}");
+        }
+        assert_eq!(modulo(1 << 100, 3), 1);
+    }
+
+    #[test]
+    fn products_saturate() {
+        assert_eq!(product([i128::MAX, 2]), i128::MAX);
+        assert_eq!(product([1 << 40, 1 << 40]), 1 << 80);
+    }
+}

@@ -1,0 +1,250 @@
+//! Features of GEMMs: the 72 of today's engine and the six of vector widths.
+
+use super::conv::lds_capacity;
+use super::exact::{ceil_ratio, flag, log2, max1, modulo, product, ratio, tile_efficiency};
+use super::vector::{Operand, VectorProblem, VectorWidths};
+use super::{Feature, hardware_features};
+use crate::hardware::Hardware;
+
+/// What the features know of a GEMM problem, with everything that depends on it alone.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct GemmSide {
+    m: i64,
+    n: i64,
+    k: i64,
+    split_k: i64,
+    element_bytes: f64,
+    layout_code: f64,
+    arithmetic_intensity: f64,
+    vector: Option<VectorProblem>,
+}
+
+/// The numbers of a GEMM problem as features see them.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct GemmInputs {
+    /// Rows.
+    pub m: i64,
+    /// Columns.
+    pub n: i64,
+    /// Depth.
+    pub k: i64,
+    /// Parts of the depth.
+    pub split_k: i64,
+    /// Bytes of one element of A.
+    pub element_bytes: f64,
+    /// Number of the layout.
+    pub layout_code: f64,
+    /// What the vector-width features need; `None` when the model has none of them.
+    pub vector: Option<VectorProblem>,
+}
+
+impl GemmSide {
+    /// Computes everything that depends on the problem alone.
+    pub fn new(inputs: &GemmInputs) -> Self {
+        let &GemmInputs { m, n, k, split_k, element_bytes, layout_code, vector } = inputs;
+        let flops = 2.0 * m as f64 * n as f64 * k as f64;
+        let elements = product([m.into(), k.into()])
+            .saturating_add(product([k.into(), n.into()]))
+            .saturating_add(product([m.into(), n.into()]));
+        let bytes = elements as f64 * element_bytes;
+        let arithmetic_intensity = flops / bytes.max(1.0);
+        Self { m, n, k, split_k, element_bytes, layout_code, arithmetic_intensity, vector }
+    }
+}
+
+/// What the features know of a GEMM kernel.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct GemmKernelSide {
+    /// Tile m, n, k.
+    pub tile: [i64; 3],
+    /// Waves along m, n, k.
+    pub wave: [i64; 3],
+    /// Tile of one matrix instruction along m, n, k.
+    pub warp_tile: [i64; 3],
+    /// Number of the pipeline.
+    pub pipeline_code: f64,
+    /// The pipeline's word starts with `compv4`.
+    pub half_lds: bool,
+    /// Number of the scheduler.
+    pub scheduler_code: f64,
+    /// Number of the epilogue.
+    pub epilogue_code: f64,
+    /// Pads m, n, k.
+    pub pad: [bool; 3],
+    /// Workgroups stay resident.
+    pub persistent: bool,
+    /// What the vector-width features need; `None` when the model has none of them.
+    pub vector: Option<VectorWidths>,
+}
+
+impl GemmKernelSide {
+    fn num_warps(&self) -> i128 {
+        product(self.wave.map(i128::from))
+    }
+
+    fn lds_usage(&self, problem: &GemmSide) -> f64 {
+        let [m, n, k] = self.tile.map(i128::from);
+        product([m, k]).saturating_add(product([n, k])) as f64 * problem.element_bytes
+    }
+}
+
+/// A tile that the extent does not fill, without counting senseless tiles.
+fn needs_padding(extent: i64, tile: i64) -> bool {
+    tile > 0 && modulo(extent.into(), tile.into()) != 0
+}
+
+fn needs(p: &GemmSide, k: &GemmKernelSide) -> [bool; 3] {
+    let extents = [p.m, p.n, p.k];
+    std::array::from_fn(|axis| needs_padding(extents[axis], k.tile[axis]))
+}
+
+fn smaller(p: &GemmSide, k: &GemmKernelSide) -> [bool; 3] {
+    [p.m < k.tile[0], p.n < k.tile[1], p.k < k.tile[2]]
+}
+
+fn missing(p: &GemmSide, k: &GemmKernelSide) -> [bool; 3] {
+    let needs = needs(p, k);
+    std::array::from_fn(|axis| needs[axis] && !k.pad[axis])
+}
+
+fn any(flags: [bool; 3]) -> f64 {
+    flag(flags.contains(&true))
+}
+
+fn tiles(extent: i64, tile: i64) -> f64 {
+    ceil_ratio(extent.into(), tile.into())
+}
+
+fn output_tiles(p: &GemmSide, k: &GemmKernelSide) -> f64 {
+    tiles(p.m, k.tile[0]) * tiles(p.n, k.tile[1])
+}
+
+fn efficiency(extent: i64, tile: i64) -> f64 {
+    tile_efficiency(extent.into(), tile.into())
+}
+
+fn quotient(a: i64, b: i64) -> f64 {
+    ratio(a.into(), b.into())
+}
+
+/// Fixed width as the kernel stores it; NaN cannot reach a model: its schema asks for the widths, see `Schema`.
+fn stored(k: &GemmKernelSide, operand: Operand) -> f64 {
+    k.vector.map_or(f64::NAN, |widths| widths.fixed(operand) as f64)
+}
+
+fn fraction(p: &GemmSide, k: &GemmKernelSide, operand: Operand) -> f64 {
+    match (p.vector, k.vector) {
+        (Some(problem), Some(widths)) => {
+            widths.effective(&problem, k, operand) as f64 / problem.legal(operand) as f64
+        }
+        _ => f64::NAN,
+    }
+}
+
+/// Every feature of GEMMs, in the order of upstream's engine with vector widths, the hardware last but for those.
+pub static FEATURES: &[Feature<GemmSide, GemmKernelSide>] = hardware_features! { <GemmSide, GemmKernelSide> [
+    Problem M = |p| p.m as f64, "rows";
+    Problem N = |p| p.n as f64, "columns";
+    Problem K = |p| p.k as f64, "depth";
+    Problem split_k = |p| p.split_k as f64, "parts of the depth";
+    Problem log2_M = |p| log2(p.m.into()), "log2 of M";
+    Problem log2_N = |p| log2(p.n.into()), "log2 of N";
+    Problem log2_K = |p| log2(p.k.into()), "log2 of K";
+    Problem log2_MNK = |p| log2(product([p.m.into(), p.n.into(), p.k.into()])), "log2 of M times N times K";
+    Problem arithmetic_intensity = |p| p.arithmetic_intensity, "operations for each byte moved once";
+    Problem aspect_ratio_mn = |p| quotient(p.m, p.n), "M / N";
+    Problem aspect_ratio_mk = |p| quotient(p.m, p.k), "M / K";
+    Problem aspect_ratio_nk = |p| quotient(p.n, p.k), "N / K";
+    Problem layout = |p| p.layout_code, "number of the layout (categorical)";
+    Kernel tile_m = |k| k.tile[0] as f64, "tile rows";
+    Kernel tile_n = |k| k.tile[1] as f64, "tile columns";
+    Kernel tile_k = |k| k.tile[2] as f64, "depth of one step";
+    Kernel warp_m = |k| k.wave[0] as f64, "waves along m";
+    Kernel warp_n = |k| k.wave[1] as f64, "waves along n";
+    Kernel warp_k = |k| k.wave[2] as f64, "waves along k";
+    Kernel warp_tile_m = |k| k.warp_tile[0] as f64, "rows of one matrix instruction";
+    Kernel warp_tile_n = |k| k.warp_tile[1] as f64, "columns of one matrix instruction";
+    Kernel warp_tile_k = |k| k.warp_tile[2] as f64, "depth of one matrix instruction";
+    Kernel pipeline = |k| k.pipeline_code, "number of the pipeline (categorical)";
+    Kernel scheduler = |k| k.scheduler_code, "number of the scheduler (categorical)";
+    Kernel epilogue = |k| k.epilogue_code, "number of the epilogue (categorical)";
+    Kernel pad_m = |k| flag(k.pad[0]), "handles rows that the tile does not divide";
+    Kernel pad_n = |k| flag(k.pad[1]), "handles columns that the tile does not divide";
+    Kernel pad_k = |k| flag(k.pad[2]), "handles depths that the tile does not divide";
+    Kernel persistent = |k| flag(k.persistent), "workgroups stay resident";
+    Kernel num_warps = |k| k.num_warps() as f64, "waves of a workgroup";
+    Kernel tile_volume = |k| product(k.tile.map(i128::from)) as f64, "volume of the tile";
+    Kernel tile_mn = |k| product([k.tile[0].into(), k.tile[1].into()]) as f64, "elements of the result tile";
+    Pair lds_usage_estimate = |p, k, _| k.lds_usage(p), "bytes of shared memory for one step";
+    Pair lds_usage_ratio = |p, k, h| k.lds_usage(p) / max1(lds_capacity(k.half_lds, h).into()) as f64,
+        "share of the shared memory for one step";
+    Pair num_tiles_m = |p, k, _| tiles(p.m, k.tile[0]), "tiles along m";
+    Pair num_tiles_n = |p, k, _| tiles(p.n, k.tile[1]), "tiles along n";
+    Pair num_tiles_k = |p, k, _| tiles(p.k, k.tile[2]), "steps along k";
+    Pair total_output_tiles = |p, k, _| output_tiles(p, k), "tiles of the result";
+    Pair tile_eff_m = |p, k, _| efficiency(p.m, k.tile[0]), "share of the last tile along m that is used";
+    Pair tile_eff_n = |p, k, _| efficiency(p.n, k.tile[1]), "share of the last tile along n that is used";
+    Pair tile_eff_k = |p, k, _| efficiency(p.k, k.tile[2]), "share of the last step along k that is used";
+    Pair overall_tile_efficiency = |p, k, _| {
+        efficiency(p.m, k.tile[0]) * efficiency(p.n, k.tile[1]) * efficiency(p.k, k.tile[2])
+    }, "product of the three";
+    Pair cu_utilization = |p, k, h: &Hardware| output_tiles(p, k) / max1(h.num_cus.into()) as f64,
+        "tiles for each compute unit, not clamped";
+    Pair ratio_M_to_tile_m = |p, k, _| quotient(p.m, k.tile[0]), "rows / tile rows";
+    Pair ratio_N_to_tile_n = |p, k, _| quotient(p.n, k.tile[1]), "columns / tile columns";
+    Pair ratio_K_to_tile_k = |p, k, _| quotient(p.k, k.tile[2]), "depth / tile depth";
+    Pair problem_smaller_than_tile_m = |p, k, _| flag(smaller(p, k)[0]), "fewer rows than a tile";
+    Pair problem_smaller_than_tile_n = |p, k, _| flag(smaller(p, k)[1]), "fewer columns than a tile";
+    Pair problem_smaller_than_tile_k = |p, k, _| flag(smaller(p, k)[2]), "shallower than a step";
+    Pair any_dim_too_small = |p, k, _| any(smaller(p, k)), "any of the three";
+    Pair needs_padding_m = |p, k, _| flag(needs(p, k)[0]), "the tile does not divide the rows";
+    Pair needs_padding_n = |p, k, _| flag(needs(p, k)[1]), "the tile does not divide the columns";
+    Pair needs_padding_k = |p, k, _| flag(needs(p, k)[2]), "the tile does not divide the depth";
+    Pair has_padding_when_needed_m = |p, k, _| flag(needs(p, k)[0] && k.pad[0]), "needed and there, rows";
+    Pair has_padding_when_needed_n = |p, k, _| flag(needs(p, k)[1] && k.pad[1]), "needed and there, columns";
+    Pair has_padding_when_needed_k = |p, k, _| flag(needs(p, k)[2] && k.pad[2]), "needed and there, depth";
+    Pair missing_required_padding_m = |p, k, _| flag(missing(p, k)[0]), "needed and not there, rows";
+    Pair missing_required_padding_n = |p, k, _| flag(missing(p, k)[1]), "needed and not there, columns";
+    Pair missing_required_padding_k = |p, k, _| flag(missing(p, k)[2]), "needed and not there, depth";
+    Pair missing_any_required_padding = |p, k, _| any(missing(p, k)), "any of the three";
+    Kernel vec_a = |k| stored(k, Operand::A), "fixed vector width of A, 0 for the native one";
+    Kernel vec_b = |k| stored(k, Operand::B), "fixed vector width of B, 0 for the native one";
+    Kernel vec_c = |k| stored(k, Operand::C), "fixed vector width of C, 0 for the native one";
+    Pair vec_frac_a = |p, k, _| fraction(p, k, Operand::A), "vector width in use / widest legal one, A";
+    Pair vec_frac_b = |p, k, _| fraction(p, k, Operand::B), "vector width in use / widest legal one, B";
+    Pair vec_frac_c = |p, k, _| fraction(p, k, Operand::C), "vector width in use / widest legal one, C";
+] };
+
+/// Names that need [`VectorProblem`] and [`VectorWidths`].
+pub(super) const VECTOR: &[&str] = &["vec_a", "vec_b", "vec_c", "vec_frac_a", "vec_frac_b", "vec_frac_c"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_complete() {
+        let names: std::collections::HashSet<_> = FEATURES.iter().map(|f| f.name).collect();
+        assert_eq!((names.len(), FEATURES.len()), (78, 78));
+        assert!(VECTOR.iter().all(|name| names.contains(name)));
+    }
+
+    #[test]
+    fn intensity_uses_exact_byte_counts() {
+        let big = 3_037_000_499;
+        let side = GemmSide::new(&GemmInputs {
+            m: big,
+            n: big,
+            k: big,
+            split_k: 1,
+            element_bytes: 1.0,
+            layout_code: 0.0,
+            vector: None,
+        });
+        let square = i128::from(big) * i128::from(big);
+        assert_eq!(
+            side.arithmetic_intensity,
+            2.0 * big as f64 * big as f64 * big as f64 / (3 * square) as f64
+        );
+    }
+}

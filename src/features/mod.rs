@@ -1,0 +1,104 @@
+//! Features by name: a feature is a named function of (problem, kernel, hardware).
+//!
+//! Each operation declares its features once, in a table ([`conv::FEATURES`], [`gemm::FEATURES`]): name, meaning,
+//! what the value depends on, and the function. A model picks and orders them by name; nothing is ever addressed by
+//! upstream's indices. Schemas with upstream's names are [`Engine`]s.
+//!
+//! Number rules: integers are exact (`i128`) until they meet a float and are rounded once; `a / b` is the f64
+//! quotient of the rounded operands; remainders and floors go toward minus infinity.
+
+pub mod conv;
+mod engine;
+mod exact;
+mod fields;
+pub mod gemm;
+mod rules;
+mod schema;
+mod vector;
+
+pub use engine::Engine;
+pub use fields::{FieldError, Fields, RowInputs};
+pub use rules::{ElementBytes, KTile, KernelMapping, PipelineCodes, Rules, Uncoded};
+pub use schema::{Extractor, KernelSide, ProblemSide, Schema, SchemaError, SideError};
+
+use crate::hardware::Hardware;
+
+/// What a feature's value depends on, with the function that computes it.
+///
+/// The pool's part is computed once a pool, the problem's part once a call, and only [`Value::Pair`] once a
+/// candidate.
+pub enum Value<P: 'static, K: 'static> {
+    /// The problem alone.
+    Problem(fn(&P) -> f64),
+    /// The kernel alone.
+    Kernel(fn(&K) -> f64),
+    /// The hardware alone.
+    Hardware(fn(&Hardware) -> f64),
+    /// Problem and kernel together, maybe with the hardware.
+    Pair(fn(&P, &K, &Hardware) -> f64),
+}
+
+// Not derived: a derive would ask `P: Copy` and `K: Copy`, but only function pointers are copied.
+impl<P, K> Clone for Value<P, K> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<P, K> Copy for Value<P, K> {}
+
+impl<P, K> Value<P, K> {
+    /// `problem`, `kernel`, `hardware` or `pair`.
+    pub const fn scope(&self) -> &'static str {
+        match self {
+            Self::Problem(_) => "problem",
+            Self::Kernel(_) => "kernel",
+            Self::Hardware(_) => "hardware",
+            Self::Pair(_) => "pair",
+        }
+    }
+}
+
+/// A named function of (problem, kernel, hardware).
+pub struct Feature<P: 'static, K: 'static> {
+    /// The name that models use.
+    pub name: &'static str,
+    /// What it says, and in which unit.
+    pub doc: &'static str,
+    /// How to compute it.
+    pub value: Value<P, K>,
+}
+
+/// Declares a table of features, one line each: scope, name, function, meaning.
+macro_rules! features {
+    (<$problem:ty, $kernel:ty> $($scope:ident $name:ident = $function:expr, $doc:literal;)+) => {
+        &[$($crate::features::Feature::<$problem, $kernel> {
+            name: stringify!($name),
+            doc: $doc,
+            value: $crate::features::Value::$scope($function),
+        }),+]
+    };
+}
+pub(crate) use features;
+
+/// The twelve hardware features, which every engine ends with.
+macro_rules! hardware_features {
+    (<$problem:ty, $kernel:ty> [$($head:tt)*]) => {
+        $crate::features::features! { <$problem, $kernel>
+            $($head)*
+            Hardware hw_num_cus = |h| h.num_cus as f64, "compute units";
+            Hardware hw_simds_per_cu = |h| h.simds_per_cu as f64, "SIMD units of a compute unit";
+            Hardware hw_total_simds = |h| h.total_simds() as f64, "SIMD units of the device";
+            Hardware hw_shader_engines = |h| h.shader_engines as f64, "shader engines";
+            Hardware hw_max_clock_mhz = |h| h.max_clock_mhz as f64, "highest clock in MHz";
+            Hardware hw_max_waves_per_cu = |h| h.max_waves_per_cu as f64, "waves that a compute unit can hold";
+            Hardware hw_wavefront_size = |h| h.wavefront_size as f64, "lanes of a wave";
+            Hardware hw_lds_capacity = |h| h.lds_capacity as f64, "shared memory of a compute unit in bytes";
+            Hardware hw_l1_cache_kb = |h| h.l1_cache_kb as f64, "first-level cache in KiB";
+            Hardware hw_l2_cache_kb = |h| h.l2_cache_kb as f64, "second-level cache in KiB";
+            Hardware hw_l3_cache_kb = |h| h.l3_cache_kb as f64, "last-level cache in KiB";
+            Hardware hw_num_xcd = |h| h.num_xcd as f64, "dies that share the work";
+        }
+    };
+}
+pub(crate) use hardware_features;

@@ -1,0 +1,155 @@
+//! Rules: where two upstream versions give different values under one name, the choice between them.
+//!
+//! Both values exist here, and a model says which it was trained on. Models that say nothing (all of upstream's) get
+//! the choice that upstream's own code made for them; `docs/decisions.md` lists each.
+
+use serde::{Deserialize, Serialize};
+
+use crate::problem::InvalidField;
+use crate::vocab::Op;
+
+/// Which depth of a tile the K-features of convolutions use (`tile_volume`, `lds_usage_*`, `num_tiles_k`,
+/// `tile_eff_k`, `overall_tile_efficiency`, `ratio_gemm_k_to_tile_k`, `problem_smaller_than_tile_k`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum KTile {
+    /// `block_size`: the line of engines with 74, 83, 91 and 97 features.
+    BlockSize,
+    /// `gemm_k_per_block`: the engine with 113 features and its sets by architecture.
+    GemmKPerBlock,
+}
+
+/// Numbers of the pipelines in the feature `pipeline`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PipelineCodes {
+    /// compv3 0, compv4 1, compv5 2, mem 3, preshufflev2 4, `basic_v1` 5, compv6 6: the Python engines of today.
+    Python,
+    /// The first five of those: the first GEMM engine (55 features).
+    PythonFirst,
+    /// The first five, and compv6 5: the C++ GEMM header.
+    Header,
+}
+
+/// Bytes of one element in arithmetic intensity and shared-memory use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ElementBytes {
+    /// The Python engines: 4-bit types half a byte.
+    Python,
+    /// The C++ convolution heuristic: `int4` counts two bytes.
+    Header,
+}
+
+/// What the three numbers of a convolution kernel's name are to the features.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum KernelMapping {
+    /// In the name's order `block_size`, `gemm_m_per_block`, `gemm_n_per_block`: how upstream's converters read
+    /// names, and so what models of the 97 line were trained on.
+    NameOrder,
+    /// What they are: tile m and n are `gemm_m_per_block` and `gemm_n_per_block`, tile k is `gemm_k_per_block`, and
+    /// `block_size` is the threads of a workgroup (waves times lanes).
+    Tile,
+}
+
+/// What happens to a word that has no number in the model's encoding (a `wavelet` pipeline, an `fp64` operand).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Uncoded {
+    /// An error that names the words with a number.
+    #[default]
+    Error,
+    /// Upstream's silent default: number 0, and 1 (GEMM) or 2 (convolution) bytes an element.
+    Upstream,
+}
+
+/// All choices of a model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rules {
+    /// Depth of a convolution tile.
+    pub k_tile: KTile,
+    /// Numbers of the pipelines.
+    pub pipeline_codes: PipelineCodes,
+    /// Bytes of an element.
+    pub element_bytes: ElementBytes,
+    /// Reading of convolution tiles.
+    pub kernel_mapping: KernelMapping,
+    /// Treatment of words without a number.
+    #[serde(default)]
+    pub uncoded: Uncoded,
+}
+
+impl Rules {
+    /// The rules of GEMM models and of convolution models of the 97 line.
+    pub const CONV97: Self = Self {
+        k_tile: KTile::BlockSize,
+        pipeline_codes: PipelineCodes::Python,
+        element_bytes: ElementBytes::Python,
+        kernel_mapping: KernelMapping::NameOrder,
+        uncoded: Uncoded::Error,
+    };
+
+    /// The rules of convolution models of the 113 line.
+    pub const SUPERSET: Self =
+        Self { k_tile: KTile::GemmKPerBlock, kernel_mapping: KernelMapping::Tile, ..Self::CONV97 };
+
+    /// The rules of a model that records none, from its feature names: 55 GEMM features are the first engine's, and
+    /// `gemm_k_per_block`, `K_per_C` or one of the fourteen log and wave features betrays the 113 line.
+    pub fn of_upstream<S: AsRef<str>>(names: &[S]) -> Self {
+        if names.iter().any(|name| super::conv::ONLY_IN_SUPERSET.contains(&name.as_ref())) {
+            Self::SUPERSET
+        } else if names.len() == 55 && names.iter().any(|name| name.as_ref() == "log2_MNK") {
+            Self { pipeline_codes: PipelineCodes::PythonFirst, ..Self::CONV97 }
+        } else {
+            Self::CONV97
+        }
+    }
+}
+
+impl PipelineCodes {
+    /// The pipelines with a number, in the order of their numbers.
+    pub const fn words(self) -> &'static [&'static str] {
+        match self {
+            Self::Python => &["compv3", "compv4", "compv5", "mem", "preshufflev2", "basic_v1", "compv6"],
+            Self::PythonFirst => &["compv3", "compv4", "compv5", "mem", "preshufflev2"],
+            Self::Header => &["compv3", "compv4", "compv5", "mem", "preshufflev2", "compv6"],
+        }
+    }
+}
+
+/// Number of a word: its place in the list of words with numbers.
+pub(super) fn coded_word(
+    field: &str,
+    word: &str,
+    words: &'static [&'static str],
+    uncoded: Uncoded,
+) -> Result<f64, InvalidField> {
+    match (words.iter().position(|&known| known == word), uncoded) {
+        (Some(code), _) => Ok(code as f64),
+        (None, Uncoded::Upstream) => Ok(0.0),
+        (None, Uncoded::Error) => Err(no_number(field, word, words)),
+    }
+}
+
+/// Bytes of one element, for arithmetic intensity and shared-memory use.
+pub(super) fn coded_element_bytes(op: Op, word: &str, rules: Rules) -> Result<f64, InvalidField> {
+    match word {
+        "fp32" => Ok(4.0),
+        "fp16" | "bf16" => Ok(2.0),
+        "fp8" | "bf8" | "int8" => Ok(1.0),
+        "int4" if op == Op::GroupedConv && rules.element_bytes == ElementBytes::Header => Ok(2.0),
+        "int4" => Ok(0.5),
+        _ => match (rules.uncoded, op, rules.element_bytes) {
+            (Uncoded::Error, ..) => {
+                Err(no_number("dtype", word, &["fp32", "fp16", "bf16", "fp8", "bf8", "int8", "int4"]))
+            }
+            (Uncoded::Upstream, Op::Gemm, ElementBytes::Python) => Ok(1.0),
+            (Uncoded::Upstream, ..) => Ok(2.0),
+        },
+    }
+}
+
+fn no_number(field: &str, word: &str, words: &[&str]) -> InvalidField {
+    InvalidField::new(field, format_args!("'{word}'"), format!("one of {}", words.join(", ")))
+}

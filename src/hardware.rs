@@ -1,0 +1,199 @@
+//! Hardware profiles: the eleven constants that features know about a GPU.
+
+use serde_json::{Map, Value};
+
+use crate::problem::InvalidField;
+use crate::vocab::Arch;
+
+/// What features know about a GPU. Sizes of caches are in KiB, of shared memory in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Hardware {
+    /// Compute units.
+    pub num_cus: i64,
+    /// SIMD units of one compute unit.
+    pub simds_per_cu: i64,
+    /// Shader engines.
+    pub shader_engines: i64,
+    /// Highest clock in MHz.
+    pub max_clock_mhz: i64,
+    /// Waves that one compute unit can hold.
+    pub max_waves_per_cu: i64,
+    /// Lanes of one wave.
+    pub wavefront_size: i64,
+    /// Shared memory of one compute unit in bytes.
+    pub lds_capacity: i64,
+    /// First-level cache in KiB.
+    pub l1_cache_kb: i64,
+    /// Second-level cache in KiB.
+    pub l2_cache_kb: i64,
+    /// Last-level cache in KiB.
+    pub l3_cache_kb: i64,
+    /// Dies that share the work.
+    pub num_xcd: i64,
+}
+
+impl Default for Hardware {
+    /// The constants that upstream's engines assume when a model records none, whatever its architecture.
+    ///
+    /// They are nearly gfx950's, but with 64 KiB of shared memory: see [`Hardware::for_arch`].
+    fn default() -> Self {
+        Self {
+            num_cus: 256,
+            simds_per_cu: 4,
+            shader_engines: 32,
+            max_clock_mhz: 2400,
+            max_waves_per_cu: 32,
+            wavefront_size: 64,
+            lds_capacity: 65536,
+            l1_cache_kb: 32,
+            l2_cache_kb: 4096,
+            l3_cache_kb: 262_144,
+            num_xcd: 8,
+        }
+    }
+}
+
+impl Hardware {
+    /// Names of the constants, in the order of the fields.
+    pub const NAMES: [&'static str; 11] = [
+        "num_cus",
+        "simds_per_cu",
+        "shader_engines",
+        "max_clock_mhz",
+        "max_waves_per_cu",
+        "wavefront_size",
+        "lds_capacity",
+        "l1_cache_kb",
+        "l2_cache_kb",
+        "l3_cache_kb",
+        "num_xcd",
+    ];
+
+    /// Architectures with a profile of their own.
+    pub const PROFILES: [&'static str; 5] = ["gfx90a", "gfx942", "gfx950", "gfx1201", "gfx1250"];
+
+    /// The profile of an architecture, for measuring and training; `None` when there is none.
+    ///
+    /// A model is always asked with the constants that it was trained with, never with these: gfx950 has 160 KiB
+    /// of shared memory here, 64 KiB in every upstream model that does not record its hardware.
+    pub fn for_arch(arch: &Arch) -> Option<Self> {
+        let base = Self::default();
+        Some(match arch.as_str() {
+            "gfx950" => Self { lds_capacity: 163_840, ..base },
+            "gfx942" => Self { num_cus: 228, shader_engines: 28, max_clock_mhz: 2100, ..base },
+            "gfx90a" => Self {
+                num_cus: 110,
+                shader_engines: 8,
+                max_clock_mhz: 1700,
+                l1_cache_kb: 16,
+                l2_cache_kb: 8192,
+                l3_cache_kb: 131_072,
+                num_xcd: 1,
+                ..base
+            },
+            "gfx1250" => Self { wavefront_size: 32, lds_capacity: 327_680, ..base },
+            // Only the wave and the shared memory are known; the rest stays at the defaults.
+            "gfx1201" => Self { wavefront_size: 32, ..base },
+            _ => return None,
+        })
+    }
+
+    /// The value of a constant by its name.
+    pub fn get(&self, name: &str) -> Option<i64> {
+        let mut copy = *self;
+        copy.slot(name).map(|value| *value)
+    }
+
+    /// Sets a constant by its name.
+    pub fn set(&mut self, name: &str, value: i64) -> Result<(), InvalidField> {
+        if value < 1 {
+            return Err(InvalidField::new(name, value, "at least 1"));
+        }
+        match self.slot(name) {
+            Some(slot) => {
+                *slot = value;
+                Ok(())
+            }
+            None => Err(InvalidField::new("hardware", name, format!("one of {}", Self::NAMES.join(", ")))),
+        }
+    }
+
+    /// The same with the constants of a JSON object put over it, field by field.
+    pub fn overridden_by(mut self, fields: &Map<String, Value>) -> Result<Self, InvalidField> {
+        for (name, value) in fields {
+            let number = value
+                .as_i64()
+                .or_else(|| value.as_f64().filter(|x| x.fract() == 0.0 && x.abs() < 9.0e15).map(|x| x as i64))
+                .ok_or_else(|| InvalidField::new(name, value, "a whole number"))?;
+            self.set(name, number)?;
+        }
+        Ok(self)
+    }
+
+    /// All SIMD units.
+    pub const fn total_simds(&self) -> i64 {
+        self.num_cus.saturating_mul(self.simds_per_cu)
+    }
+
+    fn slot(&mut self, name: &str) -> Option<&mut i64> {
+        Some(match name {
+            "num_cus" => &mut self.num_cus,
+            "simds_per_cu" => &mut self.simds_per_cu,
+            "shader_engines" => &mut self.shader_engines,
+            "max_clock_mhz" => &mut self.max_clock_mhz,
+            "max_waves_per_cu" => &mut self.max_waves_per_cu,
+            "wavefront_size" => &mut self.wavefront_size,
+            "lds_capacity" => &mut self.lds_capacity,
+            "l1_cache_kb" => &mut self.l1_cache_kb,
+            "l2_cache_kb" => &mut self.l2_cache_kb,
+            "l3_cache_kb" => &mut self.l3_cache_kb,
+            "num_xcd" => &mut self.num_xcd,
+            _ => return None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_has_a_field() {
+        let mut hardware = Hardware::default();
+        for (index, name) in Hardware::NAMES.iter().enumerate() {
+            hardware.set(name, 1000 + index as i64).unwrap();
+        }
+        for (index, name) in Hardware::NAMES.iter().enumerate() {
+            assert_eq!(hardware.get(name), Some(1000 + index as i64));
+        }
+    }
+
+    #[test]
+    fn the_two_gfx950_profiles_differ_in_shared_memory_only() {
+        let profile = Hardware::for_arch(&"gfx950".parse().unwrap()).unwrap();
+        assert_eq!(profile.lds_capacity, 163_840);
+        assert_eq!(Hardware { lds_capacity: 65536, ..profile }, Hardware::default());
+    }
+
+    #[test]
+    fn every_listed_profile_exists() {
+        for name in Hardware::PROFILES {
+            assert!(Hardware::for_arch(&name.parse().unwrap()).is_some(), "{name}");
+        }
+    }
+
+    #[test]
+    fn unknown_and_senseless_constants_are_refused() {
+        let overridden = |json: &str| {
+            let value: Value = serde_json::from_str(json).unwrap();
+            Hardware::default().overridden_by(value.as_object().unwrap())
+        };
+        assert_eq!(overridden(r#"{"num_cus": 304.0}"#).unwrap().num_cus, 304);
+        assert!(
+            overridden(r#"{"total_simds": 4}"#).unwrap_err().to_string().contains("expected one of num_cus")
+        );
+        assert!(overridden(r#"{"num_cus": 0}"#).is_err());
+        assert!(overridden(r#"{"num_cus": 1.5}"#).is_err());
+        assert!(overridden(r#"{"num_cus": "many"}"#).is_err());
+    }
+}

@@ -1,0 +1,205 @@
+use super::*;
+use crate::kernel::Mnk;
+use crate::vocab::{GemmLayout, Major};
+
+/// A body with every field away from the first word of its vocabulary.
+const BODY: &str = "bf16_rrr_compv4_default_interwave_True_False_True_True_256x64x32_4x1x1_16x16x32";
+
+fn parse(name: &str) -> ParsedGemmName {
+    GemmKernel::parse_name(name).unwrap_or_else(|error| panic!("{error}"))
+}
+
+#[track_caller]
+fn refuses(name: &str, at: usize, reason: &str) {
+    let error = GemmKernel::parse_name(name).unwrap_err();
+    assert!(error.at == at && error.reason.contains(reason), "{error}");
+}
+
+#[track_caller]
+fn refuses_identifier(name: &str, at: usize, reason: &str) {
+    let error = GemmKernel::parse_identifier(name).unwrap_err();
+    assert!(error.at == at && error.reason.contains(reason), "{error}");
+}
+
+#[test]
+fn every_field_of_a_name_arrives() {
+    let kernel = parse(&format!("gemm_universal_{BODY}")).kernel;
+    assert_eq!((kernel.dtype_a, kernel.dtype_b), (Dtype::Bf16, Dtype::Bf16));
+    assert_eq!(kernel.layout.to_string(), "rrr");
+    assert_eq!(
+        (kernel.pipeline, kernel.epilogue, kernel.scheduler),
+        (Pipeline::CompV4, Epilogue::Default, Scheduler::Interwave)
+    );
+    assert_eq!((kernel.pad, kernel.persistent), ([true, false, true], true));
+    assert_eq!(
+        (kernel.tile, kernel.wave, kernel.warp_tile),
+        (Mnk::new(256, 64, 32), Mnk::new(4, 1, 1), Mnk::new(16, 16, 32))
+    );
+    assert_eq!((kernel.vector, kernel.split_k, kernel.block_size), ([0; 3], 1, 0));
+}
+
+#[test]
+fn types_follow_from_a() {
+    for (a, c, acc) in [
+        ("fp8", Dtype::Fp16, Dtype::Fp32),
+        ("int8", Dtype::Int32, Dtype::Int32),
+        ("fp64", Dtype::Fp64, Dtype::Fp64),
+        ("pk_fp4", Dtype::PkFp4, Dtype::Fp32),
+    ] {
+        let kernel = parse(&format!("gemm_{}", BODY.replace("bf16", a))).kernel;
+        assert_eq!((kernel.dtype_a.as_str(), kernel.dtype_b, kernel.dtype_c), (a, kernel.dtype_a, c));
+        assert_eq!(kernel.dtype_acc, acc);
+    }
+}
+
+#[test]
+fn words_with_underscores_shift_nothing() {
+    for (name, pipeline, epilogue) in [
+        ("basic_v1_cshuffle", Pipeline::BasicV1, Epilogue::CShuffle),
+        ("comp_async_cshuffle", Pipeline::CompAsync, Epilogue::CShuffle),
+        ("comp_async_eight_waves_none", Pipeline::CompAsyncEightWaves, Epilogue::None),
+        ("comp_tdm_tdm", Pipeline::CompTdm, Epilogue::Tdm),
+        ("comp_tdm_v2_bias_activation", Pipeline::CompTdmV2, Epilogue::BiasActivation),
+        ("mem_bias", Pipeline::Mem, Epilogue::Bias),
+    ] {
+        let name =
+            format!("gemm_universal_{}", BODY.replace("compv4_default", name).replace("bf16", "pk_int4"));
+        let kernel = parse(&name).kernel;
+        assert_eq!((kernel.pipeline, kernel.epilogue, kernel.tile.m), (pipeline, epilogue, 256), "{name}");
+        assert_eq!(kernel.name(), name);
+        assert_eq!(format!("gemm_universal_{}", kernel.identifier()), name);
+    }
+}
+
+#[test]
+fn vector_widths_are_cut_out_wherever_they_stand() {
+    for (name, widths, tail) in [
+        (format!("gemm_{BODY}_vec4_8_2"), [4, 8, 2], ""),
+        (format!("gemm_{BODY}_vec1_1_2_multid"), [1, 1, 2], "_multid"),
+        (format!("gemm_{BODY}_multid_vec1_1_2"), [1, 1, 2], "_multid"),
+        (format!("gemm_{BODY}_vec1_1_2_vec3_3_3"), [1, 1, 2], "_vec3_3_3"),
+        (format!("gemm_{BODY}_vec1_1_vec3_3_3"), [3, 3, 3], "_vec1_1"),
+        (format!("gemm_{}", BODY.replace("_256", "_vec8_8_8_256")), [8, 8, 8], ""),
+        (format!("gemm_{}", BODY.replace("_rrr", "_vec8_8_8_rrr")), [8, 8, 8], ""),
+        (format!("gemm_{BODY}_vector"), [0; 3], "_vector"),
+    ] {
+        let parsed = parse(&name);
+        assert_eq!((parsed.kernel.vector, parsed.tail.as_str(), parsed.kernel.tile.m), (widths, tail, 256));
+    }
+    let end = BODY.len();
+    refuses(
+        &format!("gemm_{BODY}_vec1_1"),
+        end + 12,
+        "the name ends here, expected '_' and three vector widths",
+    );
+    refuses(&format!("gemm_{BODY}_vec1_1_x"), end + 13, "found 'x' for vector width");
+    refuses(&format!("gemm_{BODY}_vec1_1_1x"), end + 14, "found 'x' after the vector widths");
+    // Positions behind the cut count the bytes that were cut out.
+    refuses("gemm_fp16_vec1_1_1_zzz", 19, "unknown GEMM layout 'zzz'");
+}
+
+#[test]
+fn suffixes_of_identifiers_are_understood_in_names_and_the_rest_is_the_tail() {
+    let parsed = parse(&format!("gemm_universal_{BODY}_splitk4_Relu_d2_sparse_preshuffle_multid"));
+    let kernel = &parsed.kernel;
+    assert_eq!((kernel.split_k, kernel.elementwise, kernel.num_d_tensors), (4, Elementwise::Relu, 2));
+    assert!(kernel.structured_sparsity && kernel.preshuffle);
+    assert_eq!(parsed.tail, "_multid");
+    for tail in ["_d0", "_splitk999", "_splitk4x", "_default", "_", "__", "_Relux", "_PassThrough"] {
+        let parsed = parse(&format!("gemm_universal_{BODY}{tail}"));
+        assert_eq!((parsed.tail.as_str(), parsed.kernel.split_k), (tail, 1));
+    }
+}
+
+#[test]
+fn other_layouts_than_the_trained_ones_are_layouts() {
+    let kernel = parse(&format!("gemm_{}", BODY.replace("rrr", "ccp"))).kernel;
+    assert_eq!(kernel.layout, GemmLayout { a: Major::Col, b: Major::Col, c: Major::Packed });
+}
+
+#[test]
+fn bad_names_say_where_and_what() {
+    for (name, at, reason) in [
+        ("gem", 0, "expected 'gemm_' or 'gemm_universal_'"),
+        ("gemm_universal", 5, "unknown dtype 'universal', expected one of: fp16, bf16,"),
+        ("gemm_universal_", 15, "unknown dtype ''"),
+        ("gemm_universal_fp16_rcr_compv3_cshuffle", 39, "the name ends here, expected '_' and the scheduler"),
+        ("gemm_fp16_rcx_compv3", 10, "unknown GEMM layout 'rcx'"),
+        ("gemm_fp16_rcr_compv9_x", 14, "unknown pipeline 'compv9', expected one of: compv1"),
+        ("gemm_fp16_rcr_mem_best", 18, "unknown epilogue 'best'"),
+        ("gemm_fp16_rcr_mem_none_fast", 23, "unknown scheduler 'fast'"),
+        ("gemm_fp16_rcr_mem_none_auto_true", 28, "found 'true' for pad_m, expected True or False"),
+        ("gemm_fp16_rcr_mem_none_auto_True_True_True_1", 43, "found '1' for persistent"),
+        (
+            "gemm_fp16_rcr_mem_none_auto_True_True_True_True_128x128_2x2x1_32x32x16",
+            55,
+            "found '128x128' for the tile, expected three",
+        ),
+        ("gemm_fp16_rcr_mem_none_auto_True_True_True_True_0x128x1", 48, "the tile is 0, expected 1 to 65535"),
+        ("gemm_fp16_rcr_mem_none_auto_True_True_True_True_1x1x65536", 52, "the tile is 65536"),
+        ("gemm_fp16_rcr_mem_none_auto_True_True_True_True_1x1x1_1x256x1", 56, "the wave shape is 256"),
+        (
+            "gemm_fp16_rcr_mem_none_auto_True_True_True_True_1x1x1_1x1x1_1x1x1x1",
+            65,
+            "found 'x1' after the warp tile",
+        ),
+        (
+            "gemm_fp16_rcr_mem_none_auto_True_True_True_True_1x1x1_1x1x1_1x1x1-",
+            65,
+            "found '-' after the warp tile",
+        ),
+    ] {
+        refuses(name, at, reason);
+    }
+}
+
+#[test]
+fn identifiers_print_back_byte_for_byte() {
+    for identifier in [
+        "bf16_rcr_compv4_cshuffle_intrawave_True_True_True_False_128x256x32_2x2x1_32x32x16",
+        "fp8_rrr_mem_default_interwave_False_False_False_True_64x64x128_1x4x1_16x16x64_splitk4_Relu_d1_preshuffle",
+        "int4_cpp_wavelet_bias_activation_auto_False_True_False_True_1x1x1_1x1x1_1x1x1_MultiDAdd_d255_sparse",
+        "fp64_ccc_compv1_none_auto_False_True_False_True_65535x1x1_255x1x1_255x1x1_splitk255",
+    ] {
+        let kernel = GemmKernel::parse_identifier(identifier).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(kernel.identifier(), identifier);
+    }
+}
+
+#[test]
+fn only_what_the_dispatcher_writes_is_an_identifier() {
+    let end = BODY.len();
+    for (suffix, at, reason) in [
+        ("_PassThrough", 0, "found '_PassThrough', expected the end or, in this order"),
+        ("_splitk1", 7, "_splitk is 1, expected 2 to 255"),
+        ("_splitk256", 7, "_splitk is 256, expected 2 to 255"),
+        ("_d0", 2, "_d is 0, expected 1 to 255"),
+        ("_d01", 2, "'01' for _d has a leading zero"),
+        ("_preshuffle_sparse", 11, "found '_sparse'"),
+        ("_vec4_8_2", 0, "found '_vec4_8_2'"),
+        ("_multid", 0, "found '_multid'"),
+    ] {
+        refuses_identifier(&format!("{BODY}{suffix}"), end + at, reason);
+    }
+    refuses_identifier(&format!("gemm_{BODY}"), 0, "unknown dtype 'gemm'");
+}
+
+#[test]
+fn identifiers_of_older_dispatchers_are_named_as_such() {
+    for identifier in
+        ["128x128x32_2x2x1_32x32x16_persist", "128x128x32_2x2x1_32x32x16_nopers_splitk4_Relu_d1_sparse"]
+    {
+        refuses_identifier(identifier, 0, "an identifier of an older dispatcher");
+    }
+}
+
+#[test]
+fn the_block_size_is_known_once_the_arch_is() {
+    let mut kernel = parse(&format!("gemm_{BODY}")).kernel;
+    let mut narrow = kernel.clone();
+    kernel.set_arch("gfx950".parse().unwrap());
+    narrow.set_arch("gfx1201".parse().unwrap());
+    assert_eq!((kernel.block_size, narrow.block_size), (256, 128));
+    kernel.set_arch("gfx1201".parse().unwrap());
+    assert_eq!(kernel.block_size, 256, "a known block size stays");
+}

@@ -1,0 +1,79 @@
+//! What can be wrong with a model on disk or in memory.
+
+use std::io;
+
+use crate::features::SchemaError;
+use crate::forest::ForestError;
+use crate::problem::InvalidField;
+
+/// A model that cannot be loaded. Every variant names the file.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ModelError {
+    /// A file that cannot be read.
+    #[error("{file}: {source}")]
+    Io {
+        /// The file.
+        file: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A file that is not there.
+    #[error("{model}: no {file} and no {file}.gz")]
+    NoForest {
+        /// The model.
+        model: String,
+        /// The missing file.
+        file: String,
+    },
+    /// A file that is larger than the limit, maybe only when decompressed.
+    #[error("{file}: more than {limit} bytes{}", if *.decompressed { " when decompressed" } else { "" })]
+    TooLarge {
+        /// The file.
+        file: String,
+        /// The limit in bytes.
+        limit: u64,
+        /// Whether the file itself is small enough.
+        decompressed: bool,
+    },
+    /// A spec that is not the JSON that it should be.
+    #[error("{file}: {source}")]
+    Json {
+        /// The file.
+        file: String,
+        /// What the parser said, with line and column.
+        source: serde_json::Error,
+    },
+    /// A key of the spec with a value that cannot be used.
+    #[error("{file}: {source}")]
+    Field {
+        /// The file.
+        file: String,
+        /// The key, what it holds, what it may hold.
+        source: InvalidField,
+    },
+    /// Feature names that are no columns.
+    #[error("{file}: feature_names: {source}")]
+    Schema {
+        /// The file.
+        file: String,
+        /// The names.
+        source: SchemaError,
+    },
+    /// A forest that cannot be used.
+    #[error("{file}: {source}")]
+    Forest {
+        /// The file.
+        file: String,
+        /// Line, tree and reason.
+        source: Box<ForestError>,
+    },
+    /// A forest that does not fit to the spec.
+    #[error("{file}: {reason}")]
+    Mismatch {
+        /// The forest's file.
+        file: String,
+        /// What differs.
+        reason: String,
+    },
+}

@@ -1,0 +1,170 @@
+//! Getting a model's bytes: from a directory, from files, from memory; plain or gzip.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use flate2::read::MultiGzDecoder;
+
+use super::{FeatureSpec, Model, ModelError, Target};
+use crate::forest::Forest;
+
+/// Bounds on what a model may make the process read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Largest forest in bytes, after decompression.
+    pub forest_bytes: u64,
+    /// Largest spec in bytes.
+    pub spec_bytes: u64,
+}
+
+impl Default for Limits {
+    /// 1 GiB for a forest, 16 MiB for a spec; upstream's default forest of 2000 x 255 leaves is about 40 MB of text.
+    fn default() -> Self {
+        Self { forest_bytes: 1 << 30, spec_bytes: 16 << 20 }
+    }
+}
+
+const SPEC: &str = "feature_spec.json";
+const GZIP_MAGIC: &[u8] = &[0x1f, 0x8b];
+
+impl Model {
+    /// Loads a model directory: `feature_spec.json`, and `model_<target>.lgbm` or `.lgbm.gz` for each target.
+    ///
+    /// A plain forest wins over a compressed one. Everything happens in memory: no file is written.
+    pub fn load(directory: impl AsRef<Path>) -> Result<Self, ModelError> {
+        Self::load_with(directory, &Limits::default())
+    }
+
+    /// [`Model::load`] with other limits.
+    pub fn load_with(directory: impl AsRef<Path>, limits: &Limits) -> Result<Self, ModelError> {
+        let directory = directory.as_ref();
+        let spec_path = directory.join(SPEC);
+        let spec = FeatureSpec::from_json(&label(&spec_path), &read(&spec_path, limits.spec_bytes)?)?;
+        let mut forests = [const { None }; Target::ALL.len()];
+        for target in Target::ALL {
+            let plain = directory.join(target.file_name());
+            let packed = directory.join(target.file_name() + ".gz");
+            let path = [plain, packed].into_iter().find(|path| path.exists());
+            if let Some(path) = path {
+                forests[target as usize] = Some(forest(&path, &spec, limits)?);
+            }
+        }
+        Self::assemble(label(directory), spec, forests)
+    }
+
+    /// Loads one forest with a spec beside it or anywhere else.
+    pub fn load_files(
+        target: Target,
+        forest_path: impl AsRef<Path>,
+        spec_path: impl AsRef<Path>,
+    ) -> Result<Self, ModelError> {
+        let limits = Limits::default();
+        let (path, spec_path) = (forest_path.as_ref(), spec_path.as_ref());
+        let mut spec = FeatureSpec::from_json(&label(spec_path), &read(spec_path, limits.spec_bytes)?)?;
+        // The only forest that there is has to rank.
+        spec.rank_by = target;
+        let mut forests = [const { None }; Target::ALL.len()];
+        forests[target as usize] = Some(forest(path, &spec, &limits)?);
+        Self::assemble(label(path), spec, forests)
+    }
+
+    /// Loads a model from memory; forests may be plain or gzip. `name` is what errors call the model.
+    pub fn from_bytes(name: &str, spec: &[u8], forests: &[(Target, &[u8])]) -> Result<Self, ModelError> {
+        let limits = Limits::default();
+        let spec = FeatureSpec::from_json(&format!("{name}/{SPEC}"), spec)?;
+        let mut parsed = [const { None }; Target::ALL.len()];
+        for &(target, bytes) in forests {
+            let file = format!("{name}/{}", target.file_name());
+            let text = decompressed(&file, bytes.to_vec(), limits.forest_bytes)?;
+            parsed[target as usize] = Some(checked(&file, &text, &spec)?);
+        }
+        Self::assemble(name.to_owned(), spec, parsed)
+    }
+
+    fn assemble(
+        name: String,
+        spec: FeatureSpec,
+        forests: [Option<Forest>; Target::ALL.len()],
+    ) -> Result<Self, ModelError> {
+        let rank_by = spec.rank_by;
+        if forests[rank_by as usize].is_none() {
+            return Err(ModelError::NoForest { model: name, file: rank_by.file_name() });
+        }
+        Ok(Self { name, spec, forests })
+    }
+}
+
+/// Reads a LightGBM file without a spec, plain or gzip, within [`Limits::forest_bytes`].
+pub(crate) fn bare_forest(path: &Path, limits: &Limits) -> Result<Forest, ModelError> {
+    let file = label(path);
+    let bytes = decompressed(&file, read(path, limits.forest_bytes)?, limits.forest_bytes)?;
+    Forest::parse(&bytes).map_err(|source| ModelError::Forest { file, source: Box::new(source) })
+}
+
+impl Forest {
+    /// Reads a LightGBM file, plain or gzip.
+    pub fn load(path: impl AsRef<Path>) -> Result<Self, ModelError> {
+        bare_forest(path.as_ref(), &Limits::default())
+    }
+}
+
+fn label(path: &Path) -> String {
+    path.display().to_string()
+}
+
+fn read(path: &Path, limit: u64) -> Result<Vec<u8>, ModelError> {
+    let io = |source| ModelError::Io { file: label(path), source };
+    let file = File::open(path).map_err(io)?;
+    let mut bytes = Vec::new();
+    let size = file.take(limit + 1).read_to_end(&mut bytes).map_err(io)?;
+    if size as u64 > limit {
+        return Err(ModelError::TooLarge { file: label(path), limit, decompressed: false });
+    }
+    Ok(bytes)
+}
+
+fn decompressed(file: &str, bytes: Vec<u8>, limit: u64) -> Result<Vec<u8>, ModelError> {
+    if !bytes.starts_with(GZIP_MAGIC) {
+        return Ok(bytes);
+    }
+    let mut text = Vec::new();
+    let size =
+        MultiGzDecoder::new(bytes.as_slice()).take(limit + 1).read_to_end(&mut text).map_err(|source| {
+            // The decoder's own text does not say what was being read.
+            let source = io::Error::new(source.kind(), format!("not a whole gzip file: {source}"));
+            ModelError::Io { file: file.to_owned(), source }
+        })?;
+    if size as u64 > limit {
+        return Err(ModelError::TooLarge { file: file.to_owned(), limit, decompressed: true });
+    }
+    Ok(text)
+}
+
+fn forest(path: &Path, spec: &FeatureSpec, limits: &Limits) -> Result<Forest, ModelError> {
+    let file = label(path);
+    let text = decompressed(&file, read(path, limits.forest_bytes)?, limits.forest_bytes)?;
+    checked(&file, &text, spec)
+}
+
+/// Parses a forest and checks that its columns are the spec's.
+fn checked(file: &str, text: &[u8], spec: &FeatureSpec) -> Result<Forest, ModelError> {
+    let forest = Forest::parse(text)
+        .map_err(|source| ModelError::Forest { file: file.to_owned(), source: Box::new(source) })?;
+    let mismatch = |reason| Err(ModelError::Mismatch { file: file.to_owned(), reason });
+    let names = spec.extractor.schema.names();
+    if forest.num_features() != names.len() {
+        let found = forest.num_features();
+        return mismatch(format!("{found} features, but feature_spec.json names {}", names.len()));
+    }
+    for (column, (found, expected)) in forest.feature_names().iter().zip(&names).enumerate() {
+        // Trained from a bare matrix, a forest calls its columns Column_0, Column_1, …
+        let unnamed = found.strip_prefix("Column_").is_some_and(|number| number.parse() == Ok(column));
+        if found != expected && !unnamed {
+            return mismatch(format!(
+                "column {column} is '{found}', but feature_spec.json says '{expected}'"
+            ));
+        }
+    }
+    Ok(forest)
+}

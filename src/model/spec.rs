@@ -1,0 +1,294 @@
+//! `feature_spec.json`: what a model's columns are.
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::{ModelError, Target};
+use crate::features::{
+    ElementBytes, Engine, Extractor, KTile, KernelMapping, PipelineCodes, Rules, Schema, Uncoded,
+};
+use crate::hardware::Hardware;
+use crate::problem::{InvalidField, ProblemDefaults};
+use crate::vocab::{Arch, Direction, Dtype, Op, UnknownWord};
+
+/// The checked spec of a model.
+#[derive(Debug, Clone)]
+pub struct FeatureSpec {
+    /// Columns, rules and hardware.
+    pub extractor: Extractor,
+    /// Columns that were trained as categories.
+    pub categorical_features: Vec<String>,
+    /// Targets that were trained on `ln(1 + y)`.
+    pub log_targets: Vec<Target>,
+    /// The target that ranks.
+    pub rank_by: Target,
+    /// The direction of the convolutions that it was trained on, when recorded.
+    pub direction: Option<Direction>,
+    /// The element type that it was trained on, when recorded.
+    pub dtype: Option<Dtype>,
+    /// The architecture that it was trained on, when recorded.
+    pub arch: Option<Arch>,
+    /// Training parameters, as the trainer wrote them.
+    pub params: Value,
+}
+
+/// The file's keys. Unknown ones are tolerated: trainers add their own.
+#[derive(Deserialize)]
+struct File {
+    op_type: Option<String>,
+    feature_engine: Option<String>,
+    hardware: Option<Map<String, Value>>,
+    feature_encoding_version: Option<i64>,
+    feature_names: Option<Vec<String>>,
+    #[serde(default)]
+    categorical_features: Vec<String>,
+    #[serde(default)]
+    log_targets: Vec<String>,
+    dtype: Option<String>,
+    arch: Option<String>,
+    variant: Option<String>,
+    #[serde(default)]
+    params: Value,
+    ck_select: Option<Extension>,
+}
+
+/// Our own key, which upstream's tools pass over: the choices that upstream leaves implicit. What it does not
+/// name keeps the choice that upstream's code makes.
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields)]
+struct Extension {
+    k_tile: Option<KTile>,
+    pipeline_codes: Option<PipelineCodes>,
+    element_bytes: Option<ElementBytes>,
+    kernel_mapping: Option<KernelMapping>,
+    uncoded: Option<Uncoded>,
+    rank_by: Option<String>,
+}
+
+impl FeatureSpec {
+    /// Reads a spec; `file` is what errors call it.
+    pub fn from_json(file: &str, text: &[u8]) -> Result<Self, ModelError> {
+        let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
+        let field = |source| ModelError::Field { file: file.to_owned(), source };
+        // A list would be read as the keys' values in order.
+        if !text.trim_ascii_start().starts_with(b"{") {
+            let found = String::from_utf8_lossy(text.get(..20).unwrap_or(text)).into_owned();
+            return Err(field(InvalidField::new("document", format_args!("'{found}'"), "a JSON object")));
+        }
+        let parsed: File = serde_json::from_slice(text)
+            .map_err(|source| ModelError::Json { file: file.to_owned(), source })?;
+        let kind = kind(&parsed).map_err(field)?;
+        let version = parsed.feature_encoding_version.unwrap_or(0);
+        if version != kind.encoding_version() {
+            let expected = format!("{}, the version of {}", kind.encoding_version(), kind.class());
+            return Err(field(InvalidField::new("feature_encoding_version", version, expected)));
+        }
+        let names = parsed
+            .feature_names
+            .unwrap_or_else(|| kind.engine().feature_names().into_iter().map(str::to_owned).collect());
+        let schema = Schema::by_names(kind.op(), &names)
+            .map_err(|source| ModelError::Schema { file: file.to_owned(), source })?;
+        if let Some(stray) = parsed.categorical_features.iter().find(|name| !names.contains(name)) {
+            let expected = "names that are in feature_names";
+            return Err(field(InvalidField::new("categorical_features", stray, expected)));
+        }
+        let hardware = match &parsed.hardware {
+            Some(fields) => Hardware::default().overridden_by(fields).map_err(field)?,
+            None => Hardware::default(),
+        };
+        let extension = parsed.ck_select.unwrap_or_default();
+        let arch: Option<Arch> = word("arch", parsed.arch.as_deref()).map_err(field)?;
+        let log_targets = parsed
+            .log_targets
+            .iter()
+            .map(|name| name.parse().map_err(|error| field(InvalidField::word("log_targets", &error))))
+            .collect::<Result<_, _>>()?;
+        Ok(Self {
+            extractor: Extractor {
+                schema,
+                rules: extension.rules(Rules::of_upstream(&names)),
+                hardware,
+                arch,
+            },
+            categorical_features: parsed.categorical_features,
+            log_targets,
+            rank_by: word("ck_select.rank_by", extension.rank_by.as_deref())
+                .map_err(field)?
+                .unwrap_or(Target::Tflops),
+            direction: word("variant", parsed.variant.as_deref()).map_err(field)?,
+            dtype: word("dtype", parsed.dtype.as_deref()).map_err(field)?,
+            arch,
+            params: parsed.params,
+        })
+    }
+
+    /// The operation.
+    pub const fn op(&self) -> Op {
+        self.extractor.schema.op()
+    }
+
+    /// What to assume of a problem that does not say: what the model was trained on, else upstream's defaults.
+    pub fn problem_defaults(&self) -> ProblemDefaults {
+        let base = ProblemDefaults::of(self.op());
+        ProblemDefaults {
+            direction: self.direction.unwrap_or(base.direction),
+            dtype: self.dtype.unwrap_or(base.dtype),
+            arch: self.arch,
+        }
+    }
+}
+
+impl Extension {
+    fn rules(&self, upstream: Rules) -> Rules {
+        Rules {
+            k_tile: self.k_tile.unwrap_or(upstream.k_tile),
+            pipeline_codes: self.pipeline_codes.unwrap_or(upstream.pipeline_codes),
+            element_bytes: self.element_bytes.unwrap_or(upstream.element_bytes),
+            kernel_mapping: self.kernel_mapping.unwrap_or(upstream.kernel_mapping),
+            uncoded: self.uncoded.unwrap_or(upstream.uncoded),
+        }
+    }
+}
+
+/// The families of upstream's engines, which a spec names by operation or by class.
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    Gemm,
+    GemmVec,
+    Conv,
+}
+
+impl Kind {
+    const ALL: [Self; 3] = [Self::Gemm, Self::GemmVec, Self::Conv];
+
+    const fn op_type(self) -> &'static str {
+        match self {
+            Self::Gemm => "gemm_universal",
+            Self::GemmVec => "gemm_universal_vec",
+            Self::Conv => "grouped_conv",
+        }
+    }
+
+    const fn class(self) -> &'static str {
+        match self {
+            Self::Gemm => "GemmUniversalFeatureEngine",
+            Self::GemmVec => "GemmUniversalVecFeatureEngine",
+            Self::Conv => "GroupedConvFeatureEngine",
+        }
+    }
+
+    const fn engine(self) -> Engine {
+        match self {
+            Self::Gemm => Engine::Gemm72,
+            Self::GemmVec => Engine::Gemm78Vec,
+            Self::Conv => Engine::Conv97,
+        }
+    }
+
+    const fn encoding_version(self) -> i64 {
+        match self {
+            Self::GemmVec => 1,
+            Self::Gemm | Self::Conv => 0,
+        }
+    }
+
+    const fn op(self) -> Op {
+        self.engine().op()
+    }
+}
+
+/// The class name decides, then the operation; a spec with neither is a GEMM's, as upstream has it.
+fn kind(file: &File) -> Result<Kind, InvalidField> {
+    let find = |field: &str, name: &Option<String>, word: fn(Kind) -> &'static str| match name {
+        None => Ok(None),
+        Some(name) => Kind::ALL.into_iter().find(|&kind| word(kind) == name).map(Some).ok_or_else(|| {
+            let accepted = Kind::ALL.map(word).join(", ");
+            InvalidField::new(field, format_args!("'{name}'"), format!("one of {accepted}"))
+        }),
+    };
+    let by_class = find("feature_engine", &file.feature_engine, Kind::class)?;
+    let by_op = find("op_type", &file.op_type, Kind::op_type)?;
+    Ok(by_class.or(by_op).unwrap_or(Kind::Gemm))
+}
+
+fn word<T: std::str::FromStr<Err = UnknownWord>>(
+    field: &str,
+    text: Option<&str>,
+) -> Result<Option<T>, InvalidField> {
+    text.map(|text| text.parse().map_err(|error| InvalidField::word(field, &error))).transpose()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spec(json: &str) -> Result<FeatureSpec, String> {
+        FeatureSpec::from_json("feature_spec.json", json.as_bytes()).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn an_empty_spec_is_upstreams_gemm_engine() {
+        let spec = spec("{}").unwrap();
+        assert_eq!((spec.op(), spec.extractor.schema.len()), (Op::Gemm, 72));
+        assert_eq!((spec.rank_by, spec.log_targets.len()), (Target::Tflops, 0));
+    }
+
+    #[test]
+    fn names_decide_the_rules_and_our_key_overrides_them() {
+        let conv = |more: &str| {
+            spec(&format!(
+                r#"{{"op_type":"grouped_conv","feature_names":["N","K_per_C","tile_volume"]{more}}}"#
+            ))
+            .unwrap()
+            .extractor
+            .rules
+        };
+        assert_eq!(conv(""), Rules::SUPERSET);
+        let overridden = conv(r#","ck_select":{"k_tile":"block_size","kernel_mapping":"name_order"}"#);
+        assert_eq!(overridden, Rules::CONV97);
+    }
+
+    #[test]
+    fn hardware_is_the_models_own() {
+        let spec = spec(r#"{"arch":"gfx950","hardware":{"lds_capacity":163840}}"#).unwrap();
+        assert_eq!(spec.extractor.hardware, Hardware::for_arch(&"gfx950".parse().unwrap()).unwrap());
+    }
+
+    #[test]
+    fn every_mistake_is_named() {
+        for (json, message) in [
+            ("[1]", "feature_spec.json: document: found '[1]', expected a JSON object"),
+            (
+                "{\n\"arch\": 3}",
+                "feature_spec.json: invalid type: integer `3`, expected a string at line 2 column 9",
+            ),
+            (
+                r#"{"op_type":"fmha"}"#,
+                "op_type: found 'fmha', expected one of gemm_universal, gemm_universal_vec, grouped_conv",
+            ),
+            (
+                r#"{"feature_engine":"Magic"}"#,
+                "feature_engine: found 'Magic', expected one of GemmUniversalFeatureEngine",
+            ),
+            (
+                r#"{"op_type":"gemm_universal_vec"}"#,
+                "feature_encoding_version: found 0, expected 1, the version of GemmUniversalVec",
+            ),
+            (r#"{"feature_names":["M","magic"]}"#, "feature_names: no gemm_universal feature is named magic"),
+            (
+                r#"{"feature_names":["M"],"categorical_features":["layout"]}"#,
+                "categorical_features: found layout",
+            ),
+            (
+                r#"{"log_targets":["speed"]}"#,
+                "log_targets: found 'speed', expected one of tflops, latency, bandwidth, relative",
+            ),
+            (r#"{"hardware":{"cus":3}}"#, "hardware: found cus, expected one of num_cus"),
+            (r#"{"ck_select":{"k_tiles":"x"}}"#, "unknown field `k_tiles`, expected one of `k_tile`"),
+            (r#"{"arch":"mi355x"}"#, "arch: found 'mi355x', expected one of gfx9xx"),
+        ] {
+            let error = spec(json).unwrap_err();
+            assert!(error.contains(message), "{json}: {error}");
+        }
+    }
+}

@@ -1,0 +1,323 @@
+//! The closed vocabularies: data types, layouts, pipelines, schedulers, epilogues, directions, architectures.
+//!
+//! Every word that upstream writes as a free string is an enum here. A word that is not in its vocabulary is an
+//! error that lists the accepted ones; nothing falls back to a default in silence.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// A word outside its vocabulary.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("unknown {what} '{found}', expected one of: {}", accepted.join(", "))]
+pub struct UnknownWord {
+    /// What kind of word was expected, such as `pipeline`.
+    pub what: &'static str,
+    /// The word that was found.
+    pub found: String,
+    /// The words that would have been accepted.
+    pub accepted: &'static [&'static str],
+}
+
+/// Declares an enum whose variants are words: one table feeds printing, parsing, the list of accepted words and
+/// the tests. Words after `|` are accepted on reading and never printed.
+macro_rules! vocabulary {
+    ($(#[$meta:meta])* $name:ident, $what:literal { $($(#[$vmeta:meta])* $variant:ident = $word:literal $(| $alias:literal)*),+ $(,)? }) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[repr(u8)]
+        pub enum $name { $($(#[$vmeta])* #[doc = concat!("`", $word, "`")] $variant),+ }
+
+        impl $name {
+            /// All values, in the order of their numbers.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
+            /// The word of each value, in the same order.
+            pub const WORDS: &'static [&'static str] = &[$($word),+];
+
+            /// The word that names and files use.
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $word),+ }
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(self.as_str())
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = UnknownWord;
+
+            fn from_str(word: &str) -> Result<Self, UnknownWord> {
+                match word {
+                    $($word $(| $alias)* => Ok(Self::$variant),)+
+                    _ => Err(UnknownWord { what: $what, found: word.to_owned(), accepted: Self::WORDS }),
+                }
+            }
+        }
+    };
+}
+
+vocabulary! {
+    /// Element type of an operand. `fp8` is E4M3, `bf8` is E5M2, the 4-bit types are packed.
+    Dtype, "dtype" {
+        Fp16 = "fp16", Bf16 = "bf16", Fp32 = "fp32", Fp64 = "fp64", Fp8 = "fp8", Bf8 = "bf8", Int8 = "int8",
+        Int4 = "int4", Int32 = "int32", PkFp4 = "pk_fp4", PkInt4 = "pk_int4",
+    }
+}
+
+vocabulary! {
+    /// Memory order of one GEMM operand.
+    Major, "operand layout" { Row = "r" | "row" | "RowMajor" | "row_major", Col = "c" | "col" | "ColMajor" | "ColumnMajor" | "col_major", Packed = "p" | "packed" | "packed_external" }
+}
+
+vocabulary! {
+    /// Memory order of the convolution tensors.
+    ConvLayout, "convolution layout" {
+        Nwgc = "nwgc", Nhwgc = "nhwgc", Ndhwgc = "ndhwgc", Nwc = "nwc", Nhwc = "nhwc", Ndhwc = "ndhwc",
+        Gnwc = "gnwc", Gnhwc = "gnhwc", Gndhwc = "gndhwc", Ngcw = "ngcw", Ngchw = "ngchw", Ngcdhw = "ngcdhw",
+        Ncw = "ncw", Nchw = "nchw", Ncdhw = "ncdhw",
+    }
+}
+
+vocabulary! {
+    /// How a kernel overlaps loads with arithmetic.
+    Pipeline, "pipeline" {
+        CompV1 = "compv1", CompV2 = "compv2", CompV3 = "compv3", CompV4 = "compv4", CompV5 = "compv5",
+        CompV6 = "compv6", Mem = "mem", BasicV1 = "basic_v1", BasicV2 = "basic_v2",
+        BasicAsyncV1 = "basic_async_v1", CompAsync = "comp_async", CompAsyncEightWaves = "comp_async_eight_waves",
+        CompTdm = "comp_tdm", CompTdmV2 = "comp_tdm_v2", PreshuffleV1 = "preshufflev1",
+        PreshuffleV2 = "preshufflev2", WeightPreshuffle = "weight_preshuffle", Wavelet = "wavelet",
+    }
+}
+
+vocabulary! {
+    /// How the waves of a workgroup are interleaved.
+    Scheduler, "scheduler" { Auto = "auto", Intrawave = "intrawave", Interwave = "interwave" }
+}
+
+vocabulary! {
+    /// How results leave the registers.
+    Epilogue, "epilogue" {
+        None = "none", Default = "default", CShuffle = "cshuffle", Bias = "bias", Activation = "activation",
+        BiasActivation = "bias_activation", Tdm = "tdm",
+    }
+}
+
+vocabulary! {
+    /// Which of the three convolutions is computed.
+    Direction, "direction" {
+        Forward = "forward" | "fwd" | "2d_fwd" | "3d_fwd", BwdData = "bwd_data" | "bwdd" | "2d_bwdd" | "3d_bwdd",
+        BwdWeight = "bwd_weight" | "bwdw" | "2d_bwdw" | "3d_bwdw",
+    }
+}
+
+vocabulary! {
+    /// What a convolution kernel takes for granted about its problem.
+    Specialization, "specialization" {
+        Default = "default", Filter1x1Pad0 = "filter1x1_pad0", Filter1x1Stride1Pad0 = "filter1x1_stride1_pad0",
+        Filter3x3 = "filter3x3",
+    }
+}
+
+vocabulary! {
+    /// How a stream-K kernel adds its partial results.
+    StreamKReduction, "stream-K reduction" { None = "none", Tree = "tree", Linear = "linear" }
+}
+
+vocabulary! {
+    /// What a GEMM kernel does to its result, element by element.
+    Elementwise, "elementwise operation" {
+        PassThrough = "PassThrough" | "", Add = "Add", Multiply = "Multiply", MultiDAdd = "MultiDAdd",
+        MultiDMultiply = "MultiDMultiply", Relu = "Relu", Gelu = "Gelu", Clamp = "Clamp", Sigmoid = "Sigmoid",
+        Tanh = "Tanh", Swish = "Swish", HardSwish = "HardSwish",
+    }
+}
+
+vocabulary! {
+    /// The operation that kernels of a pool compute.
+    Op, "operation" { Gemm = "gemm_universal", GroupedConv = "grouped_conv" }
+}
+
+impl Direction {
+    /// The short word of the C++ dispatcher's keys: `fwd`, `bwd_data`, `bwd_weight`.
+    pub const fn short(self) -> &'static str {
+        match self {
+            Self::Forward => "fwd",
+            Self::BwdData => "bwd_data",
+            Self::BwdWeight => "bwd_weight",
+        }
+    }
+}
+
+impl Dtype {
+    /// The element type that accumulates products of this one.
+    pub const fn accumulator(self) -> Self {
+        match self {
+            Self::Int8 | Self::Int4 | Self::Int32 => Self::Int32,
+            Self::Fp64 => Self::Fp64,
+            _ => Self::Fp32,
+        }
+    }
+
+    /// The type of C when A and B have this one: `fp8` and `bf8` give `fp16`, `int8` gives `int32`.
+    pub const fn result(self) -> Self {
+        match self {
+            Self::Fp8 | Self::Bf8 => Self::Fp16,
+            Self::Int8 => Self::Int32,
+            other => other,
+        }
+    }
+}
+
+/// Memory orders of A, B and C, written as three letters such as `rcr`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct GemmLayout {
+    /// Order of A (M x K).
+    pub a: Major,
+    /// Order of B (K x N).
+    pub b: Major,
+    /// Order of C (M x N).
+    pub c: Major,
+}
+
+impl GemmLayout {
+    /// The four layouts that upstream's features can tell apart.
+    pub const TRAINED: &'static [&'static str] = &["rcr", "rrr", "crr", "ccr"];
+
+    /// Layout `rcr`, the usual one.
+    pub const RCR: Self = Self { a: Major::Row, b: Major::Col, c: Major::Row };
+}
+
+impl fmt::Display for GemmLayout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}{}", self.a, self.b, self.c)
+    }
+}
+
+impl FromStr for GemmLayout {
+    type Err = UnknownWord;
+
+    fn from_str(word: &str) -> Result<Self, UnknownWord> {
+        let unknown = || UnknownWord {
+            what: "GEMM layout",
+            found: word.to_owned(),
+            accepted: &["rcr", "rrr", "crr", "ccr", "three letters of r (row), c (column), p (packed)"],
+        };
+        let &[a, b, c] = word.as_bytes() else { return Err(unknown()) };
+        let major = |letter: u8| match letter {
+            b'r' => Ok(Major::Row),
+            b'c' => Ok(Major::Col),
+            b'p' => Ok(Major::Packed),
+            _ => Err(unknown()),
+        };
+        Ok(Self { a: major(a)?, b: major(b)?, c: major(c)? })
+    }
+}
+
+/// A GPU architecture such as `gfx950`: the target without its feature flags (`:xnack-` and the like).
+///
+/// Held inline, so that problems and kernels stay plain values without allocation.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Arch {
+    text: [u8; Self::MAX_LEN],
+    len: u8,
+}
+
+impl Arch {
+    /// Longest accepted name.
+    pub const MAX_LEN: usize = 15;
+
+    /// The name, without target features.
+    pub fn as_str(&self) -> &str {
+        // The bytes come from a `str` of ASCII characters (see `from_str`), so the fallback is never taken.
+        std::str::from_utf8(&self.text[..usize::from(self.len)]).unwrap_or("")
+    }
+
+    /// Lanes of one wave as upstream derives them: 64 for gfx9, 32 for everything else.
+    pub fn wave_size(&self) -> i64 {
+        if self.as_str().starts_with("gfx9") { 64 } else { 32 }
+    }
+}
+
+impl fmt::Display for Arch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl fmt::Debug for Arch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Arch({self})")
+    }
+}
+
+impl FromStr for Arch {
+    type Err = UnknownWord;
+
+    fn from_str(word: &str) -> Result<Self, UnknownWord> {
+        let base = word.split(':').next().unwrap_or(word);
+        let known = match base.as_bytes() {
+            [b'g', b'f', b'x', b'9', minor, stepping] => {
+                minor.is_ascii_digit() && (stepping.is_ascii_digit() || stepping.is_ascii_lowercase())
+            }
+            [b'g', b'f', b'x', b'1', b'0'..=b'2', minor, stepping] => {
+                minor.is_ascii_digit() && stepping.is_ascii_digit()
+            }
+            [b's', b'm', b'_', digits @ ..] => {
+                (2..=3).contains(&digits.len()) && digits.iter().all(u8::is_ascii_digit)
+            }
+            _ => false,
+        };
+        if !known {
+            return Err(UnknownWord {
+                what: "arch",
+                found: word.to_owned(),
+                accepted: &["gfx9xx", "gfx10xx", "gfx11xx", "gfx12xx", "sm_NN"],
+            });
+        }
+        let mut text = [0; Self::MAX_LEN];
+        text[..base.len()].copy_from_slice(base.as_bytes());
+        Ok(Self { text, len: base.len() as u8 })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_word_reads_back() {
+        for &dtype in Dtype::ALL {
+            assert_eq!(dtype.as_str().parse(), Ok(dtype));
+        }
+        for &pipeline in Pipeline::ALL {
+            assert_eq!(pipeline.as_str().parse(), Ok(pipeline));
+        }
+        assert_eq!("fwd".parse(), Ok(Direction::Forward));
+    }
+
+    #[test]
+    fn unknown_words_list_the_accepted_ones() {
+        let error = "compv9".parse::<Pipeline>().unwrap_err().to_string();
+        assert!(error.starts_with("unknown pipeline 'compv9', expected one of: compv1, compv2"), "{error}");
+        assert!("CompV4".parse::<Pipeline>().is_err(), "matching is case-sensitive");
+    }
+
+    #[test]
+    fn layouts_are_three_letters() {
+        assert_eq!("rcr".parse(), Ok(GemmLayout::RCR));
+        assert_eq!("ccp".parse::<GemmLayout>().unwrap().to_string(), "ccp");
+        assert!("rc".parse::<GemmLayout>().is_err() && "row".parse::<GemmLayout>().is_err());
+    }
+
+    #[test]
+    fn arch_drops_target_features() {
+        let arch: Arch = "gfx942:sramecc+:xnack-".parse().unwrap();
+        assert_eq!((arch.as_str(), arch.wave_size()), ("gfx942", 64));
+        assert_eq!("gfx1250".parse::<Arch>().unwrap().wave_size(), 32);
+        for bad in ["", "gfx", "gfx9", "gfx9500", "gfx95A", "gfx13", "gfx1300", "mi355x", "sm_", ":gfx950"] {
+            assert!(bad.parse::<Arch>().is_err(), "{bad}");
+        }
+    }
+}
