@@ -9,3 +9,8 @@ pub mod pool;
 pub mod problem;
 pub mod select;
 pub mod vocab;
+
+/// The README's examples run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct Readme;
