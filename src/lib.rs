@@ -6,4 +6,5 @@ pub mod hardware;
 pub mod kernel;
 pub mod model;
 pub mod problem;
+pub mod scoring;
 pub mod vocab;
