@@ -278,8 +278,8 @@ fn odd_forests_have_the_forests_bits() {
     check(3, 30, 1, 20_000, 40, 2);
     let random = &mut Random(5);
     let forest = forest(random, 30, 1, 20_000);
-    let pool = Pool::new(random, 30, 4);
-    let scorer = PoolScorer::compile(&forest, &pool.table()).unwrap();
+    let pool = PoolTable { columns: &[Column::Uniform; 30], classes: &[0], kernel_values: &[] };
+    let scorer = PoolScorer::compile(&forest, &pool).unwrap();
     assert_eq!(scorer.describe(), "kernel by kernel");
 }
 
