@@ -1,0 +1,272 @@
+//! The walks with AVX-512: sixteen items of the queue at a time.
+
+use std::arch::x86_64::*;
+
+use super::cells::{Batch, CELL, Cells, FAR_LEAF, FAR_MAX, FAR_SHIFT, FLIPPED, NEAR_LEAF, QUESTION, TREE_SHIFT};
+use super::isa::Avx512;
+use super::narrow::{LANES, ROW, leaf_value};
+use super::scratch::Scratch;
+use super::wide::{self, VECTOR, View};
+
+/// Items of a vector.
+const WIDTH: usize = 16;
+
+/// A list that vectors are appended to.
+struct List<'a> {
+    at: &'a mut [u32],
+    set: &'a mut [u32],
+    len: usize,
+}
+
+impl List<'_> {
+    fn start(&mut self, places: &[u32], set: u32) {
+        self.at[..places.len()].copy_from_slice(places);
+        self.set[..places.len()].fill(set);
+        self.len = places.len();
+    }
+
+    fn push(&mut self, place: u32, set: u32) {
+        (self.at[self.len], self.set[self.len]) = (place, set);
+        self.len += 1;
+    }
+
+    /// Appends the chosen items.
+    ///
+    /// # Safety
+    ///
+    /// There is room for sixteen items behind the end.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512dq,bmi1,bmi2,lzcnt,popcnt")]
+    unsafe fn append(&mut self, chosen: __mmask16, at: __m512i, set: __m512i) {
+        debug_assert!(self.len + WIDTH <= self.at.len() && self.len + WIDTH <= self.set.len());
+        // SAFETY: the caller's promise. To a register and then to memory, since compressing stores are slow on Zen 4.
+        unsafe {
+            let (places, sets) =
+                (self.at.as_mut_ptr().add(self.len).cast(), self.set.as_mut_ptr().add(self.len).cast());
+            _mm512_storeu_si512(places, _mm512_maskz_compress_epi32(chosen, at));
+            _mm512_storeu_si512(sets, _mm512_maskz_compress_epi32(chosen, set));
+        }
+        self.len += chosen.count_ones() as usize;
+    }
+}
+
+/// Adds all trees to the sums of a pool of at most 32 lanes.
+pub(super) fn narrow(_: Avx512, cells: &Cells, all: u32, scratch: &mut Scratch) {
+    // SAFETY: the token proves that the CPU has the features.
+    unsafe { narrow_batches(cells, all, scratch) }
+}
+
+#[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512dq,bmi1,bmi2,lzcnt,popcnt")]
+fn narrow_batches(cells: &Cells, all: u32, scratch: &mut Scratch) {
+    let mut sums = [_mm512_setzero_pd(); LANES / 8];
+    for batch in &cells.batches {
+        let cells = &cells.cells[batch.start..];
+        let leaves = narrow_walk(cells, batch, all, scratch);
+        let rows = &mut scratch.rows[..batch.trees * ROW];
+        for (&place, &lanes) in scratch.leaf_at[..leaves].iter().zip(&scratch.leaf_set[..leaves]) {
+            let value = _mm512_set1_pd(leaf_value(cells, place));
+            let row = (place >> TREE_SHIFT) as usize * ROW;
+            let mut lanes = lanes;
+            while lanes != 0 {
+                let first = lanes.trailing_zeros();
+                debug_assert!(row + first as usize + 8 <= rows.len());
+                // SAFETY: the tree is one of the batch's; eight lanes from one below 32 lie inside a row of 40.
+                unsafe {
+                    let to = rows.as_mut_ptr().add(row + first as usize);
+                    _mm512_mask_storeu_pd(to, (lanes >> first) as u8, value);
+                }
+                lanes &= !(0xff << first);
+            }
+        }
+        for row in rows.chunks_exact(ROW) {
+            for (sum, values) in sums.iter_mut().zip(row.chunks_exact(8)) {
+                // SAFETY: eight values.
+                let values = unsafe { _mm512_loadu_pd(values.as_ptr()) };
+                *sum = _mm512_add_pd(*sum, values);
+            }
+        }
+    }
+    for (sum, out) in sums.into_iter().zip(scratch.sums[..LANES].chunks_exact_mut(8)) {
+        // SAFETY: eight values.
+        unsafe { _mm512_storeu_pd(out.as_mut_ptr(), sum) };
+    }
+}
+
+/// Fills the leaf list of a batch, and returns its length.
+#[inline]
+#[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512dq,bmi1,bmi2,lzcnt,popcnt")]
+fn narrow_walk(cells: &[u32], batch: &Batch, all: u32, scratch: &mut Scratch) -> usize {
+    let Scratch { answers, node_at, node_set, leaf_at, leaf_set, .. } = scratch;
+    let mut nodes = List { at: node_at, set: node_set, len: 0 };
+    let mut leaves = List { at: leaf_at, set: leaf_set, len: 0 };
+    nodes.start(&batch.roots, all);
+    leaves.start(&batch.lone_leaves, all);
+    let mut head = 0;
+    while head < nodes.len {
+        let count = (nodes.len - head).min(WIDTH);
+        let live = _bzhi_u32(0xffff, count as u32) as __mmask16;
+        // SAFETY: lists have room for a vector behind their end, and only live items are followed: places lead to
+        // cells, and cells hold questions of this forest, of which there are as many as answers (`Cells::new`,
+        // `Scratch::fit`). Every node and every leaf of the batch is reached at most once, so no list outgrows its
+        // room.
+        unsafe {
+            let place = _mm512_loadu_si512(nodes.at.as_ptr().add(head).cast());
+            let lanes = _mm512_maskz_loadu_epi32(live, nodes.set.as_ptr().add(head).cast());
+            head += count;
+            let index = _mm512_and_si512(place, _mm512_set1_epi32(CELL as i32));
+            let zero = _mm512_setzero_si512();
+            let cell = _mm512_mask_i32gather_epi32::<4>(zero, live, index, cells.as_ptr().cast());
+            let question = _mm512_and_si512(cell, _mm512_set1_epi32(QUESTION as i32));
+            let yes = _mm512_mask_i32gather_epi32::<4>(zero, live, question, answers.as_ptr().cast());
+            let yes = _mm512_xor_si512(yes, _mm512_srai_epi32::<31>(cell));
+
+            let near_lanes = _mm512_and_si512(lanes, yes);
+            let far_lanes = _mm512_andnot_si512(yes, lanes);
+            let near = _mm512_add_epi32(place, _mm512_set1_epi32(1));
+            let distance = _mm512_srli_epi32::<FAR_SHIFT>(cell);
+            let distance = _mm512_and_si512(distance, _mm512_set1_epi32(FAR_MAX as i32));
+            let far = _mm512_add_epi32(place, distance);
+            let any_near = _mm512_test_epi32_mask(near_lanes, near_lanes);
+            let any_far = _mm512_test_epi32_mask(far_lanes, far_lanes);
+            let near_leaf = _mm512_test_epi32_mask(cell, _mm512_set1_epi32(NEAR_LEAF as i32));
+            let far_leaf = _mm512_test_epi32_mask(cell, _mm512_set1_epi32(FAR_LEAF as i32));
+            nodes.append(any_near & !near_leaf, near, near_lanes);
+            nodes.append(any_far & !far_leaf, far, far_lanes);
+            leaves.append(any_near & near_leaf, near, near_lanes);
+            leaves.append(any_far & far_leaf, far, far_lanes);
+        }
+    }
+    leaves.len
+}
+
+/// Adds all trees to the sums of a slab.
+pub(super) fn wide(_: Avx512, view: View<'_>, scratch: &mut Scratch, sums: &mut [f64]) {
+    // SAFETY: the token proves that the CPU has the features.
+    unsafe { wide_batches(view, scratch, sums) }
+}
+
+#[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512dq,bmi1,bmi2,lzcnt,popcnt")]
+fn wide_batches(view: View<'_>, scratch: &mut Scratch, sums: &mut [f64]) {
+    assert_eq!(sums.len(), view.words * 64);
+    for batch in &view.cells.batches {
+        let leaves = wide_walk(view, batch, scratch);
+        wide::by_tree(batch, scratch, leaves);
+        for &leaf in &scratch.order[..leaves] {
+            let value = leaf_value(&view.cells.cells[batch.start..], scratch.leaf_at[leaf as usize]);
+            let words = scratch.leaf_set[leaf as usize] as usize * view.words;
+            add(&scratch.sets[words..words + view.words], sums, value);
+        }
+    }
+}
+
+/// Adds the value to the sums whose bits are set.
+#[inline]
+#[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512dq,bmi1,bmi2,lzcnt,popcnt")]
+fn add(words: &[u64], sums: &mut [f64], value: f64) {
+    debug_assert_eq!(words.len() * 64, sums.len());
+    let value = _mm512_set1_pd(value);
+    for (words, sums) in words.chunks_exact(VECTOR).zip(sums.chunks_exact_mut(VECTOR * 64)) {
+        // SAFETY: eight words.
+        let vector = unsafe { _mm512_loadu_si512(words.as_ptr().cast()) };
+        let mut some = _mm512_test_epi64_mask(vector, vector);
+        while some != 0 {
+            let word = some.trailing_zeros() as usize;
+            some &= some - 1;
+            let lanes = words[word];
+            let sums = &mut sums[word * 64..word * 64 + 64];
+            for (group, sums) in sums.chunks_exact_mut(8).enumerate() {
+                // SAFETY: eight sums.
+                unsafe {
+                    let old = _mm512_loadu_pd(sums.as_ptr());
+                    let chosen = (lanes >> (8 * group)) as __mmask8;
+                    _mm512_storeu_pd(sums.as_mut_ptr(), _mm512_mask_add_pd(old, chosen, old, value));
+                }
+            }
+        }
+    }
+}
+
+/// Fills the leaf list of a batch, and returns its length.
+#[inline]
+#[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512dq,bmi1,bmi2,lzcnt,popcnt")]
+fn wide_walk(view: View<'_>, batch: &Batch, scratch: &mut Scratch) -> usize {
+    let (roots, lone) = wide::start(view, batch, scratch);
+    let Scratch { answers, node_at, node_set, leaf_at, leaf_set, split_at, split_set, masks, sets, .. } = scratch;
+    let cells = &view.cells.cells[batch.start..];
+    let mut nodes = List { at: node_at, set: node_set, len: roots };
+    let mut leaves = List { at: leaf_at, set: leaf_set, len: lone };
+    let mut splits = List { at: split_at, set: split_set, len: 0 };
+    let mut used = batch.trees;
+    let mut head = 0;
+    while head < nodes.len {
+        let count = (nodes.len - head).min(WIDTH);
+        let live = _bzhi_u32(0xffff, count as u32) as __mmask16;
+        splits.len = 0;
+        // SAFETY: as in `narrow_walk`; the split list has room for a vector, and holds no more.
+        unsafe {
+            let place = _mm512_loadu_si512(nodes.at.as_ptr().add(head).cast());
+            let set = _mm512_loadu_si512(nodes.set.as_ptr().add(head).cast());
+            head += count;
+            let index = _mm512_and_si512(place, _mm512_set1_epi32(CELL as i32));
+            let zero = _mm512_setzero_si512();
+            let cell = _mm512_mask_i32gather_epi32::<4>(zero, live, index, cells.as_ptr().cast());
+            let question = _mm512_and_si512(cell, _mm512_set1_epi32(QUESTION as i32));
+            let answer = _mm512_mask_i32gather_epi32::<4>(zero, live, question, answers.as_ptr().cast());
+            let uniform = _mm512_mask_cmple_epu32_mask(live, answer, _mm512_set1_epi32(wide::ALL as i32));
+            let yes = _mm512_test_epi32_mask(answer, answer);
+            let flipped = _mm512_movepi32_mask(cell);
+            let go_near = yes ^ flipped;
+
+            let distance = _mm512_srli_epi32::<FAR_SHIFT>(cell);
+            let distance = _mm512_and_si512(distance, _mm512_set1_epi32(FAR_MAX as i32));
+            let step = _mm512_mask_mov_epi32(distance, go_near, _mm512_set1_epi32(1));
+            let next = _mm512_add_epi32(place, step);
+            let near_leaf = _mm512_test_epi32_mask(cell, _mm512_set1_epi32(NEAR_LEAF as i32));
+            let far_leaf = _mm512_test_epi32_mask(cell, _mm512_set1_epi32(FAR_LEAF as i32));
+            let leaf = (go_near & near_leaf) | (!go_near & far_leaf);
+            nodes.append(uniform & !leaf, next, set);
+            leaves.append(uniform & leaf, next, set);
+            splits.append(live & !uniform, place, set);
+        }
+        for split in 0..splits.len {
+            let (place, set) = (splits.at[split], splits.set[split]);
+            let cell = cells[(place & CELL) as usize];
+            let mask = wide::mask(view, masks, answers[(cell & QUESTION) as usize]);
+            let (here, fresh) = sets.split_at_mut(used * view.words);
+            let here = &mut here[set as usize * view.words..][..view.words];
+            let (near, far) = cut(here, &mut fresh[..view.words], mask, cell & FLIPPED != 0);
+            if near {
+                let list = if cell & NEAR_LEAF == 0 { &mut nodes } else { &mut leaves };
+                list.push(place + 1, set);
+            }
+            if far {
+                let list = if cell & FAR_LEAF == 0 { &mut nodes } else { &mut leaves };
+                list.push(place + ((cell >> FAR_SHIFT) & FAR_MAX as u32), used as u32);
+                used += 1;
+            }
+        }
+    }
+    leaves.len
+}
+
+/// Cuts a set: what goes near stays, what goes far becomes fresh. Whether there is any of each.
+#[inline]
+#[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512dq,bmi1,bmi2,lzcnt,popcnt")]
+fn cut(here: &mut [u64], fresh: &mut [u64], mask: &[u64], flipped: bool) -> (bool, bool) {
+    let flip = _mm512_set1_epi64(-i64::from(flipped));
+    let (mut any_near, mut any_far) = (_mm512_setzero_si512(), _mm512_setzero_si512());
+    let vectors = here.chunks_exact_mut(VECTOR).zip(fresh.chunks_exact_mut(VECTOR));
+    for ((here, fresh), mask) in vectors.zip(mask.chunks_exact(VECTOR)) {
+        // SAFETY: eight words each.
+        unsafe {
+            let yes = _mm512_xor_si512(_mm512_loadu_si512(mask.as_ptr().cast()), flip);
+            let lanes = _mm512_loadu_si512(here.as_ptr().cast());
+            let (near, far) = (_mm512_and_si512(lanes, yes), _mm512_andnot_si512(yes, lanes));
+            any_near = _mm512_or_si512(any_near, near);
+            any_far = _mm512_or_si512(any_far, far);
+            _mm512_storeu_si512(here.as_mut_ptr().cast(), near);
+            _mm512_storeu_si512(fresh.as_mut_ptr().cast(), far);
+        }
+    }
+    (_mm512_test_epi64_mask(any_near, any_near) != 0, _mm512_test_epi64_mask(any_far, any_far) != 0)
+}

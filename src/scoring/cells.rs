@@ -1,0 +1,210 @@
+//! Trees as cells: four bytes a node, eight bytes a leaf, in the order in which a walk meets them.
+//!
+//! ```text
+//! cell of a node   bits  0..16  number of its question
+//!                  bits 16..29  distance to the far child, in cells; the near child is the next cell
+//!                  bit  29      the near child is a leaf
+//!                  bit  30      the far child is a leaf
+//!                  bit  31      the far child is the left one (yes), the near child the right one
+//! cells of a leaf  the bits of its value, lower half first
+//! ```
+//!
+//! The near child is the one that more training rows went to, so that most steps stay in a cache line, and a leaf's
+//! value lies beside the node that leads to it.
+//!
+//! What the pool's kernels decide by themselves is decided here, once: a node that sends all lanes that can reach it
+//! the same way is left out.
+
+use std::rc::Rc;
+
+use super::ladder::Ladders;
+use super::pool::{Column, Lanes};
+use crate::forest::{Child, Forest, Node, Target, Tree};
+
+pub(super) const QUESTION: u32 = 0xffff;
+pub(super) const FAR_SHIFT: u32 = 16;
+pub(super) const FAR_MAX: usize = 0x1fff;
+pub(super) const NEAR_LEAF: u32 = 1 << 29;
+pub(super) const FAR_LEAF: u32 = 1 << 30;
+pub(super) const FLIPPED: u32 = 1 << 31;
+
+/// Where an item of a queue stands: cells from the batch's start, and the tree's number in the batch above them.
+pub(super) const TREE_SHIFT: u32 = 24;
+pub(super) const CELL: u32 = (1 << TREE_SHIFT) - 1;
+
+/// Cells of a cache line: each tree starts at one.
+const LINE: usize = 16;
+
+/// Consecutive trees that are walked at the same time.
+#[derive(Debug, Clone)]
+pub(super) struct Batch {
+    /// Where each tree begins that has a node; as an item's place.
+    pub(super) roots: Vec<u32>,
+    /// Where the value lies of each tree that is a leaf.
+    pub(super) lone_leaves: Vec<u32>,
+    /// The batch's first cell.
+    pub(super) start: usize,
+    /// Trees.
+    pub(super) trees: usize,
+    /// Nodes, and as many leaves and one more a tree.
+    pub(super) nodes: usize,
+}
+
+/// A forest for one pool.
+#[derive(Debug)]
+pub(super) struct Cells {
+    pub(super) cells: Vec<u32>,
+    pub(super) batches: Vec<Batch>,
+    /// Nodes of the batch that has most.
+    pub(super) most_nodes: usize,
+}
+
+impl Batch {
+    fn new(start: usize) -> Batch {
+        Batch { roots: Vec::new(), lone_leaves: Vec::new(), start, trees: 0, nodes: 0 }
+    }
+}
+
+/// The lanes that can reach a node, as far as their kernels decide it.
+type Reach = Rc<[u64]>;
+
+struct Layout<'a> {
+    ladders: &'a Ladders,
+    /// For each question about kernels alone, the lanes that answer yes.
+    yes: Vec<Option<Reach>>,
+    cells: Vec<u32>,
+    nodes: usize,
+}
+
+/// A subtree still to be laid out.
+struct Task {
+    child: Child,
+    reach: Reach,
+    /// The cell of its parent, and whether it is the far child.
+    parent: Option<(usize, bool)>,
+}
+
+impl Cells {
+    /// `None` when a tree is too large for the cells' distances. `batch` is the most trees to walk at once.
+    pub(super) fn new(forest: &Forest, ladders: &Ladders, lanes: &Lanes, batch: usize) -> Option<Cells> {
+        let mut layout = Layout { ladders, yes: kernel_answers(ladders, lanes), cells: Vec::new(), nodes: 0 };
+        let all: Reach = (0..lanes.len().div_ceil(64))
+            .map(|word| super::low_bits(lanes.len() - word * 64))
+            .collect();
+        let mut batches: Vec<Batch> = Vec::new();
+        let mut current = Batch::new(0);
+        for tree in forest.trees() {
+            layout.cells.resize(layout.cells.len().next_multiple_of(LINE), 0);
+            let mut start = layout.cells.len();
+            if current.trees == batch || start + 4 * FAR_MAX - current.start > CELL as usize {
+                batches.push(std::mem::replace(&mut current, Batch::new(start)));
+            }
+            let nodes = layout.nodes;
+            layout.tree(tree, &all)?;
+            let place = (start - current.start) as u32 | (current.trees as u32) << TREE_SHIFT;
+            if layout.nodes == nodes {
+                current.lone_leaves.push(place);
+            } else {
+                current.roots.push(place);
+            }
+            start = layout.cells.len();
+            if start - current.start > CELL as usize {
+                return None;
+            }
+            current.trees += 1;
+            current.nodes += layout.nodes - nodes;
+        }
+        batches.push(current);
+        // Whole lines at the end, too, so that reading a whole line of any cell stays inside.
+        layout.cells.resize(layout.cells.len().next_multiple_of(LINE) + LINE, 0);
+        let most_nodes = batches.iter().map(|batch| batch.nodes).max().unwrap_or(0);
+        Some(Cells { cells: layout.cells, batches, most_nodes })
+    }
+}
+
+/// For each question about kernels alone, the lanes that answer yes.
+fn kernel_answers(ladders: &Ladders, lanes: &Lanes) -> Vec<Option<Reach>> {
+    let mut yes = vec![None; ladders.questions];
+    for ladder in ladders.of(Column::Kernel) {
+        let positions: Vec<usize> =
+            (0..lanes.len()).map(|lane| ladder.position(lanes.value(lane, ladder.column))).collect();
+        for (step, question) in ladder.questions.clone().enumerate() {
+            let mut words = vec![0u64; lanes.len().div_ceil(64)];
+            for (lane, &position) in positions.iter().enumerate() {
+                words[lane / 64] |= u64::from(position <= step) << (lane % 64);
+            }
+            yes[question] = Some(words.into());
+        }
+    }
+    yes
+}
+
+impl Layout<'_> {
+    fn tree(&mut self, tree: &Tree, all: &Reach) -> Option<()> {
+        let mut tasks = vec![Task { child: tree.root(), reach: Rc::clone(all), parent: None }];
+        while let Some(Task { child, reach, parent }) = tasks.pop() {
+            let here = self.cells.len();
+            let (child, reach, split) = self.undecided(tree, child, reach);
+            let target = child.target();
+            if let Some((parent, far)) = parent {
+                let distance = here - parent;
+                if far {
+                    if distance > FAR_MAX {
+                        return None;
+                    }
+                    self.cells[parent] |= (distance as u32) << FAR_SHIFT;
+                }
+                if matches!(target, Target::Leaf(_)) {
+                    self.cells[parent] |= if far { FAR_LEAF } else { NEAR_LEAF };
+                }
+            }
+            match target {
+                Target::Leaf(leaf) => {
+                    let bits = tree.leaf_values()[leaf].to_bits();
+                    self.cells.extend([bits as u32, (bits >> 32) as u32]);
+                }
+                Target::Node(node) => {
+                    let Node { feature, split: question, left, right } = tree.nodes()[node];
+                    let flipped = count(tree, left) < count(tree, right);
+                    let question = u32::from(self.ladders.number(tree, feature, question));
+                    self.cells.push(question | if flipped { FLIPPED } else { 0 });
+                    self.nodes += 1;
+                    let (left_reach, right_reach) = split.unwrap_or_else(|| (Rc::clone(&reach), reach));
+                    let left = Task { child: left, reach: left_reach, parent: Some((here, flipped)) };
+                    let right = Task { child: right, reach: right_reach, parent: Some((here, !flipped)) };
+                    // The near one is to be laid out next, so it goes on top.
+                    tasks.extend(if flipped { [left, right] } else { [right, left] });
+                }
+            }
+        }
+        Some(())
+    }
+
+    /// Goes on to the first node that does not send all its lanes the same way, if the kernels alone decide it: the
+    /// node or leaf, who can reach it, and who can reach its left and right child if that differs.
+    fn undecided(&self, tree: &Tree, mut child: Child, reach: Reach) -> (Child, Reach, Option<(Reach, Reach)>) {
+        while let Target::Node(node) = child.target() {
+            let Node { feature, split, left, right } = tree.nodes()[node];
+            let question = self.ladders.number(tree, feature, split);
+            let Some(yes) = &self.yes[usize::from(question)] else { break };
+            let both: Reach = reach.iter().zip(yes.iter()).map(|(reach, yes)| reach & yes).collect();
+            let rest: Reach = reach.iter().zip(yes.iter()).map(|(reach, yes)| reach & !yes).collect();
+            if rest.iter().all(|&word| word == 0) {
+                child = left;
+            } else if both.iter().all(|&word| word == 0) {
+                child = right;
+            } else {
+                return (child, reach, Some((both, rest)));
+            }
+        }
+        (child, reach, None)
+    }
+}
+
+/// How many training rows went to a child.
+fn count(tree: &Tree, child: Child) -> i32 {
+    match child.target() {
+        Target::Node(node) => tree.internal_counts()[node],
+        Target::Leaf(leaf) => tree.leaf_counts()[leaf],
+    }
+}

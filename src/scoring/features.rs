@@ -1,0 +1,305 @@
+//! From an extractor and its kernels to the columns of a pool, and from a problem to the values of a call.
+
+use std::collections::HashMap;
+
+use super::{Column, PoolTable};
+use crate::features::conv::{ConvKernelSide, ConvSide};
+use crate::features::gemm::{GemmKernelSide, GemmSide};
+use crate::features::{Extractor, Feature, KernelSide, ProblemSide, Value, conv, gemm};
+use crate::hardware::Hardware;
+use crate::vocab::{Epilogue, Op};
+
+/// The features of a pool's kernels: what [`PoolScorer::compile`](super::PoolScorer::compile) asks of the kernels, and
+/// what [`PoolScorer::score`](super::PoolScorer::score) asks of a problem.
+#[derive(Debug, Clone)]
+pub struct PoolFeatures {
+    columns: Vec<Column>,
+    classes: Vec<u32>,
+    kernel_values: Vec<f64>,
+    hardware: Hardware,
+    functions: Functions,
+}
+
+/// The values of one problem. Kept from call to call, it does not allocate after the first.
+#[derive(Debug, Clone, Default)]
+pub struct CallValues {
+    /// The [`Column::Uniform`] values.
+    pub uniform: Vec<f64>,
+    /// The [`Column::Pair`] values of each class, class after class.
+    pub pair: Vec<f64>,
+}
+
+/// Kernels of another operation than the extractor's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("kernel {kernel} is for another operation than the features")]
+pub struct MixedPool {
+    /// The first such kernel, counted from 0.
+    pub kernel: usize,
+}
+
+#[derive(Debug, Clone)]
+enum Functions {
+    Conv(Table<ConvSide, ConvKernelSide>),
+    Gemm(Table<GemmSide, GemmKernelSide>),
+}
+
+/// The functions of the columns that a call computes, and one kernel of each class.
+struct Table<P: 'static, K: 'static> {
+    uniform: Vec<Uniform<P>>,
+    pair: Vec<fn(&P, &K, &Hardware) -> f64>,
+    classes: Vec<K>,
+}
+
+enum Uniform<P> {
+    Problem(fn(&P) -> f64),
+    Hardware(f64),
+}
+
+impl<P> Clone for Uniform<P> {
+    fn clone(&self) -> Self {
+        match self {
+            Uniform::Problem(value) => Uniform::Problem(*value),
+            Uniform::Hardware(value) => Uniform::Hardware(*value),
+        }
+    }
+}
+
+impl<P, K: Clone> Clone for Table<P, K> {
+    fn clone(&self) -> Self {
+        Table { uniform: self.uniform.clone(), pair: self.pair.clone(), classes: self.classes.clone() }
+    }
+}
+
+impl<P, K> std::fmt::Debug for Table<P, K> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (uniform, pair, classes) = (self.uniform.len(), self.pair.len(), self.classes.len());
+        write!(f, "Table {{ {uniform} uniform, {pair} pair, {classes} classes }}")
+    }
+}
+
+impl PoolFeatures {
+    /// Prepares everything that depends on the kernels alone.
+    pub fn new(extractor: &Extractor, kernels: &[KernelSide]) -> Result<PoolFeatures, MixedPool> {
+        let names = extractor.schema.names();
+        let hardware = extractor.hardware;
+        let side = |kernel: usize| MixedPool { kernel };
+        match extractor.schema.op() {
+            Op::GroupedConv => {
+                let kernels = kernels.iter().enumerate().map(|(index, kernel)| match kernel {
+                    KernelSide::Conv(kernel) => Ok(*kernel),
+                    KernelSide::Gemm(_) => Err(side(index)),
+                });
+                let kernels: Vec<_> = kernels.collect::<Result<_, _>>()?;
+                let (parts, table) = prepare(&names, conv::FEATURES, &kernels, &hardware, conv_pair_inputs);
+                Ok(parts.with(hardware, Functions::Conv(table)))
+            }
+            Op::Gemm => {
+                let kernels = kernels.iter().enumerate().map(|(index, kernel)| match kernel {
+                    KernelSide::Gemm(kernel) => Ok(*kernel),
+                    KernelSide::Conv(_) => Err(side(index)),
+                });
+                let kernels: Vec<_> = kernels.collect::<Result<_, _>>()?;
+                let (parts, table) = prepare(&names, gemm::FEATURES, &kernels, &hardware, gemm_pair_inputs);
+                Ok(parts.with(hardware, Functions::Gemm(table)))
+            }
+        }
+    }
+
+    /// The pool, to be compiled with a forest.
+    pub fn table(&self) -> PoolTable<'_> {
+        PoolTable { columns: &self.columns, classes: &self.classes, kernel_values: &self.kernel_values }
+    }
+
+    /// Computes the values of one problem. A problem of the other operation leaves them as they are.
+    pub fn fill(&self, problem: &ProblemSide, values: &mut CallValues) {
+        match (&self.functions, problem) {
+            (Functions::Conv(table), ProblemSide::Conv(problem)) => table.fill(problem, &self.hardware, values),
+            (Functions::Gemm(table), ProblemSide::Gemm(problem)) => table.fill(problem, &self.hardware, values),
+            _ => debug_assert!(false, "a problem of another operation"),
+        }
+    }
+}
+
+impl<P, K> Table<P, K> {
+    fn fill(&self, problem: &P, hardware: &Hardware, values: &mut CallValues) {
+        values.uniform.clear();
+        values.uniform.extend(self.uniform.iter().map(|value| match value {
+            Uniform::Problem(value) => value(problem),
+            Uniform::Hardware(value) => *value,
+        }));
+        values.pair.clear();
+        for kernel in &self.classes {
+            values.pair.extend(self.pair.iter().map(|value| value(problem, kernel, hardware)));
+        }
+    }
+}
+
+/// What [`prepare`] finds out about the pool itself.
+struct Parts {
+    columns: Vec<Column>,
+    classes: Vec<u32>,
+    kernel_values: Vec<f64>,
+}
+
+impl Parts {
+    fn with(self, hardware: Hardware, functions: Functions) -> PoolFeatures {
+        let Parts { columns, classes, kernel_values } = self;
+        PoolFeatures { columns, classes, kernel_values, hardware, functions }
+    }
+}
+
+fn prepare<P, K: Copy>(
+    names: &[&'static str],
+    features: &'static [Feature<P, K>],
+    kernels: &[K],
+    hardware: &Hardware,
+    pair_inputs: fn(&K) -> PairInputs,
+) -> (Parts, Table<P, K>) {
+    let mut columns = Vec::with_capacity(names.len());
+    let mut table = Table { uniform: Vec::new(), pair: Vec::new(), classes: Vec::new() };
+    let mut of_kernel: Vec<fn(&K) -> f64> = Vec::new();
+    // The schema took its names from this same table, so that each is found.
+    for feature in names.iter().filter_map(|name| features.iter().find(|feature| feature.name == *name)) {
+        columns.push(match feature.value {
+            Value::Problem(value) => {
+                table.uniform.push(Uniform::Problem(value));
+                Column::Uniform
+            }
+            Value::Hardware(value) => {
+                table.uniform.push(Uniform::Hardware(value(hardware)));
+                Column::Uniform
+            }
+            Value::Kernel(value) => {
+                of_kernel.push(value);
+                Column::Kernel
+            }
+            Value::Pair(value) => {
+                table.pair.push(value);
+                Column::Pair
+            }
+        });
+    }
+    let mut numbers = HashMap::new();
+    let mut classes = Vec::with_capacity(kernels.len());
+    let mut kernel_values = Vec::with_capacity(kernels.len() * of_kernel.len());
+    for kernel in kernels {
+        let class = *numbers.entry(pair_inputs(kernel)).or_insert_with(|| {
+            table.classes.push(*kernel);
+            table.classes.len() as u32 - 1
+        });
+        classes.push(class);
+        kernel_values.extend(of_kernel.iter().map(|value| value(kernel)));
+    }
+    (Parts { columns, classes, kernel_values }, table)
+}
+
+/// All that pair features read of a kernel: kernels that agree in it have equal pair values for every problem. The
+/// tests hold the features to it.
+type PairInputs = [i64; 17];
+
+fn conv_pair_inputs(kernel: &ConvKernelSide) -> PairInputs {
+    let mut inputs = PairInputs::default();
+    inputs[..3].copy_from_slice(&[kernel.gemm_m_per_block, kernel.gemm_n_per_block, kernel.k_tile]);
+    inputs[3..5].copy_from_slice(&[kernel.pipeline.half_lds, kernel.pipeline.mem].map(i64::from));
+    inputs
+}
+
+fn gemm_pair_inputs(kernel: &GemmKernelSide) -> PairInputs {
+    let mut inputs = PairInputs::default();
+    inputs[..3].copy_from_slice(&kernel.tile);
+    inputs[3..6].copy_from_slice(&kernel.pad.map(i64::from));
+    inputs[6] = i64::from(kernel.half_lds);
+    if let Some(vector) = kernel.vector {
+        inputs[7..10].copy_from_slice(&kernel.wave);
+        inputs[10..13].copy_from_slice(&kernel.warp_tile);
+        inputs[13..16].copy_from_slice(&vector.widths);
+        inputs[16] = 1 + i64::from(vector.epilogue == Epilogue::CShuffle);
+    }
+    inputs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::features::Engine;
+    use crate::problem::{ConvProblem, GemmProblem};
+
+    /// Pair features see nothing of a kernel but the pair inputs: every other field may change.
+    #[test]
+    fn pair_features_read_only_the_pair_inputs() {
+        let extractor = Extractor::of_engine(Engine::ConvSuperset);
+        let problem = ConvProblem { n: 3, c: 48, k: 80, ..ConvProblem::new_2d([30, 31], [3, 3]) };
+        let Ok(ProblemSide::Conv(problem)) = extractor.problem_side(&problem.into()) else { panic!() };
+        for word in ["compv3", "compv4", "mem"] {
+            let kernel = ConvKernelSide {
+                block_size: 256,
+                gemm_m_per_block: 64,
+                gemm_n_per_block: 32,
+                gemm_k_per_block: 64,
+                k_tile: 64,
+                pipeline_code: 1.0,
+                pipeline: conv::PipelineFlags::of(word),
+                intrawave: true,
+                has_dsb: 0,
+                has_si: 0,
+            };
+            let pipeline = conv::PipelineFlags {
+                half_lds: kernel.pipeline.half_lds,
+                mem: kernel.pipeline.mem,
+                ..conv::PipelineFlags::of("basic_v1")
+            };
+            let other = ConvKernelSide {
+                block_size: 1,
+                gemm_k_per_block: 7,
+                pipeline_code: 9.0,
+                pipeline,
+                intrawave: false,
+                has_dsb: 5,
+                has_si: 6,
+                ..kernel
+            };
+            assert_eq!(conv_pair_inputs(&kernel), conv_pair_inputs(&other));
+            for feature in conv::FEATURES {
+                if let Value::Pair(value) = feature.value {
+                    let pair = [&kernel, &other].map(|kernel| value(&problem, kernel, &extractor.hardware));
+                    assert_eq!(pair[0].to_bits(), pair[1].to_bits(), "{}", feature.name);
+                }
+            }
+        }
+
+        let extractor = Extractor::of_engine(Engine::Gemm72);
+        let Ok(ProblemSide::Gemm(problem)) = extractor.problem_side(&GemmProblem::new(100, 200, 300).into()) else {
+            panic!()
+        };
+        for half_lds in [false, true] {
+            let kernel = GemmKernelSide {
+                tile: [64, 128, 64],
+                wave: [2, 2, 1],
+                warp_tile: [32, 32, 16],
+                pipeline_code: 1.0,
+                half_lds,
+                scheduler_code: 0.0,
+                epilogue_code: 1.0,
+                pad: [true, false, true],
+                persistent: true,
+                vector: None,
+            };
+            let other = GemmKernelSide {
+                wave: [4, 1, 1],
+                warp_tile: [16; 3],
+                pipeline_code: 5.0,
+                scheduler_code: 1.0,
+                epilogue_code: 0.0,
+                persistent: false,
+                ..kernel
+            };
+            assert_eq!(gemm_pair_inputs(&kernel), gemm_pair_inputs(&other));
+            for feature in gemm::FEATURES {
+                if let Value::Pair(value) = feature.value {
+                    let pair = [&kernel, &other].map(|kernel| value(&problem, kernel, &extractor.hardware));
+                    assert_eq!(pair[0].to_bits(), pair[1].to_bits(), "{}", feature.name);
+                }
+            }
+        }
+    }
+}

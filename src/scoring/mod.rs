@@ -1,0 +1,271 @@
+//! A forest compiled for a pool: scores all kernels of the pool at once, with the forest's own bits.
+//!
+//! [`PoolScorer::compile`] does once what depends on forest and pool alone; [`PoolScorer::score`] then walks every tree
+//! once for all kernels together. Each kernel's score is the sum of its leaf values in the order of the trees, one
+//! `f64` addition each, and so equal to [`Forest::raw_score`] in every bit, on every CPU.
+//!
+//! A scorer is immutable: any number of threads may use one at the same time, each call with a [`Scratch`] of its own.
+
+// How the files divide the work. `pool` turns kernels into lanes, `ladder` the forest's questions into numbers, `cells`
+// its trees into what the walks read. `narrow` and `wide` walk, for pools of up to 32 lanes and of more; `avx512` has
+// their inner loops for CPUs with AVX-512. `isa` says which loops this CPU can run.
+
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+mod cells;
+mod features;
+mod isa;
+mod ladder;
+mod narrow;
+mod pool;
+mod scratch;
+#[cfg(test)]
+mod tests;
+mod unchecked;
+mod wide;
+
+use std::sync::Arc;
+
+pub use features::{CallValues, MixedPool, PoolFeatures};
+pub use pool::{Column, PoolTable};
+pub use scratch::Scratch;
+
+use crate::forest::Forest;
+use cells::Cells;
+use isa::Isa;
+use ladder::Ladders;
+use narrow::Narrow;
+use pool::Lanes;
+use scratch::grow;
+use wide::Wide;
+
+/// A pool that does not fit its forest.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PoolError {
+    /// Not one column for each feature.
+    #[error("the pool has {found} columns, the forest has {expected} features")]
+    Columns {
+        /// Columns of the pool.
+        found: usize,
+        /// Features of the forest.
+        expected: usize,
+    },
+    /// Not one value for each kernel and kernel column.
+    #[error("the pool has {found} kernel values, expected {expected}")]
+    KernelValues {
+        /// Values given.
+        found: usize,
+        /// Kernels times kernel columns.
+        expected: usize,
+    },
+    /// A class number that is not below the number of kernels.
+    #[error("class {class} in a pool of {kernels} kernels, expected classes counted from 0")]
+    Class {
+        /// The number.
+        class: u32,
+        /// Kernels.
+        kernels: usize,
+    },
+    /// More kernels than 32 bits can count.
+    #[error("{kernels} kernels, expected fewer than 2^32")]
+    TooLarge {
+        /// Kernels.
+        kernels: usize,
+    },
+}
+
+/// The inputs of a call, or the room for its scores, do not have the scorer's sizes.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{found} {what}, expected {expected}")]
+pub struct SizeError {
+    what: &'static str,
+    found: usize,
+    expected: usize,
+}
+
+/// A forest compiled for a pool. See the [module](self).
+#[derive(Debug)]
+pub struct PoolScorer {
+    columns: Vec<Column>,
+    uniform_width: usize,
+    pair_width: usize,
+    classes: usize,
+    lanes: Lanes,
+    way: Way,
+}
+
+/// How the scores are found.
+#[derive(Debug)]
+enum Way {
+    Narrow { walk: Narrow, ladders: Ladders, cells: Cells },
+    Wide { walk: Wide, ladders: Ladders, cells: Cells },
+    /// What the cells cannot hold is scored kernel by kernel.
+    Scalar(Scalar),
+}
+
+#[derive(Debug)]
+struct Scalar {
+    forest: Arc<Forest>,
+}
+
+/// The values of a call, checked.
+struct Values<'a> {
+    uniform: &'a [f64],
+    pair: &'a [f64],
+    /// Pair columns; at least 1.
+    pair_width: usize,
+}
+
+impl PoolScorer {
+    /// Prepares everything that depends on forest and pool alone.
+    pub fn compile(forest: &Arc<Forest>, pool: &PoolTable<'_>) -> Result<PoolScorer, PoolError> {
+        PoolScorer::compile_for(forest, pool, Isa::best())
+    }
+
+    fn compile_for(forest: &Arc<Forest>, pool: &PoolTable<'_>, isa: Isa) -> Result<PoolScorer, PoolError> {
+        pool.validate(forest)?;
+        let lanes = Lanes::new(pool, forest);
+        let classes = pool.classes.iter().max().map_or(0, |&last| last as usize + 1);
+        let way = Way::new(forest, pool, &lanes, classes, isa)
+            .unwrap_or_else(|| Way::Scalar(Scalar { forest: Arc::clone(forest) }));
+        Ok(PoolScorer {
+            columns: pool.columns.to_vec(),
+            uniform_width: pool.width(Column::Uniform),
+            pair_width: pool.width(Column::Pair),
+            classes,
+            lanes,
+            way,
+        })
+    }
+
+    /// How many kernels the pool has.
+    pub fn kernels(&self) -> usize {
+        self.lanes.lane_of.len()
+    }
+
+    /// How many of them differ in what the forest sees.
+    pub fn distinct_kernels(&self) -> usize {
+        self.lanes.len()
+    }
+
+    /// How many classes the pool has; a call needs the pair columns' values of each.
+    pub fn classes(&self) -> usize {
+        self.classes
+    }
+
+    /// The way in which scores are found: the walk and its instructions, for logs.
+    pub fn describe(&self) -> String {
+        match &self.way {
+            Way::Narrow { walk, .. } => format!("narrow walk, {}", walk.isa().name()),
+            Way::Wide { walk, .. } => format!("wide walk, {}", walk.isa().name()),
+            Way::Scalar(_) => "kernel by kernel".to_owned(),
+        }
+    }
+
+    /// Bytes of what a call may read.
+    pub fn size(&self) -> usize {
+        match &self.way {
+            Way::Narrow { cells, .. } | Way::Wide { cells, .. } => cells.cells.len() * 4,
+            Way::Scalar(_) => 0,
+        }
+    }
+
+    /// The raw score of every kernel, in the pool's order.
+    ///
+    /// `uniform` has the [`Column::Uniform`] values, `pair` the [`Column::Pair`] values of each class, class after class.
+    pub fn score(
+        &self,
+        uniform: &[f64],
+        pair: &[f64],
+        scratch: &mut Scratch,
+        scores: &mut [f64],
+    ) -> Result<(), SizeError> {
+        let check = |what, found, expected| match found == expected {
+            true => Ok(()),
+            false => Err(SizeError { what, found, expected }),
+        };
+        check("scores", scores.len(), self.kernels())?;
+        let values = self.values(uniform, pair)?;
+        self.sum(&values, scratch);
+        for (score, &lane) in scores.iter_mut().zip(&self.lanes.lane_of) {
+            *score = scratch.sums[lane as usize];
+        }
+        Ok(())
+    }
+
+    fn values<'a>(&self, uniform: &'a [f64], pair: &'a [f64]) -> Result<Values<'a>, SizeError> {
+        let check = |what, found, expected| match found == expected {
+            true => Ok(()),
+            false => Err(SizeError { what, found, expected }),
+        };
+        check("uniform values", uniform.len(), self.uniform_width)?;
+        check("pair values", pair.len(), self.classes * self.pair_width)?;
+        Ok(Values { uniform, pair, pair_width: self.pair_width.max(1) })
+    }
+
+    /// The sum of each lane, into `scratch.sums`.
+    fn sum(&self, values: &Values<'_>, scratch: &mut Scratch) {
+        match &self.way {
+            Way::Narrow { walk, ladders, cells } => {
+                walk.fit(cells, ladders, scratch);
+                walk.score(cells, ladders, values, scratch);
+            }
+            Way::Wide { walk, ladders, cells } => {
+                walk.fit(cells, ladders, scratch);
+                walk.score(cells, ladders, values, scratch);
+            }
+            Way::Scalar(scalar) => scalar.score(self, values, scratch),
+        }
+    }
+}
+
+impl Way {
+    fn new(
+        forest: &Forest,
+        pool: &PoolTable<'_>,
+        lanes: &Lanes,
+        classes: usize,
+        isa: Isa,
+    ) -> Option<Way> {
+        let ladders = Ladders::new(forest, pool.columns)?;
+        if lanes.len() <= narrow::LANES {
+            let cells = Cells::new(forest, &ladders, lanes, narrow::BATCH)?;
+            let walk = Narrow::new(lanes, &ladders, classes, isa);
+            return Some(Way::Narrow { walk, ladders, cells });
+        }
+        let cells = Cells::new(forest, &ladders, lanes, wide::BATCH)?;
+        let walk = Wide::new(lanes, &ladders, isa);
+        Some(Way::Wide { walk, ladders, cells })
+    }
+}
+
+impl Scalar {
+    fn score(&self, scorer: &PoolScorer, values: &Values<'_>, scratch: &mut Scratch) {
+        let lanes = &scorer.lanes;
+        grow(&mut scratch.sums, lanes.len());
+        grow(&mut scratch.row, scorer.columns.len());
+        let row = &mut scratch.row[..scorer.columns.len()];
+        for lane in 0..lanes.len() {
+            let class = lanes.classes[lane] as usize;
+            let mut uniform = values.uniform.iter();
+            let mut kernel = lanes.values[lane * lanes.width..].iter();
+            let mut pair = values.pair[class * scorer.pair_width..].iter();
+            for (cell, column) in row.iter_mut().zip(&scorer.columns) {
+                let value = match column {
+                    Column::Uniform => uniform.next(),
+                    Column::Kernel => kernel.next(),
+                    Column::Pair => pair.next(),
+                };
+                *cell = value.copied().unwrap_or(f64::NAN);
+            }
+            // The row has the forest's width, see `PoolTable::validate`, so there is always a score.
+            scratch.sums[lane] = self.forest.raw_score(row).unwrap_or(f64::NAN);
+        }
+    }
+}
+
+/// The lowest `count` bits of a word; all of them for 64 and more.
+fn low_bits(count: usize) -> u64 {
+    if count >= 64 { u64::MAX } else { (1 << count) - 1 }
+}

@@ -1,0 +1,208 @@
+//! Pools of at most 32 lanes: a set of lanes is one word.
+//!
+//! ```text
+//! answers[question] = lanes that answer yes                           once a call
+//! for each batch of trees:
+//!     queue = (root of each tree, all lanes)
+//!     for (node, lanes) in queue, while it grows:                     16 at a time where the CPU can
+//!         near = lanes & answers[question of node], far = lanes without near
+//!         queue or leaf list += (child, its lanes), for each of the two with lanes
+//!     for (leaf, lanes) in leaf list:
+//!         row[tree of leaf][lanes] = value of leaf
+//!     for tree in order: sums += row[tree]
+//! ```
+//!
+//! 1. All trees of a batch share a queue that is worked off first in, first out: its items do not depend on each other,
+//!    so that the CPU overlaps their cache misses. A tree after the other, depth first, is a chain of dependent loads.
+//! 2. Both children are always written behind the queue's end, and the end moves only past one that has lanes: whether
+//!    a node splits its lanes is what no branch predictor can know.
+//! 3. Leaves come out of order, but a tree's row is complete when the queue is empty, since every lane ends at exactly
+//!    one leaf; the additions then take the rows in order, as the exact sum asks.
+
+use super::cells::{Batch, CELL, Cells, FAR_LEAF, FAR_MAX, FAR_SHIFT, FLIPPED, NEAR_LEAF, QUESTION, TREE_SHIFT};
+use super::isa::Isa;
+use super::ladder::Ladders;
+use super::pool::{Column, Lanes};
+use super::scratch::{Scratch, grow};
+use super::unchecked::{get, set};
+use super::{Values, low_bits};
+
+/// The most lanes that fit.
+pub(super) const LANES: usize = 32;
+/// Values of a row, with room for a vector that starts at the last lane.
+pub(super) const ROW: usize = 40;
+/// Trees that are walked at once.
+pub(super) const BATCH: usize = 32;
+
+#[derive(Debug)]
+pub(super) struct Narrow {
+    lanes: usize,
+    /// The lanes of each class.
+    classes: Vec<u32>,
+    /// Answers, filled in for the questions about kernels alone.
+    answers: Vec<u32>,
+    isa: Isa,
+}
+
+impl Narrow {
+    pub(super) fn new(lanes: &Lanes, ladders: &Ladders, classes: usize, isa: Isa) -> Narrow {
+        let mut masks = vec![0u32; classes];
+        for (lane, &class) in lanes.classes.iter().enumerate() {
+            masks[class as usize] |= 1 << lane;
+        }
+        let mut answers = vec![0; ladders.questions];
+        for ladder in ladders.of(Column::Kernel) {
+            for lane in 0..lanes.len() {
+                let position = ladder.position(lanes.value(lane, ladder.column));
+                for answer in &mut answers[ladder.questions.clone()][position..] {
+                    *answer |= 1 << lane;
+                }
+            }
+        }
+        Narrow { lanes: lanes.len(), classes: masks, answers, isa }
+    }
+
+    pub(super) fn isa(&self) -> Isa {
+        self.isa
+    }
+
+    /// Makes room in a scratch.
+    pub(super) fn fit(&self, cells: &Cells, ladders: &Ladders, scratch: &mut Scratch) {
+        scratch.fit_lists(cells.most_nodes, BATCH);
+        grow(&mut scratch.answers, ladders.questions);
+        grow(&mut scratch.rows, BATCH * ROW);
+        grow(&mut scratch.sums, LANES);
+    }
+
+    /// The sums of all lanes, into `scratch.sums`.
+    pub(super) fn score(&self, cells: &Cells, ladders: &Ladders, values: &Values<'_>, scratch: &mut Scratch) {
+        self.answer(ladders, values, &mut scratch.answers);
+        let all = low_bits(self.lanes) as u32;
+        let sums = &mut scratch.sums[..LANES];
+        sums.fill(0.0);
+        match self.isa {
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx512(isa) => super::avx512::narrow(isa, cells, all, scratch),
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx2(_) => {
+                // SAFETY: the token proves that the CPU has the features.
+                unsafe { score_avx2(cells, all, scratch) }
+            }
+            Isa::Portable => score_portable(cells, all, scratch),
+        }
+    }
+
+    /// Answers all questions about one problem.
+    fn answer(&self, ladders: &Ladders, values: &Values<'_>, answers: &mut [u32]) {
+        let all = low_bits(self.lanes) as u32;
+        let width = values.pair_width;
+        for ladder in &ladders.ladders {
+            let answers = &mut answers[ladder.questions.clone()];
+            match ladder.scope {
+                Column::Uniform => {
+                    let (no, yes) = answers.split_at_mut(ladder.position(values.uniform[ladder.column]));
+                    no.fill(0);
+                    yes.fill(all);
+                }
+                Column::Kernel => answers.copy_from_slice(&self.answers[ladder.questions.clone()]),
+                Column::Pair => {
+                    answers.fill(0);
+                    let column = values.pair[ladder.column..].iter().step_by(width);
+                    let mut last = None;
+                    for (&value, lanes) in column.zip(&self.classes) {
+                        let position = match last {
+                            Some((bits, position)) if bits == value.to_bits() => position,
+                            _ => ladder.position(value),
+                        };
+                        last = Some((value.to_bits(), position));
+                        if let Some(answer) = answers.get_mut(position) {
+                            *answer |= lanes;
+                        }
+                    }
+                    let mut yes = 0;
+                    for answer in answers {
+                        yes |= *answer;
+                        *answer = yes;
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+fn score_avx2(cells: &Cells, all: u32, scratch: &mut Scratch) {
+    score_portable(cells, all, scratch);
+}
+
+#[inline(always)]
+fn score_portable(cells: &Cells, all: u32, scratch: &mut Scratch) {
+    for batch in &cells.batches {
+        let leaves = walk(&cells.cells[batch.start..], batch, all, scratch);
+        let rows = &mut scratch.rows[..batch.trees * ROW];
+        for leaf in 0..leaves {
+            let (place, mut lanes) = (scratch.leaf_at[leaf], scratch.leaf_set[leaf]);
+            let value = leaf_value(&cells.cells[batch.start..], place);
+            let row = (place >> TREE_SHIFT) as usize * ROW;
+            while lanes != 0 {
+                // SAFETY: the tree is one of the batch's, and a lane is below 32, which is less than a row.
+                unsafe { set(rows, row + lanes.trailing_zeros() as usize, value) };
+                lanes &= lanes - 1;
+            }
+        }
+        let sums = &mut scratch.sums[..LANES];
+        for row in rows.chunks_exact(ROW) {
+            for (sum, value) in sums.iter_mut().zip(row) {
+                *sum += value;
+            }
+        }
+    }
+}
+
+/// The value of the leaf at a place.
+#[inline(always)]
+pub(super) fn leaf_value(cells: &[u32], place: u32) -> f64 {
+    let cell = (place & CELL) as usize;
+    // SAFETY: places lead to whole leaves inside the cells: `Cells::new` laid them out.
+    let (low, high) = unsafe { (get(cells, cell), get(cells, cell + 1)) };
+    f64::from_bits(u64::from(low) | u64::from(high) << 32)
+}
+
+/// Fills the leaf list of a batch, and returns its length.
+#[inline(always)]
+fn walk(cells: &[u32], batch: &Batch, all: u32, scratch: &mut Scratch) -> usize {
+    let Scratch { answers, node_at, node_set, leaf_at, leaf_set, .. } = scratch;
+    let (mut tail, mut leaves) = (batch.roots.len(), batch.lone_leaves.len());
+    node_at[..tail].copy_from_slice(&batch.roots);
+    node_set[..tail].fill(all);
+    leaf_at[..leaves].copy_from_slice(&batch.lone_leaves);
+    leaf_set[..leaves].fill(all);
+    let mut head = 0;
+    while head < tail {
+        // SAFETY: places lead to cells, and cells hold questions of this forest, of which there are as many as
+        // answers (`Cells::new`, `Scratch::fit`). Every node and every leaf of the batch is reached at most once, so
+        // neither list outgrows the room for all of them and one more, where what has no lanes is written and
+        // forgotten.
+        unsafe {
+            let (place, lanes) = (get(node_at, head), get(node_set, head));
+            head += 1;
+            let cell = get(cells, (place & CELL) as usize);
+            let yes = get(answers, (cell & QUESTION) as usize);
+            let yes = if cell & FLIPPED == 0 { yes } else { !yes };
+            let far = place + ((cell >> FAR_SHIFT) & FAR_MAX as u32);
+            for (place, lanes, leaf) in
+                [(place + 1, lanes & yes, cell & NEAR_LEAF), (far, lanes & !yes, cell & FAR_LEAF)]
+            {
+                set(node_at, tail, place);
+                set(node_set, tail, lanes);
+                set(leaf_at, leaves, place);
+                set(leaf_set, leaves, lanes);
+                let (some, leaf) = (usize::from(lanes != 0), usize::from(leaf != 0));
+                tail += some & !leaf;
+                leaves += some & leaf;
+            }
+        }
+    }
+    leaves
+}

@@ -1,0 +1,163 @@
+//! From kernels to lanes: equal kernels are scored once, similar ones stand side by side.
+
+use super::PoolError;
+use crate::forest::Forest;
+
+/// What a forest's column depends on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Column {
+    /// The problem or the hardware: one value a call.
+    Uniform,
+    /// The kernel alone: one value a kernel, known when the pool is compiled.
+    Kernel,
+    /// Problem and kernel: one value a class of kernels and call.
+    Pair,
+}
+
+/// The kernels of a pool as a forest sees them.
+#[derive(Debug, Clone, Copy)]
+pub struct PoolTable<'a> {
+    /// One entry a column of the forest, in its order.
+    pub columns: &'a [Column],
+    /// The class of each kernel, counted from 0. Kernels of one class have the same [`Column::Pair`] values in every
+    /// call; kernels about which nothing is known each have a class of their own.
+    pub classes: &'a [u32],
+    /// The [`Column::Kernel`] values, kernel after kernel.
+    pub kernel_values: &'a [f64],
+}
+
+impl PoolTable<'_> {
+    pub(super) fn kernels(&self) -> usize {
+        self.classes.len()
+    }
+
+    pub(super) fn width(&self, scope: Column) -> usize {
+        self.columns.iter().filter(|&&column| column == scope).count()
+    }
+
+    pub(super) fn validate(&self, forest: &Forest) -> Result<(), PoolError> {
+        if self.columns.len() != forest.num_features() {
+            return Err(PoolError::Columns { found: self.columns.len(), expected: forest.num_features() });
+        }
+        let expected = self.kernels().saturating_mul(self.width(Column::Kernel));
+        if self.kernel_values.len() != expected {
+            return Err(PoolError::KernelValues { found: self.kernel_values.len(), expected });
+        }
+        let kernels = self.kernels();
+        if u32::try_from(kernels).is_err() {
+            return Err(PoolError::TooLarge { kernels });
+        }
+        match self.classes.iter().find(|&&class| class as usize >= kernels) {
+            Some(&class) => Err(PoolError::Class { class, kernels }),
+            None => Ok(()),
+        }
+    }
+
+    fn values(&self, kernel: usize) -> &[f64] {
+        let width = self.width(Column::Kernel);
+        &self.kernel_values[kernel * width..(kernel + 1) * width]
+    }
+}
+
+/// The distinct kernels of a pool, in the order in which they are scored.
+///
+/// Classes are contiguous. Within and among classes, kernels are sorted by the columns that the forest asks about most:
+/// the sets that its questions cut out of the pool are then few runs of lanes.
+#[derive(Debug)]
+pub(super) struct Lanes {
+    /// The lane that holds each kernel's score.
+    pub(super) lane_of: Vec<u32>,
+    /// The class of each lane, in runs.
+    pub(super) classes: Vec<u32>,
+    /// The kernel values of each lane.
+    pub(super) values: Vec<f64>,
+    /// Kernel columns.
+    pub(super) width: usize,
+}
+
+impl Lanes {
+    pub(super) fn new(pool: &PoolTable<'_>, forest: &Forest) -> Lanes {
+        let width = pool.width(Column::Kernel);
+        let kernels = pool.kernels();
+        let order = columns_by_use(pool, forest);
+        let rank = class_ranks(pool, &order);
+        let key = |kernel: usize| {
+            let values = pool.values(kernel);
+            let class = pool.classes[kernel];
+            (rank[class as usize], class, order.iter().map(|&column| sortable(values[column])))
+        };
+        let mut kernels: Vec<usize> = (0..kernels).collect();
+        kernels.sort_unstable_by(|&a, &b| {
+            let (a, b) = (key(a), key(b));
+            (a.0, a.1).cmp(&(b.0, b.1)).then_with(|| a.2.cmp(b.2))
+        });
+        let mut lanes =
+            Lanes { lane_of: vec![0; kernels.len()], classes: Vec::new(), values: Vec::new(), width };
+        let mut last: Option<usize> = None;
+        for kernel in kernels {
+            let same = last.is_some_and(|last| {
+                pool.classes[last] == pool.classes[kernel]
+                    && pool.values(last).iter().zip(pool.values(kernel)).all(|(a, b)| a.to_bits() == b.to_bits())
+            });
+            if !same {
+                lanes.classes.push(pool.classes[kernel]);
+                lanes.values.extend_from_slice(pool.values(kernel));
+                last = Some(kernel);
+            }
+            lanes.lane_of[kernel] = lanes.classes.len() as u32 - 1;
+        }
+        lanes
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.classes.len()
+    }
+
+    pub(super) fn value(&self, lane: usize, column: usize) -> f64 {
+        self.values[lane * self.width + column]
+    }
+}
+
+/// Kernel columns, those first that most nodes ask about.
+fn columns_by_use(pool: &PoolTable<'_>, forest: &Forest) -> Vec<usize> {
+    let mut nodes = vec![0usize; forest.num_features()];
+    for node in forest.trees().iter().flat_map(|tree| tree.nodes()) {
+        nodes[node.feature as usize] += 1;
+    }
+    let counts = nodes.iter().zip(pool.columns).filter(|(_, column)| **column == Column::Kernel);
+    let counts: Vec<usize> = counts.map(|(&count, _)| count).collect();
+    let mut order: Vec<usize> = (0..counts.len()).collect();
+    order.sort_by_key(|&column| std::cmp::Reverse(counts[column]));
+    order
+}
+
+/// Numbers classes by the columns that are constant within every class: with real features those are the tile's.
+fn class_ranks(pool: &PoolTable<'_>, order: &[usize]) -> Vec<usize> {
+    let classes = pool.classes.iter().max().map_or(0, |&last| last as usize + 1);
+    let mut first: Vec<Option<usize>> = vec![None; classes];
+    let mut constant = vec![true; order.len()];
+    for (kernel, &class) in pool.classes.iter().enumerate() {
+        let first = *first[class as usize].get_or_insert(kernel);
+        for (constant, (a, b)) in constant.iter_mut().zip(pool.values(first).iter().zip(pool.values(kernel))) {
+            *constant &= a.to_bits() == b.to_bits();
+        }
+    }
+    let key = |class: usize| {
+        let values = first[class].map(|kernel| pool.values(kernel));
+        let constant = order.iter().filter(|&&column| constant[column]);
+        values.into_iter().flat_map(move |values| constant.clone().map(|&column| sortable(values[column])))
+    };
+    let mut sorted: Vec<usize> = (0..classes).collect();
+    sorted.sort_by(|&a, &b| key(a).cmp(key(b)));
+    let mut ranks = vec![0; classes];
+    for (rank, class) in sorted.into_iter().enumerate() {
+        ranks[class] = rank;
+    }
+    ranks
+}
+
+/// An integer that orders like the value by [`f64::total_cmp`].
+fn sortable(value: f64) -> i64 {
+    let bits = value.to_bits() as i64;
+    bits ^ (((bits >> 63) as u64) >> 1) as i64
+}

@@ -1,0 +1,59 @@
+//! What a call writes to, kept from call to call.
+
+/// Working memory of one call at a time. It grows to what a scorer needs and is not freed in between, so that calls
+/// after the first do not allocate. Any scratch works with any scorer.
+#[derive(Debug, Default)]
+pub struct Scratch {
+    /// Narrow: the lanes that answer a question with yes. Wide: which mask that is.
+    pub(super) answers: Vec<u32>,
+    /// The queue of nodes: places, and sets of lanes.
+    pub(super) node_at: Vec<u32>,
+    pub(super) node_set: Vec<u32>,
+    /// The list of leaves that were reached.
+    pub(super) leaf_at: Vec<u32>,
+    pub(super) leaf_set: Vec<u32>,
+    /// Narrow: the value of each lane, a row a tree.
+    pub(super) rows: Vec<f64>,
+    /// The sum of each lane.
+    pub(super) sums: Vec<f64>,
+    /// Wide: nodes that split their set.
+    pub(super) split_at: Vec<u32>,
+    pub(super) split_set: Vec<u32>,
+    /// Wide: the lanes that answer yes, mask after mask.
+    pub(super) masks: Vec<u64>,
+    /// Wide: sets of lanes.
+    pub(super) sets: Vec<u64>,
+    /// Wide: leaves by tree.
+    pub(super) order: Vec<u32>,
+    /// Wide: classes by position.
+    pub(super) positions: Vec<(u32, u32)>,
+    /// A row for the scalar way.
+    pub(super) row: Vec<f64>,
+}
+
+/// Makes a buffer at least so long.
+pub(super) fn grow<T: Copy + Default>(buffer: &mut Vec<T>, len: usize) {
+    if buffer.len() < len {
+        buffer.resize(len, T::default());
+    }
+}
+
+/// Vectors write as many items behind a list's end.
+pub(super) const SLACK: usize = 16;
+
+impl Scratch {
+    /// An empty scratch.
+    pub fn new() -> Scratch {
+        Scratch::default()
+    }
+
+    /// Makes room for lists of all nodes and all leaves of a batch.
+    pub(super) fn fit_lists(&mut self, nodes: usize, trees: usize) {
+        for list in [&mut self.node_at, &mut self.node_set, &mut self.split_at, &mut self.split_set] {
+            grow(list, nodes + trees + SLACK);
+        }
+        for list in [&mut self.leaf_at, &mut self.leaf_set, &mut self.order] {
+            grow(list, nodes + trees + SLACK);
+        }
+    }
+}

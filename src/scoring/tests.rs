@@ -1,0 +1,321 @@
+//! Every walk against the scalar scorer, bit for bit, on every instruction set that this CPU has.
+
+use std::fmt::Write;
+use std::sync::Arc;
+
+use proptest::prelude::*;
+
+use super::isa::Isa;
+use super::*;
+use crate::forest::Forest;
+
+/// SplitMix64.
+#[derive(Clone)]
+pub(super) struct Random(pub(super) u64);
+
+impl Random {
+    fn bits(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    pub(super) fn below(&mut self, end: usize) -> usize {
+        (self.bits() % end as u64) as usize
+    }
+
+    fn pick<T: Copy>(&mut self, from: &[T]) -> T {
+        from[self.below(from.len())]
+    }
+}
+
+/// Values on, beside and far from the thresholds, and all that is special.
+const VALUES: [f64; 24] = [
+    f64::NAN,
+    f64::INFINITY,
+    f64::NEG_INFINITY,
+    0.0,
+    -0.0,
+    1e-40,
+    -1e-40,
+    1.000_000_001e-35,
+    -1e-34,
+    0.5,
+    -0.5,
+    1.0,
+    1.5,
+    2.0,
+    3.0,
+    4.0,
+    7.0,
+    31.0,
+    33.5,
+    64.0,
+    -1.0,
+    -3.25,
+    1e300,
+    2_147_483_648.0,
+];
+const THRESHOLDS: [f64; 14] = [
+    -0.0,
+    0.0,
+    1.000_000_018_002_509_5e-35,
+    -1.000_000_018_002_509_5e-35,
+    0.5,
+    1.0,
+    1.5,
+    3.0,
+    f64::INFINITY,
+    f64::NEG_INFINITY,
+    -1.0,
+    33.0,
+    1e-40,
+    6.5,
+];
+
+struct Sizes {
+    features: usize,
+    trees: usize,
+    leaves: usize,
+}
+
+/// The text of a random forest: unbalanced trees of 1 to `leaves` leaves, of that many if they are large, with each
+/// kind of split.
+fn forest_text(random: &mut Random, sizes: &Sizes) -> String {
+    let names: Vec<String> = (0..sizes.features).map(|feature| format!("f{feature}")).collect();
+    let infos = vec!["[-100:100]"; sizes.features];
+    let mut text = format!(
+        "tree\nversion=v4\nnum_class=1\nnum_tree_per_iteration=1\nlabel_index=0\nmax_feature_idx={}\n\
+         objective=regression\nfeature_names={}\nfeature_infos={}\n\n",
+        sizes.features - 1,
+        names.join(" "),
+        infos.join(" ")
+    );
+    for tree in 0..sizes.trees {
+        let leaves = if sizes.leaves > 1000 { sizes.leaves } else { 1 + random.below(sizes.leaves) };
+        let (mut left, mut right) = (Vec::new(), Vec::new());
+        // Splits one leaf after the other, as LightGBM does: the left half keeps its number.
+        let mut place: Vec<Option<(usize, bool)>> = vec![None];
+        for node in 0..leaves - 1 {
+            let leaf = if random.below(3) == 0 { place.len() - 1 } else { random.below(place.len()) };
+            if let Some((parent, is_left)) = place[leaf] {
+                if is_left { left[parent] = node as i64 } else { right[parent] = node as i64 }
+            }
+            left.push(!(leaf as i64));
+            right.push(!(place.len() as i64));
+            place[leaf] = Some((node, true));
+            place.push(Some((node, false)));
+        }
+        let mut sets: Vec<Vec<u32>> = Vec::new();
+        let (mut features, mut thresholds, mut types) = (Vec::new(), Vec::new(), Vec::new());
+        for _ in 0..leaves - 1 {
+            features.push(random.below(sizes.features).to_string());
+            if random.below(6) == 0 {
+                thresholds.push(sets.len().to_string());
+                let words = 1 + random.below(2);
+                sets.push((0..words).map(|_| random.bits() as u32).collect());
+                types.push("1".to_owned());
+            } else {
+                thresholds.push(format!("{:?}", random.pick(&THRESHOLDS)));
+                types.push(random.pick(&["0", "2", "4", "6", "8", "10"]).to_owned());
+            }
+        }
+        let values: Vec<String> = (0..leaves)
+            .map(|_| format!("{:?}", (random.below(2_000_001) as f64 - 1e6) * random.pick(&[1e-7, 3e-3, 1e-12])))
+            .collect();
+        let counts = |random: &mut Random, count: usize| -> String {
+            (0..count).map(|_| random.below(1000).to_string()).collect::<Vec<_>>().join(" ")
+        };
+        let join = |numbers: &[i64]| numbers.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+        let _ = writeln!(text, "Tree={tree}\nnum_leaves={leaves}\nnum_cat={}", sets.len());
+        let _ = writeln!(text, "split_feature={}\nthreshold={}", features.join(" "), thresholds.join(" "));
+        let _ = writeln!(text, "decision_type={}", types.join(" "));
+        let _ = writeln!(text, "left_child={}\nright_child={}", join(&left), join(&right));
+        let _ = writeln!(text, "leaf_value={}", values.join(" "));
+        let _ = writeln!(text, "leaf_count={}", counts(random, leaves));
+        let _ = writeln!(text, "internal_count={}", counts(random, leaves - 1));
+        if !sets.is_empty() {
+            let mut bounds = vec![0];
+            bounds.extend(sets.iter().scan(0, |sum, set| {
+                *sum += set.len() as i64;
+                Some(*sum)
+            }));
+            let words: Vec<String> = sets.concat().iter().map(ToString::to_string).collect();
+            let _ = writeln!(text, "cat_boundaries={}\ncat_threshold={}", join(&bounds), words.join(" "));
+        }
+        text.push_str("is_linear=0\nshrinkage=1\n\n");
+    }
+    text.push_str("end of trees\n");
+    text
+}
+
+pub(super) fn forest(random: &mut Random, features: usize, trees: usize, leaves: usize) -> Arc<Forest> {
+    let text = forest_text(random, &Sizes { features, trees, leaves });
+    Arc::new(Forest::parse(text.as_bytes()).unwrap_or_else(|error| panic!("{error}\n{text}")))
+}
+
+/// Kernels whose values repeat, with duplicates and constant columns.
+pub(super) struct Pool {
+    columns: Vec<Column>,
+    classes: Vec<u32>,
+    kernel_values: Vec<f64>,
+}
+
+impl Pool {
+    pub(super) fn new(random: &mut Random, features: usize, kernels: usize) -> Pool {
+        let columns: Vec<Column> =
+            (0..features).map(|_| random.pick(&[Column::Uniform, Column::Kernel, Column::Pair])).collect();
+        let width = columns.iter().filter(|&&column| column == Column::Kernel).count();
+        let choices = 1 + random.below(6);
+        let classes = 1 + random.below(kernels.min(40));
+        let constant: Vec<bool> = (0..width).map(|_| random.below(4) == 0).collect();
+        let mut kernel_values = Vec::new();
+        for _ in 0..kernels {
+            for &constant in &constant {
+                let choices = if constant { 1 } else { choices };
+                kernel_values.push(VALUES[random.below(choices) * 7 % VALUES.len()]);
+            }
+        }
+        let classes = (0..kernels).map(|_| random.below(classes) as u32).collect();
+        Pool { columns, classes, kernel_values }
+    }
+
+    pub(super) fn table(&self) -> PoolTable<'_> {
+        PoolTable { columns: &self.columns, classes: &self.classes, kernel_values: &self.kernel_values }
+    }
+
+    /// Values of a call.
+    pub(super) fn call(&self, random: &mut Random, scorer: &PoolScorer) -> (Vec<f64>, Vec<f64>) {
+        let uniform = (0..scorer.uniform_width).map(|_| random.pick(&VALUES)).collect();
+        let few = random.below(2) == 0;
+        let pair = (0..scorer.classes() * scorer.pair_width)
+            .map(|_| if few { random.pick(&VALUES[9..12]) } else { random.pick(&VALUES) })
+            .collect();
+        (uniform, pair)
+    }
+
+    fn row(&self, kernel: usize, uniform: &[f64], pair: &[f64]) -> Vec<f64> {
+        let width = |scope| self.columns.iter().filter(|&&column| column == scope).count();
+        let mut uniform = uniform.iter();
+        let mut of_kernel = self.kernel_values[kernel * width(Column::Kernel)..].iter();
+        let mut pair = pair[self.classes[kernel] as usize * width(Column::Pair)..].iter();
+        let value = |column: &Column| match column {
+            Column::Uniform => *uniform.next().unwrap(),
+            Column::Kernel => *of_kernel.next().unwrap(),
+            Column::Pair => *pair.next().unwrap(),
+        };
+        self.columns.iter().map(value).collect()
+    }
+}
+
+fn bits(scores: &[f64]) -> Vec<u64> {
+    scores.iter().map(|score| score.to_bits()).collect()
+}
+
+/// Scores random problems in every way, and compares with the scalar scorer.
+fn check(seed: u64, features: usize, trees: usize, leaves: usize, kernels: usize, calls: usize) {
+    let random = &mut Random(seed);
+    let forest = forest(random, features, trees, leaves);
+    let pool = Pool::new(random, features, kernels);
+    let scorers: Vec<PoolScorer> = Isa::available()
+        .into_iter()
+        .map(|isa| PoolScorer::compile_for(&forest, &pool.table(), isa).unwrap())
+        .collect();
+    let mut scratch = Scratch::new();
+    for _ in 0..calls {
+        let (uniform, pair) = pool.call(random, &scorers[0]);
+        let expected: Vec<f64> = (0..kernels)
+            .map(|kernel| forest.raw_score(&pool.row(kernel, &uniform, &pair)).unwrap())
+            .collect();
+        for scorer in &scorers {
+            let mut scores = vec![f64::NAN; kernels];
+            scorer.score(&uniform, &pair, &mut scratch, &mut scores).unwrap();
+            let (found, expected) = (bits(&scores), bits(&expected));
+            assert_eq!(found, expected, "seed {seed}, {kernels} kernels, {}", scorer.describe());
+        }
+    }
+}
+
+/// Around the width of every set, vector and slab.
+#[test]
+fn pools_of_every_size_have_the_forests_bits() {
+    let (sizes, calls): (&[usize], _) = if cfg!(miri) {
+        (&[1, 31, 33, 70], 1)
+    } else {
+        (&[1, 2, 7, 8, 9, 29, 30, 31, 32, 33, 63, 64, 65, 300, 511, 512, 513, 4608, 9001], 4)
+    };
+    for &kernels in sizes {
+        let trees = if cfg!(miri) { 5 } else { 70 };
+        check(kernels as u64, 12, trees, 40, kernels, calls);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 2 } else { 300 }, failure_persistence: None, ..Default::default() })]
+
+    #[test]
+    fn random_forests_and_pools_have_the_forests_bits(
+        seed: u64, features in 1usize..20, trees in 0usize..12, leaves in 1usize..60, kernels in 1usize..150
+    ) {
+        let trees = if cfg!(miri) { trees % 3 } else { trees };
+        check(seed, features, trees, leaves, kernels, 2);
+    }
+}
+
+#[test]
+#[cfg_attr(miri, ignore)]
+fn large_trees_have_the_forests_bits() {
+    check(1, 30, 3, 2000, 40, 2);
+    check(2, 30, 3, 2000, 20, 2);
+}
+
+/// Trees that the cells cannot hold are scored one kernel after the other.
+#[test]
+#[cfg_attr(miri, ignore)]
+fn odd_forests_have_the_forests_bits() {
+    check(3, 30, 1, 20_000, 40, 2);
+    let random = &mut Random(5);
+    let forest = forest(random, 30, 1, 20_000);
+    let pool = PoolTable { columns: &[Column::Uniform; 30], classes: &[0], kernel_values: &[] };
+    let scorer = PoolScorer::compile(&forest, &pool).unwrap();
+    assert_eq!(scorer.describe(), "kernel by kernel");
+}
+
+#[test]
+fn pools_that_do_not_fit_are_refused() {
+    let forest = forest(&mut Random(1), 3, 2, 4);
+    let columns = [Column::Uniform, Column::Kernel, Column::Pair];
+    let pool = PoolTable { columns: &columns, classes: &[0, 1], kernel_values: &[1.0, 2.0] };
+    let compile = |pool: PoolTable<'_>| PoolScorer::compile(&forest, &pool).map(|_| ()).unwrap_err().to_string();
+    assert_eq!(
+        compile(PoolTable { columns: &columns[1..], ..pool }),
+        "the pool has 2 columns, the forest has 3 features"
+    );
+    assert_eq!(
+        compile(PoolTable { kernel_values: &[1.0], ..pool }),
+        "the pool has 1 kernel values, expected 2"
+    );
+    assert_eq!(
+        compile(PoolTable { classes: &[0, 2], ..pool }),
+        "class 2 in a pool of 2 kernels, expected classes counted from 0"
+    );
+    let scorer = PoolScorer::compile(&forest, &pool).unwrap();
+    let mut scratch = Scratch::new();
+    let mut score = |uniform: &[f64], pair: &[f64], scores: &mut [f64]| {
+        scorer.score(uniform, pair, &mut scratch, scores).map_err(|error| error.to_string())
+    };
+    assert_eq!(score(&[], &[1.0, 1.0], &mut [0.0; 2]).unwrap_err(), "0 uniform values, expected 1");
+    assert_eq!(score(&[1.0], &[1.0], &mut [0.0; 2]).unwrap_err(), "1 pair values, expected 2");
+    assert_eq!(score(&[1.0], &[1.0, 1.0], &mut [0.0; 3]).unwrap_err(), "3 scores, expected 2");
+    score(&[1.0], &[1.0, 1.0], &mut [0.0; 2]).unwrap();
+}
+
+#[test]
+fn an_empty_pool_has_no_scores() {
+    let forest = forest(&mut Random(1), 1, 2, 4);
+    let pool = PoolTable { columns: &[Column::Kernel], classes: &[], kernel_values: &[] };
+    let scorer = PoolScorer::compile(&forest, &pool).unwrap();
+    scorer.score(&[], &[], &mut Scratch::new(), &mut []).unwrap();
+}

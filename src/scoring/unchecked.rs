@@ -1,0 +1,25 @@
+//! Indexing that debug builds check and release builds trust.
+
+/// The element at an index.
+///
+/// # Safety
+///
+/// The index is inside the slice.
+#[inline(always)]
+pub(super) unsafe fn get<T: Copy>(slice: &[T], index: usize) -> T {
+    debug_assert!(index < slice.len(), "index {index} of {}", slice.len());
+    // SAFETY: the caller's promise.
+    unsafe { *slice.get_unchecked(index) }
+}
+
+/// Sets the element at an index.
+///
+/// # Safety
+///
+/// The index is inside the slice.
+#[inline(always)]
+pub(super) unsafe fn set<T>(slice: &mut [T], index: usize, value: T) {
+    debug_assert!(index < slice.len(), "index {index} of {}", slice.len());
+    // SAFETY: the caller's promise.
+    unsafe { *slice.get_unchecked_mut(index) = value }
+}

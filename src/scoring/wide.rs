@@ -1,0 +1,373 @@
+//! Pools of more than 32 lanes: a set of lanes is a row of words.
+//!
+//! ```text
+//! answers[question] = none, all, or the number of the mask of lanes that answer yes       once a call
+//! for each batch of trees:
+//!     queue = (root of each tree, a set of all lanes)
+//!     for (node, set) in queue, while it grows:
+//!         if none or all answer yes: queue or leaf list += (the child, set)                16 at a time where the CPU can
+//!         else: near = set & mask, far = set without mask, onwards with each that has lanes
+//!     for (leaf, set) in leaf list, tree by tree:
+//!         sums[set] += value of leaf
+//! ```
+//!
+//! For one problem, most questions have one answer for the whole pool: those about the problem, and those whose
+//! threshold lies beside all values that the pool takes. They cost as much as in a pool of one kernel.
+//!
+//! Pools are cut into slabs, so that the sums and sets of one stay in the cache.
+
+use super::Values;
+use super::cells::{Batch, CELL, Cells, FAR_LEAF, FAR_MAX, FAR_SHIFT, FLIPPED, NEAR_LEAF, QUESTION, TREE_SHIFT};
+use super::isa::Isa;
+use super::ladder::Ladders;
+use super::narrow::leaf_value;
+use super::pool::{Column, Lanes};
+use super::scratch::{Scratch, grow};
+use super::unchecked::{get, set};
+
+/// Trees that are walked at once.
+pub(super) const BATCH: usize = 8;
+/// The most lanes of a slab.
+const SLAB: usize = 8192;
+/// Words of a vector: sets are whole vectors long.
+pub(super) const VECTOR: usize = 8;
+
+/// Answers that are the same for all lanes. Others are numbers of masks, from 2 on.
+pub(super) const NONE: u32 = 0;
+pub(super) const ALL: u32 = 1;
+const FIRST_MASK: u32 = 2;
+
+#[derive(Debug)]
+pub(super) struct Wide {
+    slabs: Vec<Slab>,
+    isa: Isa,
+}
+
+/// Consecutive lanes.
+#[derive(Debug)]
+struct Slab {
+    first: usize,
+    /// Words of a set.
+    words: usize,
+    all: Vec<u64>,
+    /// Class, first lane and end of each run of lanes of one class.
+    runs: Vec<(u32, usize, usize)>,
+    /// For the questions about kernels alone.
+    answers: Vec<u32>,
+    masks: Vec<u64>,
+}
+
+/// What the walk of a slab reads.
+#[derive(Clone, Copy)]
+pub(super) struct View<'a> {
+    pub(super) cells: &'a Cells,
+    pub(super) words: usize,
+    pub(super) all: &'a [u64],
+    /// Masks of questions about kernels; the scratch has the others, numbered from where these end.
+    pub(super) masks: &'a [u64],
+}
+
+impl Wide {
+    pub(super) fn new(lanes: &Lanes, ladders: &Ladders, isa: Isa) -> Wide {
+        let slabs = lanes.len().div_ceil(SLAB).max(1);
+        let size = lanes.len().div_ceil(slabs).next_multiple_of(64);
+        let starts = (0..lanes.len()).step_by(size);
+        let slabs = starts.map(|first| Slab::new(lanes, ladders, first, size.min(lanes.len() - first)));
+        Wide { slabs: slabs.collect(), isa }
+    }
+
+    pub(super) fn isa(&self) -> Isa {
+        self.isa
+    }
+
+    /// Makes room in a scratch.
+    pub(super) fn fit(&self, cells: &Cells, ladders: &Ladders, scratch: &mut Scratch) {
+        let words = self.slabs.iter().map(|slab| slab.words).max().unwrap_or(0);
+        let runs = self.slabs.iter().map(|slab| slab.runs.len()).max().unwrap_or(0);
+        let steps = |ladder: &super::ladder::Ladder| ladder.questions.len().min(runs);
+        let masks: usize = ladders.of(Column::Pair).map(steps).sum();
+        scratch.fit_lists(cells.most_nodes, BATCH);
+        grow(&mut scratch.answers, ladders.questions);
+        grow(&mut scratch.masks, masks * words);
+        grow(&mut scratch.sets, (cells.most_nodes + BATCH + 1) * words);
+        grow(&mut scratch.positions, runs);
+        grow(&mut scratch.sums, self.slabs.last().map_or(0, |slab| slab.first + slab.words * 64));
+    }
+
+    /// The sums of all lanes, into `scratch.sums`.
+    pub(super) fn score(&self, cells: &Cells, ladders: &Ladders, values: &Values<'_>, scratch: &mut Scratch) {
+        for slab in &self.slabs {
+            slab.answer(ladders, values, scratch);
+            let view = View { cells, words: slab.words, all: &slab.all, masks: &slab.masks };
+            // The next slab starts over where this one's padding lies.
+            let mut sums = std::mem::take(&mut scratch.sums);
+            let part = &mut sums[slab.first..slab.first + slab.words * 64];
+            part.fill(0.0);
+            match self.isa {
+                #[cfg(target_arch = "x86_64")]
+                Isa::Avx512(isa) => super::avx512::wide(isa, view, scratch, part),
+                #[cfg(target_arch = "x86_64")]
+                Isa::Avx2(_) => {
+                    // SAFETY: the token proves that the CPU has the features.
+                    unsafe { score_avx2(view, scratch, part) }
+                }
+                Isa::Portable => score_portable(view, scratch, part),
+            }
+            scratch.sums = sums;
+        }
+    }
+}
+
+impl Slab {
+    fn new(lanes: &Lanes, ladders: &Ladders, first: usize, count: usize) -> Slab {
+        let words = count.div_ceil(64).next_multiple_of(VECTOR);
+        let mut all = vec![0; words];
+        fill(&mut all, 0, count);
+        let mut runs: Vec<(u32, usize, usize)> = Vec::new();
+        for (lane, &class) in lanes.classes[first..first + count].iter().enumerate() {
+            match runs.last_mut() {
+                Some(run) if run.0 == class => run.2 = lane + 1,
+                _ => runs.push((class, lane, lane + 1)),
+            }
+        }
+        let mut slab = Slab { first, words, all, runs, answers: vec![NONE; ladders.questions], masks: Vec::new() };
+        for ladder in ladders.of(Column::Kernel) {
+            let positions: Vec<usize> = (first..first + count)
+                .map(|lane| ladder.position(lanes.value(lane, ladder.column)))
+                .collect();
+            let mut last: Option<(Vec<u64>, u32)> = None;
+            for (step, question) in ladder.questions.clone().enumerate() {
+                let mut mask = vec![0u64; words];
+                for (lane, &position) in positions.iter().enumerate() {
+                    mask[lane / 64] |= u64::from(position <= step) << (lane % 64);
+                }
+                let answer = if mask.iter().all(|&word| word == 0) {
+                    NONE
+                } else if mask == slab.all {
+                    ALL
+                } else {
+                    match &last {
+                        Some((same, answer)) if *same == mask => *answer,
+                        _ => {
+                            slab.masks.extend_from_slice(&mask);
+                            FIRST_MASK + (slab.masks.len() / words) as u32 - 1
+                        }
+                    }
+                };
+                slab.answers[question] = answer;
+                last = Some((mask, answer));
+            }
+        }
+        slab
+    }
+
+    /// Answers all questions about one problem.
+    fn answer(&self, ladders: &Ladders, values: &Values<'_>, scratch: &mut Scratch) {
+        let own = self.masks.len() / self.words;
+        let mut masks = 0;
+        for ladder in &ladders.ladders {
+            let answers = &mut scratch.answers[ladder.questions.clone()];
+            match ladder.scope {
+                Column::Uniform => {
+                    let (no, yes) = answers.split_at_mut(ladder.position(values.uniform[ladder.column]));
+                    no.fill(NONE);
+                    yes.fill(ALL);
+                }
+                Column::Kernel => answers.copy_from_slice(&self.answers[ladder.questions.clone()]),
+                Column::Pair => {
+                    // Which runs answer yes from which question on.
+                    let positions = &mut scratch.positions[..self.runs.len()];
+                    let mut last = None;
+                    for (index, (to, run)) in positions.iter_mut().zip(&self.runs).enumerate() {
+                        let value = values.pair[run.0 as usize * values.pair_width + ladder.column];
+                        let position = match last {
+                            Some((bits, position)) if bits == value.to_bits() => position,
+                            _ => ladder.position(value) as u32,
+                        };
+                        last = Some((value.to_bits(), position));
+                        *to = (position, index as u32);
+                    }
+                    positions.sort_unstable();
+                    let mut done = 0;
+                    let mut answer = NONE;
+                    for (index, &(position, run)) in positions.iter().enumerate() {
+                        let position = position as usize;
+                        if position >= answers.len() {
+                            break;
+                        }
+                        if position > done {
+                            answers[done..position].fill(answer);
+                            done = position;
+                        }
+                        let fresh = index == 0 || positions[index - 1].0 as usize != position;
+                        if fresh {
+                            let to = masks * self.words;
+                            if index == 0 {
+                                scratch.masks[to..to + self.words].fill(0);
+                            } else {
+                                scratch.masks.copy_within(to - self.words..to, to);
+                            }
+                            masks += 1;
+                            answer = FIRST_MASK + (own + masks) as u32 - 1;
+                        }
+                        if index + 1 == positions.len() {
+                            answer = ALL;
+                        }
+                        let (_, from, to) = self.runs[run as usize];
+                        fill(&mut scratch.masks[(masks - 1) * self.words..masks * self.words], from, to);
+                    }
+                    answers[done..].fill(answer);
+                }
+            }
+        }
+    }
+}
+
+/// Sets the bits from one to before another.
+fn fill(words: &mut [u64], from: usize, to: usize) {
+    for word in from / 64..to.div_ceil(64) {
+        let start = from.max(word * 64) - word * 64;
+        let end = to.min(word * 64 + 64) - word * 64;
+        words[word] |= super::low_bits(end) & !super::low_bits(start);
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+fn score_avx2(view: View<'_>, scratch: &mut Scratch, sums: &mut [f64]) {
+    score_portable(view, scratch, sums);
+}
+
+#[inline(always)]
+fn score_portable(view: View<'_>, scratch: &mut Scratch, sums: &mut [f64]) {
+    for batch in &view.cells.batches {
+        let leaves = walk(view, batch, scratch);
+        by_tree(batch, scratch, leaves);
+        for &leaf in &scratch.order[..leaves] {
+            let value = leaf_value(&view.cells.cells[batch.start..], scratch.leaf_at[leaf as usize]);
+            let words = scratch.leaf_set[leaf as usize] as usize * view.words;
+            let words = &scratch.sets[words..words + view.words];
+            for (&word, sums) in words.iter().zip(sums.chunks_exact_mut(64)) {
+                add(word, sums, value);
+            }
+        }
+    }
+}
+
+/// Adds the value to the sums whose bit is set.
+#[inline(always)]
+fn add(word: u64, sums: &mut [f64], value: f64) {
+    if word == u64::MAX {
+        for sum in sums {
+            *sum += value;
+        }
+        return;
+    }
+    let mut word = word;
+    while word != 0 {
+        sums[word.trailing_zeros() as usize] += value;
+        word &= word - 1;
+    }
+}
+
+/// Sorts the leaf list by tree, into `scratch.order`.
+#[inline(always)]
+pub(super) fn by_tree(batch: &Batch, scratch: &mut Scratch, leaves: usize) {
+    let mut ends = [0u32; BATCH + 1];
+    for place in &scratch.leaf_at[..leaves] {
+        ends[(place >> TREE_SHIFT) as usize + 1] += 1;
+    }
+    for tree in 0..batch.trees {
+        ends[tree + 1] += ends[tree];
+    }
+    for (leaf, place) in scratch.leaf_at[..leaves].iter().enumerate() {
+        let end = &mut ends[(place >> TREE_SHIFT) as usize];
+        scratch.order[*end as usize] = leaf as u32;
+        *end += 1;
+    }
+}
+
+/// Starts the lists of a batch, each tree with a set of all lanes: the length of the queue and of the leaf list.
+pub(super) fn start(view: View<'_>, batch: &Batch, scratch: &mut Scratch) -> (usize, usize) {
+    let roots = batch.roots.len();
+    for set in scratch.sets.chunks_exact_mut(view.words).take(batch.trees) {
+        set.copy_from_slice(view.all);
+    }
+    for (number, &root) in batch.roots.iter().enumerate() {
+        (scratch.node_at[number], scratch.node_set[number]) = (root, number as u32);
+    }
+    for (number, &leaf) in batch.lone_leaves.iter().enumerate() {
+        (scratch.leaf_at[number], scratch.leaf_set[number]) = (leaf, (roots + number) as u32);
+    }
+    (roots, batch.lone_leaves.len())
+}
+
+/// Fills the leaf list of a batch, and returns its length.
+#[inline(always)]
+fn walk(view: View<'_>, batch: &Batch, scratch: &mut Scratch) -> usize {
+    let (mut tail, mut leaves) = start(view, batch, scratch);
+    let cells = &view.cells.cells[batch.start..];
+    let mut sets = batch.trees;
+    let mut head = 0;
+    while head < tail {
+        // SAFETY: places lead to cells, and cells hold questions of this forest, of which there are as many as
+        // answers (`Cells::new`, `Scratch::fit_lists`). Every node and every leaf of the batch is reached at most once,
+        // so neither list outgrows the room for all of them.
+        unsafe {
+            let (place, lanes) = (get(&scratch.node_at, head), get(&scratch.node_set, head));
+            head += 1;
+            let cell = get(cells, (place & CELL) as usize);
+            let answer = get(&scratch.answers, (cell & QUESTION) as usize);
+            let far = place + ((cell >> FAR_SHIFT) & FAR_MAX as u32);
+            let flipped = cell & FLIPPED != 0;
+            let mut push = |place, lanes, leaf: u32| {
+                if leaf == 0 {
+                    set(&mut scratch.node_at, tail, place);
+                    set(&mut scratch.node_set, tail, lanes);
+                    tail += 1;
+                } else {
+                    set(&mut scratch.leaf_at, leaves, place);
+                    set(&mut scratch.leaf_set, leaves, lanes);
+                    leaves += 1;
+                }
+            };
+            let (near, far) = ((place + 1, cell & NEAR_LEAF), (far, cell & FAR_LEAF));
+            if answer <= ALL {
+                let (place, leaf) = if (answer == ALL) != flipped { near } else { far };
+                push(place, lanes, leaf);
+                continue;
+            }
+            let mask = mask(view, &scratch.masks, answer);
+            let (here, fresh) = scratch.sets.split_at_mut(sets * view.words);
+            let here = &mut here[lanes as usize * view.words..][..view.words];
+            let fresh = &mut fresh[..view.words];
+            let (mut any_near, mut any_far) = (0, 0);
+            let flip = if flipped { u64::MAX } else { 0 };
+            for ((here, fresh), mask) in here.iter_mut().zip(fresh).zip(mask) {
+                let yes = mask ^ flip;
+                *fresh = *here & !yes;
+                *here &= yes;
+                any_near |= *here;
+                any_far |= *fresh;
+            }
+            let far_set = sets as u32;
+            if any_near != 0 {
+                push(near.0, lanes, near.1);
+            }
+            if any_far != 0 {
+                push(far.0, far_set, far.1);
+                sets += 1;
+            }
+        }
+    }
+    leaves
+}
+
+/// The lanes that answer yes.
+#[inline(always)]
+pub(super) fn mask<'a>(view: View<'a>, masks: &'a [u64], answer: u32) -> &'a [u64] {
+    let at = (answer - FIRST_MASK) as usize * view.words;
+    let (masks, at) =
+        if at < view.masks.len() { (view.masks, at) } else { (masks, at - view.masks.len()) };
+    &masks[at..at + view.words]
+}
