@@ -4,11 +4,12 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use crate::features::{KernelSide, ProblemSide, SideError};
-use crate::forest::{Contributions, Forest, RowError};
+use crate::forest::{Contributions, FeatureInfo, RowError};
 use crate::kernel::{Kernel, KernelKind};
 use crate::model::{Model, Predictions};
 use crate::pool::Pool;
 use crate::problem::{InvalidField, Problem};
+use crate::scoring::{CallValues, PoolFeatures, PoolScorer, Scratch, SizeError};
 
 /// A model prepared for a pool: everything that depends on the pool alone is computed once.
 ///
@@ -58,11 +59,45 @@ use crate::problem::{InvalidField, Problem};
 /// assert_eq!((ranker.name(best.index), best.score), ("grouped_conv_forward_bf16_2d_64x128x64_compv3", 250.0));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Ranker {
     model: Arc<Model>,
     pool: Arc<Pool>,
     sides: Vec<KernelSide>,
+    features: PoolFeatures,
+    scorer: PoolScorer,
+    ranges: Vec<Range>,
+}
+
+/// What a feature of the problem was between in training.
+#[derive(Debug, Clone, Copy)]
+struct Range {
+    /// The feature's place among the columns that are the same for all kernels.
+    place: usize,
+    min: f64,
+    max: f64,
+}
+
+/// Working memory of one call at a time; calls after the first do not allocate. Any fits any ranker.
+#[derive(Debug, Default)]
+pub struct RankScratch {
+    values: CallValues,
+    scratch: Scratch,
+    scores: Vec<f64>,
+    ranking: Vec<Ranked>,
+    out_of_range: bool,
+}
+
+impl RankScratch {
+    /// The ranking of the last call, best first.
+    pub fn ranking(&self) -> &[Ranked] {
+        &self.ranking
+    }
+
+    /// Whether the last call's problem has a feature outside of what the ranking forest saw in training.
+    pub const fn out_of_range(&self) -> bool {
+        self.out_of_range
+    }
 }
 
 /// One place of a ranking.
@@ -109,9 +144,15 @@ pub enum RankError {
         /// The place asked for.
         index: usize,
     },
+    /// A model without the forest that ranks; loading excludes it.
+    #[error("the model has no forest that ranks kernels")]
+    NoForest,
     /// A forest that does not fit to the spec; loading excludes it.
     #[error(transparent)]
     Row(#[from] RowError),
+    /// Values that do not fit to the compiled pool; both come from the same features, which excludes it.
+    #[error(transparent)]
+    Size(#[from] SizeError),
 }
 
 impl Kernel {
@@ -137,8 +178,12 @@ impl Ranker {
                 .kernel_side(&kernel.kind)
                 .map_err(|source| RankError::KernelSide { kernel: kernel.name.clone(), source })
         };
-        let sides = pool.iter().map(side).collect::<Result<_, _>>()?;
-        Ok(Self { model, pool, sides })
+        let sides: Vec<_> = pool.iter().map(side).collect::<Result<_, _>>()?;
+        let forest = model.ranking_forest().ok_or(RankError::NoForest)?;
+        let features = PoolFeatures::new(model.extractor(), &sides).map_err(|_| RankError::NoForest)?;
+        let scorer = PoolScorer::compile(forest, &features.table()).map_err(|_| RankError::NoForest)?;
+        let ranges = ranges(&model);
+        Ok(Self { model, pool, sides, features, scorer, ranges })
     }
 
     /// The model.
@@ -158,21 +203,40 @@ impl Ranker {
 
     /// All kernels that compute the problem, best first. Equal scores keep the pool's order; NaN comes last.
     pub fn rank(&self, problem: &Problem) -> Result<Vec<Ranked>, RankError> {
+        let mut scratch = RankScratch::default();
+        self.rank_with(problem, &mut scratch)?;
+        Ok(scratch.ranking)
+    }
+
+    /// [`Ranker::rank`] into [`RankScratch::ranking`], without allocating once the scratch is warm.
+    pub fn rank_with(&self, problem: &Problem, scratch: &mut RankScratch) -> Result<(), RankError> {
         problem.validate()?;
         let side = self.problem_side(problem)?;
-        let mut row = vec![0.0; self.model.extractor().schema.len()];
-        let mut ranking = Vec::with_capacity(self.pool.len());
-        for (index, kernel) in self.pool.iter().enumerate() {
+        self.features.fill(&side, &mut scratch.values);
+        scratch.scores.resize(self.pool.len(), 0.0);
+        let CallValues { uniform, pair } = &scratch.values;
+        self.scorer.score(uniform, pair, &mut scratch.scratch, &mut scratch.scores)?;
+        scratch.out_of_range = self.ranges.iter().any(|range| {
+            let value = uniform.get(range.place).copied().unwrap_or(f64::NAN);
+            value < range.min || value > range.max
+        });
+        let (rank_by, forest) = (self.model.spec().rank_by, self.model.ranking_forest());
+        scratch.ranking.clear();
+        for (index, (kernel, &sum)) in self.pool.iter().zip(&scratch.scores).enumerate() {
             if kernel.answers(problem) {
-                ranking.push(Ranked { index, score: self.score(&side, index, &mut row)? });
+                let raw = forest.map_or(sum, |forest| forest.finish(sum));
+                scratch.ranking.push(Ranked { index, score: self.model.score(rank_by, raw) });
             }
         }
-        if ranking.is_empty() {
+        if scratch.ranking.is_empty() {
             return Err(self.no_kernel(problem));
         }
-        let higher_is_better = self.model.spec().rank_by.higher_is_better();
-        ranking.sort_by(|a, b| order(a.score, b.score, higher_is_better));
-        Ok(ranking)
+        let higher_is_better = rank_by.higher_is_better();
+        // With the index as a tie-break no two are equal, and an unstable sort, which does not allocate, will do.
+        scratch
+            .ranking
+            .sort_unstable_by(|a, b| order(a.score, b.score, higher_is_better).then(a.index.cmp(&b.index)));
+        Ok(())
     }
 
     /// The `count` best kernels.
@@ -203,12 +267,11 @@ impl Ranker {
     pub fn compare(&self, problem: &Problem, first: usize, second: usize) -> Result<Comparison, RankError> {
         problem.validate()?;
         let side = self.problem_side(problem)?;
-        let forest = self.forest();
+        let forest = self.model.ranking_forest().ok_or(RankError::NoForest)?;
         let judged = |index| -> Result<(Vec<f64>, Contributions), RankError> {
             let row = self.row(&side, index)?;
-            let contributions = forest.map(|forest| forest.contributions(&row)).transpose()?;
-            // Without a ranking forest there is no model, see `Model::load`.
-            contributions.map(|parts| (row, parts)).ok_or_else(|| self.no_kernel(problem))
+            let parts = forest.contributions(&row)?;
+            Ok((row, parts))
         };
         let (first_row, first) = judged(first)?;
         let (second_row, second) = judged(second)?;
@@ -226,10 +289,6 @@ impl Ranker {
         Ok(Comparison { raw: [first.raw_score(), second.raw_score()], parts: [first, second], terms })
     }
 
-    fn forest(&self) -> Option<&Forest> {
-        self.model.ranking_forest()
-    }
-
     fn problem_side(&self, problem: &Problem) -> Result<ProblemSide, RankError> {
         self.model.extractor().problem_side(problem).map_err(RankError::ProblemSide)
     }
@@ -241,12 +300,6 @@ impl Ranker {
         Ok(row)
     }
 
-    fn score(&self, problem: &ProblemSide, index: usize, row: &mut [f64]) -> Result<f64, RankError> {
-        self.model.extractor().fill(problem, &self.sides[index], row);
-        let raw = self.forest().map_or(Ok(f64::NAN), |forest| forest.predict(row))?;
-        Ok(self.model.score(self.model.spec().rank_by, raw))
-    }
-
     fn no_kernel(&self, problem: &Problem) -> RankError {
         let asked = match problem {
             Problem::Conv(problem) => format!("a {}D {} convolution", problem.ndim, problem.direction),
@@ -256,7 +309,24 @@ impl Ranker {
     }
 }
 
-/// Best first, NaN last; equal otherwise, so that a stable sort keeps the pool's order.
+/// The trained ranges of the features that depend on the problem alone.
+fn ranges(model: &Model) -> Vec<Range> {
+    let Some(forest) = model.ranking_forest() else { return Vec::new() };
+    let scopes = model.extractor().schema.scopes();
+    let shared = scopes
+        .iter()
+        .zip(forest.feature_infos())
+        .filter(|(scope, _)| matches!(**scope, "problem" | "hardware"));
+    shared
+        .enumerate()
+        .filter_map(|(place, (_, info))| match *info {
+            FeatureInfo::Range { min, max } => Some(Range { place, min, max }),
+            _ => None,
+        })
+        .collect()
+}
+
+/// Best first, NaN last.
 fn order(a: f64, b: f64, higher_is_better: bool) -> Ordering {
     // Both zeros are equal here, as they are to upstream's sort.
     a.partial_cmp(&b).map_or_else(

@@ -65,7 +65,7 @@ fn plain_and_packed_forests_are_the_same_model_and_nothing_is_written() {
     assert_eq!((files.spec().rank_by, files.targets().count()), (Target::Latency, 1));
     assert_eq!(
         Some(&Forest::load(small().join("model_tflops.lgbm.gz")).unwrap()),
-        from_plain.forest(Target::Tflops)
+        from_plain.forest(Target::Tflops).map(AsRef::as_ref)
     );
 }
 

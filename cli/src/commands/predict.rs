@@ -71,9 +71,10 @@ impl Source {
 
     fn forest(&self) -> Result<&Forest, CliError> {
         match self {
-            Self::Model(model, target) => {
-                model.forest(*target).ok_or_else(|| CliError::failed(format!("no forest for {target}")))
-            }
+            Self::Model(model, target) => model
+                .forest(*target)
+                .map(AsRef::as_ref)
+                .ok_or_else(|| CliError::failed(format!("no forest for {target}"))),
             Self::Bare(forest) => Ok(forest),
         }
     }
