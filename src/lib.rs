@@ -7,6 +7,7 @@ pub mod kernel;
 pub mod model;
 pub mod pool;
 pub mod problem;
+pub mod registry;
 pub mod scoring;
 pub mod select;
 pub mod vocab;
