@@ -1,6 +1,7 @@
 //! Chooses the fastest GPU kernel for a problem without trying them all.
 
 pub mod features;
+pub mod ffi;
 pub mod forest;
 pub mod hardware;
 pub mod kernel;

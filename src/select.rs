@@ -263,6 +263,12 @@ impl Ranker {
         Ok(self.model.predict_row(&row)?)
     }
 
+    /// The feature row of one kernel of the pool.
+    pub fn features(&self, problem: &Problem, index: usize) -> Result<Vec<f64>, RankError> {
+        problem.validate()?;
+        self.row(&self.problem_side(problem)?, index)
+    }
+
     /// Why the ranking forest tells two kernels of the pool apart.
     pub fn compare(&self, problem: &Problem, first: usize, second: usize) -> Result<Comparison, RankError> {
         problem.validate()?;

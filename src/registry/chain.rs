@@ -4,8 +4,9 @@ use std::fmt::Write;
 
 use super::state::State;
 use super::{Entry, Mode, Registry};
+use crate::model::Predictions;
 use crate::problem::{InvalidField, Problem};
-use crate::select::{RankError, RankScratch};
+use crate::select::{RankError, RankScratch, Ranker};
 
 /// Where a selection is from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,6 +71,20 @@ pub enum SelectError {
         /// Why it cannot be taken.
         reason: &'static str,
     },
+    /// No model is loaded for the problem.
+    #[error("no model is loaded for the problem")]
+    NoModel,
+    /// No kernel at that place that the model can describe.
+    #[error("the model can describe no kernel at {index}, the registry has {kernels}")]
+    NotThere {
+        /// All kernels.
+        kernels: usize,
+        /// The place asked for.
+        index: usize,
+    },
+    /// The model cannot rank the problem.
+    #[error(transparent)]
+    Rank(#[from] RankError),
     /// No kernel computes the problem, or none of those that do is supported.
     #[error(
         "none of the {kernels} kernels fits the problem: {unfit} compute something else, {unsupported} do not support it"
@@ -131,6 +146,49 @@ impl Registry {
         Ok(text)
     }
 
+    /// Ranks by the model that fits all kernels that fit: place, kernel, score; best first. Support is not asked.
+    pub fn rank(&self, problem: &Problem) -> Result<Vec<(usize, &Entry, f64)>, SelectError> {
+        let state = self.state.load();
+        let mut scratch = RankScratch::default();
+        let places = self.ask_model(&state, problem, &mut scratch)?;
+        let known = scratch.ranking().iter().filter_map(|ranked| {
+            let index = *places.get(ranked.index)?;
+            Some((index, self.entry_at(&state, index)?, ranked.score))
+        });
+        Ok(known.filter(|(_, entry, _)| entry.fits(problem, state.options().arch)).collect())
+    }
+
+    /// Every target's prediction for the kernel at a place.
+    pub fn predict(&self, problem: &Problem, index: usize) -> Result<Predictions, SelectError> {
+        let state = self.state.load();
+        let (ranker, at) = self.ranker_with(&state, problem, index)?;
+        Ok(ranker.predict(problem, at)?)
+    }
+
+    /// The feature row of the kernel at a place.
+    pub fn features(&self, problem: &Problem, index: usize) -> Result<Vec<f64>, SelectError> {
+        let state = self.state.load();
+        let (ranker, at) = self.ranker_with(&state, problem, index)?;
+        Ok(ranker.features(problem, at)?)
+    }
+
+    /// The ranker for a problem, and the place of a kernel in it.
+    fn ranker_with<'s>(
+        &self,
+        state: &'s State,
+        problem: &Problem,
+        index: usize,
+    ) -> Result<(&'s Ranker, usize), SelectError> {
+        let at = state.model_for(problem, state.options().arch).ok_or(SelectError::NoModel)?;
+        let prepared = state.prepare(&self.entries).get(at).ok_or(SelectError::NoModel)?;
+        let missing = SelectError::NotThere { kernels: state.len(), index };
+        let place = prepared.places.iter().position(|&place| place == index);
+        match (&prepared.ranker, place) {
+            (Some(ranker), Some(place)) => Ok((ranker, place)),
+            _ => Err(missing),
+        }
+    }
+
     fn overridden(&self, state: &State, problem: &Problem, name: &str) -> Result<Selection<'_>, SelectError> {
         let fault = |reason| SelectError::Override { kernel: name.to_owned(), reason };
         let index = state.position(name).ok_or_else(|| fault("is not registered"))?;
@@ -176,10 +234,11 @@ impl Registry {
         state: &'s State,
         problem: &Problem,
         scratch: &mut RankScratch,
-    ) -> Result<&'s [usize], Option<RankError>> {
-        let at = state.model_for(problem, state.options().arch).ok_or(None)?;
-        let prepared = state.prepare(&self.entries).get(at).ok_or(None)?;
-        let ranker = prepared.ranker.as_ref().ok_or(None)?;
+    ) -> Result<&'s [usize], SelectError> {
+        let at = state.model_for(problem, state.options().arch).ok_or(SelectError::NoModel)?;
+        let prepared = state.prepare(&self.entries).get(at).ok_or(SelectError::NoModel)?;
+        let nothing = SelectError::NoKernel { kernels: state.len(), unfit: state.len(), unsupported: 0 };
+        let ranker = prepared.ranker.as_ref().ok_or(nothing)?;
         ranker.rank_with(problem, scratch)?;
         Ok(&prepared.places)
     }
@@ -207,9 +266,7 @@ impl Registry {
         let mut scratch = RankScratch::default();
         match self.ask_model(state, problem, &mut scratch) {
             Err(error) => {
-                let reason =
-                    error.map_or_else(|| "no kernel that it can rank".to_owned(), |error| error.to_string());
-                let _ = write!(text, "\n  {reason}");
+                let _ = write!(text, "\n  {error}");
             }
             Ok(places) => {
                 if scratch.out_of_range() {

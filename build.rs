@@ -1,0 +1,44 @@
+//! Makes the C header from the sources and holds the committed one to it; gives the shared library its soname.
+
+use std::path::Path;
+use std::{env, fs, process};
+
+const HEADER: &str = "include/ck_select.h";
+
+fn main() {
+    println!("cargo::rerun-if-changed=src/ffi");
+    println!("cargo::rerun-if-changed=cbindgen.toml");
+    println!("cargo::rerun-if-changed={HEADER}");
+    println!("cargo::rerun-if-env-changed=CK_SELECT_UPDATE_HEADER");
+    if let Err(message) = check_header() {
+        println!("cargo::error={message}");
+        process::exit(1);
+    }
+    let os = env::var("CARGO_CFG_TARGET_OS").unwrap_or_default();
+    if os == "linux" {
+        // The number is CK_SELECT_ABI_VERSION's; a test compares them.
+        println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,libck_select.so.1");
+    }
+}
+
+fn check_header() -> Result<(), String> {
+    let root = env::var("CARGO_MANIFEST_DIR").map_err(|error| error.to_string())?;
+    let root = Path::new(&root);
+    let config = cbindgen::Config::from_file(root.join("cbindgen.toml"))?;
+    let mut builder = cbindgen::Builder::new().with_config(config);
+    for file in ["status", "words", "error", "memory", "problems", "registry", "kernels", "models", "select"]
+    {
+        builder = builder.with_src(root.join(format!("src/ffi/{file}.rs")));
+    }
+    let bindings = builder.generate().map_err(|error| format!("cbindgen: {error}"))?;
+    let mut made = Vec::new();
+    bindings.write(&mut made);
+    let path = root.join(HEADER);
+    if fs::read(&path).is_ok_and(|committed| committed == made) {
+        return Ok(());
+    }
+    if env::var_os("CK_SELECT_UPDATE_HEADER").is_some() {
+        return fs::write(&path, made).map_err(|error| format!("{HEADER}: {error}"));
+    }
+    Err(format!("{HEADER} is stale: run `CK_SELECT_UPDATE_HEADER=1 cargo build` and commit it"))
+}

@@ -1,0 +1,84 @@
+//! Errors and panics at the boundary.
+
+use std::cell::RefCell;
+use std::ffi::{CString, c_char};
+use std::fmt::Display;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use super::CkStatus;
+
+thread_local! {
+    static LAST_ERROR: RefCell<CString> = RefCell::default();
+}
+
+/// Why a call failed.
+#[derive(Debug)]
+pub(super) struct Failure {
+    pub(super) status: CkStatus,
+    pub(super) message: String,
+}
+
+impl Failure {
+    pub(super) fn new(status: CkStatus, message: impl Display) -> Self {
+        Self { status, message: message.to_string() }
+    }
+
+    pub(super) fn null(what: &str) -> Self {
+        Self::new(CkStatus::NullPointer, format_args!("{what} is NULL"))
+    }
+
+    /// For results of library calls, in `map_err`.
+    pub(super) fn of<E: Display>(status: CkStatus) -> impl FnOnce(E) -> Self {
+        move |error| Self::new(status, error)
+    }
+}
+
+/// Runs the body of an entry point: a failure becomes its status and the thread's last error, a panic too.
+pub(super) fn boundary(body: impl FnOnce() -> Result<(), Failure>) -> CkStatus {
+    // A panic leaves nothing half-changed behind: registries publish whole states, and outputs are written last.
+    let failure = match catch_unwind(AssertUnwindSafe(body)) {
+        Ok(Ok(())) => return CkStatus::Ok,
+        Ok(Err(failure)) => failure,
+        Err(payload) => Failure::new(CkStatus::Panic, panic_text(payload.as_ref())),
+    };
+    remember(&failure.message);
+    failure.status
+}
+
+/// The same for the few entry points that cannot fail: a panic becomes `fallback`.
+pub(super) fn boundary_value<T>(fallback: T, body: impl FnOnce() -> T) -> T {
+    catch_unwind(AssertUnwindSafe(body)).unwrap_or(fallback)
+}
+
+fn panic_text(payload: &(dyn std::any::Any + Send)) -> String {
+    let text = payload
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| payload.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("no message");
+    format!("panic: {text}")
+}
+
+fn remember(message: &str) {
+    // C cannot see behind a NUL; names in messages may hold one.
+    let text = CString::new(message.replace('\0', "\u{fffd}")).unwrap_or_default();
+    // At a thread's end the slot may be gone already; then there is no one left to ask.
+    let _ = LAST_ERROR.try_with(|last| {
+        if let Ok(mut last) = last.try_borrow_mut() {
+            *last = text;
+        }
+    });
+}
+
+/// The message of the last call on this thread that failed; empty when none did. Never NULL.
+///
+/// The text stays as it is until another call fails on this thread, or the thread ends. A call that succeeds leaves
+/// it.
+#[unsafe(no_mangle)]
+pub extern "C" fn ck_last_error() -> *const c_char {
+    boundary_value(c"".as_ptr(), || {
+        LAST_ERROR
+            .try_with(|last| last.try_borrow().map_or(c"".as_ptr(), |last| last.as_ptr()))
+            .unwrap_or(c"".as_ptr())
+    })
+}

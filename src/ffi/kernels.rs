@@ -1,0 +1,319 @@
+//! Registering kernels.
+
+use std::ffi::{c_char, c_void};
+
+use super::error::{Failure, boundary};
+use super::input::{
+    Versioned, check_output, output, read_arch, read_array, read_registry, read_struct, read_text,
+    write_output,
+};
+use super::problems::{CkConvProblem, CkGemmProblem};
+use super::{CkRegistry, CkStatus};
+use crate::kernel::Kernel;
+use crate::problem::Problem;
+use crate::registry::{AddError, Hooks, NewKernel, Priority, Registry, UserData};
+
+/// What the owner of a kernel can tell and do, and wants to get back. Every callback may be NULL. Callbacks are called
+/// on any thread, by several at a time, and must not throw, nor change the registry that calls them. The problem that
+/// they get lives as long as the call.
+///
+/// Begin with all bytes 0 and `struct_size` set; `priority` 1 is CK's usual one.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct CkKernelHooks {
+    /// `sizeof(ck_kernel_hooks)`.
+    pub struct_size: usize,
+    /// Given to the callbacks, and back with each selection. Never looked behind.
+    pub user: *mut c_void,
+    /// How the kernel ranks when nothing better is known, higher is better: CK's low, normal, high are 0, 1, 2.
+    pub priority: i32,
+    /// Must be 0.
+    pub reserved: i32,
+    /// Whether the kernel can run a convolution: not 0 for yes. NULL: it can. Asked on the select path.
+    pub supports_conv: Option<unsafe extern "C" fn(problem: *const CkConvProblem, user: *mut c_void) -> i32>,
+    /// Whether the kernel can run a GEMM: not 0 for yes. NULL: it can. Asked on the select path.
+    pub supports_gemm: Option<unsafe extern "C" fn(problem: *const CkGemmProblem, user: *mut c_void) -> i32>,
+}
+
+// SAFETY: `repr(C)`, begins with its size, holds integers, addresses and optional function addresses; NULL is none.
+unsafe impl Versioned for CkKernelHooks {
+    const NAME: &'static str = "ck_kernel_hooks";
+}
+
+/// The callbacks of a kernel.
+struct Callbacks(CkKernelHooks);
+
+// SAFETY: the owner was told that callbacks happen on any thread; the addresses are only handed back.
+unsafe impl Send for Callbacks {}
+// SAFETY: as above, and by several threads at a time.
+unsafe impl Sync for Callbacks {}
+
+impl Hooks for Callbacks {
+    fn supports(&self, problem: &Problem) -> bool {
+        let hooks = &self.0;
+        match problem {
+            Problem::Conv(problem) => hooks.supports_conv.is_none_or(|supports| {
+                let problem = CkConvProblem::from_problem(problem);
+                // SAFETY: the owner's callback, with what its documentation promises.
+                unsafe { supports(&raw const problem, hooks.user) != 0 }
+            }),
+            Problem::Gemm(problem) => hooks.supports_gemm.is_none_or(|supports| {
+                let problem = CkGemmProblem::from_problem(problem);
+                // SAFETY: as above.
+                unsafe { supports(&raw const problem, hooks.user) != 0 }
+            }),
+        }
+    }
+}
+
+/// Adds a kernel by its name: a grouped-convolution name, a tile-engine GEMM name, or a CK identifier. `hooks` may be
+/// NULL: then the kernel has priority 1 and supports everything that it fits.
+///
+/// A kernel of the same name is replaced when the new priority is higher; otherwise the call fails with
+/// `CK_STATUS_ALREADY_REGISTERED`. The name and the hooks are copied.
+///
+/// # Safety
+/// `registry` is from `ck_registry_create`; `name` is a NUL-terminated text; `hooks` is NULL or points to a
+/// `ck_kernel_hooks` whose callbacks stay callable until the registry is destroyed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ck_registry_add_kernel(
+    registry: *mut CkRegistry,
+    name: *const c_char,
+    hooks: *const CkKernelHooks,
+) -> CkStatus {
+    boundary(|| {
+        // SAFETY: the caller's contract.
+        let (registry, name) = unsafe { (read_registry(registry)?, read_text(name, "name")?) };
+        // SAFETY: the caller's contract.
+        let hooks = unsafe { read_hooks(hooks) }?;
+        add(registry, vec![new_kernel(name, hooks)?])
+    })
+}
+
+/// Adds kernels together: all of them or, when one cannot be added, none. `hooks` is NULL, or has one for each name.
+///
+/// # Safety
+/// As for `ck_registry_add_kernel`, for `count` names and hooks.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ck_registry_add_kernels(
+    registry: *mut CkRegistry,
+    names: *const *const c_char,
+    hooks: *const CkKernelHooks,
+    count: usize,
+) -> CkStatus {
+    boundary(|| {
+        // SAFETY: the caller's contract.
+        let (registry, names) = unsafe { (read_registry(registry)?, read_array(names, count, "names")?) };
+        let mut kernels = Vec::new();
+        for (index, &name) in names.iter().enumerate() {
+            // SAFETY: the caller's contract; `wrapping_add` stays inside the array of `count` hooks.
+            let (name, hooks) = unsafe {
+                let own = if hooks.is_null() { hooks } else { hooks.wrapping_add(index) };
+                (read_text(name, "a name")?, read_hooks(own)?)
+            };
+            kernels.push(new_kernel(name, hooks)?);
+        }
+        add(registry, kernels)
+    })
+}
+
+/// Reads hooks; NULL is a kernel of normal priority without any.
+///
+/// # Safety
+/// As for [`read_struct`].
+unsafe fn read_hooks(hooks: *const CkKernelHooks) -> Result<Option<CkKernelHooks>, Failure> {
+    if hooks.is_null() {
+        return Ok(None);
+    }
+    // SAFETY: the caller's contract.
+    unsafe { read_struct(hooks) }.map(Some)
+}
+
+fn new_kernel(name: &str, hooks: Option<CkKernelHooks>) -> Result<NewKernel, Failure> {
+    let kernel = Kernel::from_name(name).map_err(Failure::of(CkStatus::InvalidKernel))?;
+    Ok(match hooks {
+        None => NewKernel { kernel, priority: Priority::NORMAL, user: UserData::default(), hooks: None },
+        Some(hooks) => NewKernel {
+            kernel,
+            priority: Priority(hooks.priority),
+            user: UserData(hooks.user),
+            hooks: Some(Box::new(Callbacks(hooks))),
+        },
+    })
+}
+
+fn add(registry: &Registry, kernels: Vec<NewKernel>) -> Result<(), Failure> {
+    registry.add_all(kernels).map_err(|error| {
+        let status = match error {
+            AddError::AlreadyThere(_) => CkStatus::AlreadyRegistered,
+            AddError::Nul(_) => CkStatus::InvalidKernel,
+        };
+        Failure::new(status, error)
+    })
+}
+
+/// A registered kernel.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct CkKernelInfo {
+    /// `sizeof(ck_kernel_info)`, set by the caller.
+    pub struct_size: usize,
+    /// Its name. Lives until the registry is destroyed, even when the kernel is removed.
+    pub name: *const c_char,
+    /// What its owner wants to get back.
+    pub user: *mut c_void,
+    /// Its place: the order of registration, without removed kernels.
+    pub index: usize,
+    /// How it ranks when nothing better is known.
+    pub priority: i32,
+    /// 0.
+    pub reserved: i32,
+}
+
+// SAFETY: `repr(C)`, begins with its size, and holds only integers and addresses.
+unsafe impl Versioned for CkKernelInfo {
+    const NAME: &'static str = "ck_kernel_info";
+}
+
+/// Writes the number of kernels.
+///
+/// # Safety
+/// `registry` is from `ck_registry_create`; `size` points to a `size_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ck_registry_size(registry: *const CkRegistry, size: *mut usize) -> CkStatus {
+    boundary(|| {
+        // SAFETY: the caller's contract.
+        let registry = unsafe { read_registry(registry) }?;
+        let size = output(size, "size")?;
+        // SAFETY: the caller's contract.
+        unsafe { write_output(size, registry.len()) };
+        Ok(())
+    })
+}
+
+/// Describes the kernel at a place. To walk over all, count from 0 until `CK_STATUS_NOT_FOUND`.
+///
+/// # Safety
+/// `registry` is from `ck_registry_create`; `info` points to a `ck_kernel_info` with its `struct_size` set.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ck_registry_kernel_at(
+    registry: *const CkRegistry,
+    index: usize,
+    info: *mut CkKernelInfo,
+) -> CkStatus {
+    boundary(|| {
+        // SAFETY: the caller's contract.
+        let registry = unsafe { read_registry(registry) }?;
+        // SAFETY: the caller's contract.
+        unsafe { write_info(registry, Some(index), &format!("a kernel at {index}"), info) }
+    })
+}
+
+/// Describes the kernel with a name.
+///
+/// # Safety
+/// `registry` is from `ck_registry_create`; `name` is a NUL-terminated text; `info` points to a `ck_kernel_info` with
+/// its `struct_size` set.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ck_registry_find(
+    registry: *const CkRegistry,
+    name: *const c_char,
+    info: *mut CkKernelInfo,
+) -> CkStatus {
+    boundary(|| {
+        // SAFETY: the caller's contract.
+        let (registry, name) = unsafe { (read_registry(registry)?, read_text(name, "name")?) };
+        // SAFETY: the caller's contract.
+        unsafe { write_info(registry, registry.position(name), &format!("a kernel '{name}'"), info) }
+    })
+}
+
+/// # Safety
+/// As for [`check_output`].
+unsafe fn write_info(
+    registry: &Registry,
+    index: Option<usize>,
+    asked: &str,
+    info: *mut CkKernelInfo,
+) -> Result<(), Failure> {
+    // SAFETY: the caller's contract.
+    unsafe { check_output(info) }?;
+    let found = index.and_then(|index| Some((index, registry.get(index)?)));
+    let (index, entry) = found.ok_or_else(|| {
+        let message = format!("the registry has {} kernels, and not {asked}", registry.len());
+        Failure::new(CkStatus::NotFound, message)
+    })?;
+    let value = CkKernelInfo {
+        struct_size: size_of::<CkKernelInfo>(),
+        name: entry.c_name().as_ptr(),
+        user: entry.user().0,
+        index,
+        priority: entry.priority().0,
+        reserved: 0,
+    };
+    // SAFETY: the caller's contract.
+    unsafe { write_output(info, value) };
+    Ok(())
+}
+
+/// Removes the kernels that were built for another architecture; those that do not say stay. `removed` may be NULL.
+///
+/// # Safety
+/// `registry` is from `ck_registry_create`; `arch` is a NUL-terminated text; `removed` is NULL or points to a `size_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ck_registry_retain_arch(
+    registry: *mut CkRegistry,
+    arch: *const c_char,
+    removed: *mut usize,
+) -> CkStatus {
+    boundary(|| {
+        // SAFETY: the caller's contract.
+        let (registry, arch) = unsafe { (read_registry(registry)?, read_arch(arch, "arch")?) };
+        let arch = arch.ok_or_else(|| Failure::null("arch"))?;
+        let count = registry.retain_arch(arch);
+        if !removed.is_null() {
+            // SAFETY: the caller's contract.
+            unsafe { write_output(removed, count) };
+        }
+        Ok(())
+    })
+}
+
+/// Removes all kernels.
+///
+/// # Safety
+/// `registry` is from `ck_registry_create`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ck_registry_clear(registry: *mut CkRegistry) -> CkStatus {
+    boundary(|| {
+        // SAFETY: the caller's contract.
+        unsafe { read_registry(registry) }?.retain(|_| false);
+        Ok(())
+    })
+}
+
+/// Adds the kernels of a JSON export of a CK registry, all or none, with priority 1 and no callbacks.
+///
+/// # Safety
+/// `registry` is from `ck_registry_create`; `json` points to `len` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ck_registry_import_json(
+    registry: *mut CkRegistry,
+    json: *const u8,
+    len: usize,
+) -> CkStatus {
+    boundary(|| {
+        // SAFETY: the caller's contract.
+        let (registry, json) =
+            unsafe { (read_registry(registry)?, super::input::read_bytes(json, len, "json")?) };
+        let pool =
+            crate::pool::Pool::from_bytes("json", json).map_err(Failure::of(CkStatus::InvalidKernel))?;
+        let plain = |kernel: &Kernel| NewKernel {
+            kernel: kernel.clone(),
+            priority: Priority::NORMAL,
+            user: UserData::default(),
+            hooks: None,
+        };
+        add(registry, pool.iter().map(plain).collect())
+    })
+}

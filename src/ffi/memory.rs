@@ -1,0 +1,35 @@
+//! What the library allocates for a caller.
+
+use std::ffi::{CString, c_char};
+
+use super::CkStatus;
+use super::error::{Failure, boundary_value};
+use super::input::{output, write_output};
+
+/// Frees a text that the library gave. NULL is fine.
+///
+/// # Safety
+/// `text` is NULL, or was written by a function of this library whose documentation names `ck_string_free`, and is not
+/// used after this call.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ck_string_free(text: *mut c_char) {
+    boundary_value((), || {
+        if !text.is_null() {
+            // SAFETY: the caller's contract: the address is from `CString::into_raw`.
+            drop(unsafe { CString::from_raw(text) });
+        }
+    });
+}
+
+/// Gives a text to the caller.
+///
+/// # Safety
+/// `address` is NULL or valid for writing an address.
+pub(super) unsafe fn give_text(address: *mut *mut c_char, what: &str, text: &str) -> Result<(), Failure> {
+    let address = output(address, what)?;
+    let text =
+        CString::new(text.replace('\0', "\u{fffd}")).map_err(Failure::of(CkStatus::InvalidArgument))?;
+    // SAFETY: the caller's contract.
+    unsafe { write_output(address, text.into_raw()) };
+    Ok(())
+}

@@ -1,0 +1,31 @@
+//! The C boundary and nothing else: handles, status codes, panics.
+//!
+//! Rules that every function here keeps:
+//! - It returns a [`ck_status`](status::CkStatus); outputs are written only when that is `CK_STATUS_OK`.
+//! - Its body runs inside [`boundary`], which turns a panic into `CK_STATUS_PANIC`. A test reads these files and fails
+//!   on a function without it.
+//! - Addresses are borrowed for the call, unless its documentation says otherwise; NULL is an error, never a crash.
+//! - Structs that the caller fills begin with their own size, so that later versions can add fields at the end.
+
+mod error;
+mod input;
+mod kernels;
+mod memory;
+mod models;
+mod problems;
+mod registry;
+mod select;
+mod status;
+#[cfg(test)]
+mod tests;
+mod words;
+
+pub use error::*;
+pub use kernels::*;
+pub use memory::*;
+pub use models::*;
+pub use problems::*;
+pub use registry::*;
+pub use select::*;
+pub use status::*;
+pub use words::*;

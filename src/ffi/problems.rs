@@ -1,0 +1,262 @@
+//! Problems across the boundary.
+
+use std::ffi::c_char;
+
+use super::error::{Failure, boundary};
+use super::input::{Versioned, output, read_arch, read_struct, write_output};
+use super::{CkStatus, words};
+use crate::problem::{ConvProblem, GemmProblem, Problem};
+use crate::vocab::Arch;
+
+/// A grouped convolution. Axes stand in the order depth, height, width; a 2D problem has extent 1, stride 1, dilation 1
+/// and no padding along the depth, a 1D problem along the height, too. `c` and `k` are totals over all groups.
+///
+/// Begin with `ck_conv_problem_init`, which sets `struct_size` and everything that has a usual value.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct CkConvProblem {
+    /// `sizeof(ck_conv_problem)`.
+    pub struct_size: usize,
+    /// A `ck_direction`.
+    pub direction: i32,
+    /// Spatial dimensions: 1, 2 or 3.
+    pub ndim: i32,
+    /// Images.
+    pub n: i64,
+    /// Input channels of all groups.
+    pub c: i64,
+    /// Output channels of all groups.
+    pub k: i64,
+    /// Groups.
+    pub g: i64,
+    /// Input extents.
+    pub input: [i64; 3],
+    /// Filter extents.
+    pub filter: [i64; 3],
+    /// Strides.
+    pub stride: [i64; 3],
+    /// Dilations.
+    pub dilation: [i64; 3],
+    /// Padding before the first element.
+    pub pad_left: [i64; 3],
+    /// Padding after the last element.
+    pub pad_right: [i64; 3],
+    /// Parts into which the reduction is split; 1 for none.
+    pub split_k: i32,
+    /// A `ck_dtype`: the input's.
+    pub dtype_in: i32,
+    /// A `ck_dtype`: the weight's.
+    pub dtype_wei: i32,
+    /// A `ck_dtype`: the output's.
+    pub dtype_out: i32,
+    /// A `ck_conv_layout`.
+    pub layout: i32,
+    /// Must be 0.
+    pub reserved: i32,
+    /// The architecture, such as "gfx950"; NULL for the registry's. Borrowed for the call.
+    pub arch: *const c_char,
+}
+
+// SAFETY: `repr(C)`, begins with its size, and holds only integers and an address.
+unsafe impl Versioned for CkConvProblem {
+    const NAME: &'static str = "ck_conv_problem";
+}
+
+/// A GEMM: C (m x n) = A (m x k) times B (k x n).
+///
+/// Begin with `ck_gemm_problem_init`, which sets `struct_size` and everything that has a usual value.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct CkGemmProblem {
+    /// `sizeof(ck_gemm_problem)`.
+    pub struct_size: usize,
+    /// Rows of A and C.
+    pub m: i64,
+    /// Columns of B and C.
+    pub n: i64,
+    /// Columns of A, rows of B.
+    pub k: i64,
+    /// Parts into which K is split; 1 for none.
+    pub split_k: i32,
+    /// A `ck_dtype`: A's.
+    pub dtype_a: i32,
+    /// A `ck_dtype`: B's.
+    pub dtype_b: i32,
+    /// A `ck_dtype`: C's.
+    pub dtype_c: i32,
+    /// A `ck_major`: A's.
+    pub layout_a: i32,
+    /// A `ck_major`: B's.
+    pub layout_b: i32,
+    /// A `ck_major`: C's.
+    pub layout_c: i32,
+    /// Must be 0.
+    pub reserved: i32,
+    /// The architecture, such as "gfx950"; NULL for the registry's. Borrowed for the call.
+    pub arch: *const c_char,
+}
+
+// SAFETY: `repr(C)`, begins with its size, and holds only integers and an address.
+unsafe impl Versioned for CkGemmProblem {
+    const NAME: &'static str = "ck_gemm_problem";
+}
+
+/// Fills a problem with a forward bf16 NHWGC convolution of one image, one channel and one group, 1x1 everywhere, and
+/// sets its `struct_size`.
+///
+/// # Safety
+/// `problem` points to a `ck_conv_problem`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ck_conv_problem_init(problem: *mut CkConvProblem) -> CkStatus {
+    boundary(|| {
+        let problem = output(problem, "problem")?;
+        let usual = CkConvProblem::from_problem(&ConvProblem::new_2d([1, 1], [1, 1]));
+        // SAFETY: the caller's contract.
+        unsafe { write_output(problem, usual) };
+        Ok(())
+    })
+}
+
+/// Fills a problem with a 1x1x1 fp8 GEMM of layout rcr, and sets its `struct_size`.
+///
+/// # Safety
+/// `problem` points to a `ck_gemm_problem`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ck_gemm_problem_init(problem: *mut CkGemmProblem) -> CkStatus {
+    boundary(|| {
+        let problem = output(problem, "problem")?;
+        let usual = CkGemmProblem::from_problem(&GemmProblem::new(1, 1, 1));
+        // SAFETY: the caller's contract.
+        unsafe { write_output(problem, usual) };
+        Ok(())
+    })
+}
+
+impl CkConvProblem {
+    /// The problem as callbacks get it. It names no architecture: a callback belongs to a kernel that has one.
+    pub(super) const fn from_problem(problem: &ConvProblem) -> Self {
+        Self {
+            struct_size: size_of::<Self>(),
+            direction: problem.direction as i32,
+            ndim: problem.ndim as i32,
+            n: problem.n,
+            c: problem.c,
+            k: problem.k,
+            g: problem.g,
+            input: problem.input,
+            filter: problem.filter,
+            stride: problem.stride,
+            dilation: problem.dilation,
+            pad_left: problem.pad_left,
+            pad_right: problem.pad_right,
+            split_k: problem.split_k,
+            dtype_in: problem.dtype_in as i32,
+            dtype_wei: problem.dtype_wei as i32,
+            dtype_out: problem.dtype_out as i32,
+            layout: problem.layout as i32,
+            reserved: 0,
+            arch: std::ptr::null(),
+        }
+    }
+}
+
+impl CkGemmProblem {
+    /// The problem as callbacks get it.
+    pub(super) const fn from_problem(problem: &GemmProblem) -> Self {
+        Self {
+            struct_size: size_of::<Self>(),
+            m: problem.m,
+            n: problem.n,
+            k: problem.k,
+            split_k: problem.split_k,
+            dtype_a: problem.dtype_a as i32,
+            dtype_b: problem.dtype_b as i32,
+            dtype_c: problem.dtype_c as i32,
+            layout_a: problem.layout.a as i32,
+            layout_b: problem.layout.b as i32,
+            layout_c: problem.layout.c as i32,
+            reserved: 0,
+            arch: std::ptr::null(),
+        }
+    }
+}
+
+/// A problem struct of either operation.
+pub(super) trait AsProblem: Versioned {
+    /// The problem, its words checked and the rest not yet.
+    fn problem(&self, arch: Option<Arch>) -> Result<Problem, Failure>;
+    fn arch(&self) -> *const c_char;
+}
+
+impl AsProblem for CkConvProblem {
+    fn problem(&self, arch: Option<Arch>) -> Result<Problem, Failure> {
+        no_reserved(self.reserved)?;
+        Ok(Problem::Conv(ConvProblem {
+            direction: words::direction(self.direction)?,
+            // A number that does not fit is refused with the others that are no 1, 2 or 3.
+            ndim: u8::try_from(self.ndim).unwrap_or(0),
+            n: self.n,
+            c: self.c,
+            k: self.k,
+            g: self.g,
+            input: self.input,
+            filter: self.filter,
+            stride: self.stride,
+            dilation: self.dilation,
+            pad_left: self.pad_left,
+            pad_right: self.pad_right,
+            split_k: self.split_k,
+            dtype_in: words::dtype("dtype_in", self.dtype_in)?,
+            dtype_wei: words::dtype("dtype_wei", self.dtype_wei)?,
+            dtype_out: words::dtype("dtype_out", self.dtype_out)?,
+            layout: words::conv_layout(self.layout)?,
+            arch,
+        }))
+    }
+
+    fn arch(&self) -> *const c_char {
+        self.arch
+    }
+}
+
+impl AsProblem for CkGemmProblem {
+    fn problem(&self, arch: Option<Arch>) -> Result<Problem, Failure> {
+        no_reserved(self.reserved)?;
+        Ok(Problem::Gemm(GemmProblem {
+            m: self.m,
+            n: self.n,
+            k: self.k,
+            split_k: self.split_k,
+            dtype_a: words::dtype("dtype_a", self.dtype_a)?,
+            dtype_b: words::dtype("dtype_b", self.dtype_b)?,
+            dtype_c: words::dtype("dtype_c", self.dtype_c)?,
+            layout: words::gemm_layout([self.layout_a, self.layout_b, self.layout_c])?,
+            arch,
+        }))
+    }
+
+    fn arch(&self) -> *const c_char {
+        self.arch
+    }
+}
+
+fn no_reserved(value: i32) -> Result<(), Failure> {
+    if value == 0 {
+        return Ok(());
+    }
+    Err(Failure::new(CkStatus::InvalidArgument, format_args!("reserved is {value}, expected 0")))
+}
+
+/// Reads and validates a problem.
+///
+/// # Safety
+/// As for [`read_struct`]; its `arch` is NULL or a NUL-terminated text.
+pub(super) unsafe fn read_problem<T: AsProblem>(address: *const T) -> Result<Problem, Failure> {
+    // SAFETY: the caller's contract.
+    let raw = unsafe { read_struct(address) }?;
+    // SAFETY: the caller's contract.
+    let arch = unsafe { read_arch(raw.arch(), "arch") }?;
+    let problem = raw.problem(arch)?;
+    problem.validate().map_err(Failure::of(CkStatus::InvalidProblem))?;
+    Ok(problem)
+}
