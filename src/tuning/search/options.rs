@@ -5,14 +5,15 @@ use std::time::Duration;
 /// How long and how carefully to measure. Any value is usable: what makes no sense counts as the nearest that does.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SearchOptions {
-    /// Time for the whole search. No run begins once it is spent.
+    /// Time for the whole search. No run begins once it is spent, so it is exceeded by one run at most, and that by
+    /// no more than `run_timeout`.
     pub budget: Duration,
     /// Runs of each candidate before those that count: the first loads code and fills caches.
     pub warmup: u32,
     /// Runs of each candidate that count; 0 counts as 1.
     pub repeats: u32,
-    /// A candidate is given up once even its fastest run took so many times the best median; less than 1 counts
-    /// as 1. `None` runs all repeats of all candidates.
+    /// A candidate is given up once even its fastest run took more than so many times the best median; less than 1
+    /// counts as 1. The first run does not count for that if it is one to warm up. `None` gives no candidate up.
     pub cutoff: Option<f64>,
     /// A run that the device has not finished after so long hangs. The search ends there, because nothing can be
     /// timed behind it on the same stream.

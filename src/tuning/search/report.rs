@@ -57,8 +57,8 @@ pub enum Verdict {
     Failed(Failure),
     /// It was given up for being many times slower than the best before it.
     CutOff {
-        /// Its first timing in milliseconds.
-        first_ms: f64,
+        /// The fastest of its runs up to there, in milliseconds.
+        fastest_ms: f64,
     },
     /// It did not finish in time, and the search ended.
     TimedOut {
@@ -136,7 +136,7 @@ impl fmt::Display for Verdict {
                 if *unstable { f.write_str(", unstable") } else { Ok(()) }
             }
             Self::Failed(failure) => write!(f, "failed: {failure}"),
-            Self::CutOff { first_ms } => write!(f, "cut off, first run {first_ms:.6} ms"),
+            Self::CutOff { fastest_ms } => write!(f, "cut off, no run faster than {fastest_ms:.6} ms"),
             Self::TimedOut { after } => write!(f, "hangs: not finished after {after:?}"),
             Self::OverBudget => f.write_str("not measured: the budget is spent"),
             Self::DeviceLost(failure) => write!(f, "the device was lost: {failure}"),

@@ -117,9 +117,31 @@ fn slow_candidates_are_cut_off_by_their_fastest_run() {
         bench.kernel_of(2, &[2.5, 9.0]),
         bench.kernel(3, 3.0),
     ]);
-    assert_eq!(verdicts(&report)[1], &Verdict::CutOff { first_ms: 3.5 });
+    assert_eq!(verdicts(&report)[1], &Verdict::CutOff { fastest_ms: 3.5 });
     assert!(matches!(verdicts(&report)[2], Verdict::Measured { .. }), "one run was not too slow");
     assert_eq!(verdicts(&report)[3], &measured(3.0));
+}
+
+#[test]
+fn warming_up_ends_early_for_the_slow_but_forgives_the_first_run() {
+    let mut bench = Bench::new();
+    bench.options = SearchOptions { warmup: 3, cutoff: Some(3.0), ..bench.options };
+    let mut runs = 0;
+    let report = bench.search(vec![
+        bench.kernel(0, 1.0),
+        bench.kernel_of(1, &[50.0, 1.0, 1.0, 1.0, 1.0]),
+        Candidate::new(2, |_| {
+            runs += 1;
+            bench.device.launch(70.0);
+            RunOutcome::Launched
+        }),
+    ]);
+    assert_eq!(
+        verdicts(&report),
+        [&measured(1.0), &measured(1.0), &Verdict::CutOff { fastest_ms: 70.0 }],
+        "{report}"
+    );
+    assert_eq!(runs, 2);
 }
 
 #[test]
@@ -129,7 +151,7 @@ fn a_senseless_cutoff_keeps_the_faster_ones() {
         bench.options.cutoff = Some(factor);
         let report = bench.search_kernels(&[2.0, 1.0, 3.0]);
         assert_eq!(winner(&report), Some(1), "{factor}");
-        assert_eq!(verdicts(&report)[2], &Verdict::CutOff { first_ms: 3.0 }, "{factor}");
+        assert_eq!(verdicts(&report)[2], &Verdict::CutOff { fastest_ms: 3.0 }, "{factor}");
     }
 }
 
@@ -362,7 +384,7 @@ fn the_text_tells_every_verdict() {
             "4 of 5 candidates tried in 0.052 s: a candidate hangs, so its stream must not be relied on",
             "  kernel_0: failed: its callback failed with hipErrorNoDevice (100)",
             "* kernel_1: 1.250000 ms, median of 2, cv 28.3 %, unstable",
-            "  kernel_2: cut off, first run 9.000000 ms",
+            "  kernel_2: cut off, no run faster than 9.000000 ms",
             "  kernel_3: hangs: not finished after 40ms",
             "  kernel_4: not tried",
         ]
