@@ -11,6 +11,7 @@ pub mod problem;
 pub mod registry;
 pub mod scoring;
 pub mod select;
+pub mod tuning;
 pub mod vocab;
 
 /// The README's examples run as tests.

@@ -1,0 +1,45 @@
+//! Time for budgets and time-outs, behind a trait so that tests decide what time it is.
+
+use std::time::{Duration, Instant};
+
+/// A clock that only goes forward, and a way to wait.
+pub trait Clock {
+    /// Time since an origin that stays the same for as long as the clock lives.
+    fn now(&self) -> Duration;
+
+    /// Lets about so much time go by.
+    fn pause(&self, time: Duration);
+}
+
+/// The system's monotonic clock; a pause sleeps, a pause of nothing yields the core.
+#[derive(Debug, Clone, Copy)]
+pub struct SystemClock {
+    origin: Instant,
+}
+
+impl SystemClock {
+    /// A clock whose origin is now.
+    pub fn new() -> Self {
+        Self { origin: Instant::now() }
+    }
+}
+
+impl Default for SystemClock {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Clock for SystemClock {
+    fn now(&self) -> Duration {
+        self.origin.elapsed()
+    }
+
+    fn pause(&self, time: Duration) {
+        if time.is_zero() {
+            std::thread::yield_now();
+        } else {
+            std::thread::sleep(time);
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! What measuring needs of a GPU: facts, events on a caller's stream, and errors by name.
+
+use std::ffi::c_void;
+use std::fmt;
+
+use crate::vocab::Arch;
+
+/// A caller's stream (`hipStream_t`), handed through untouched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(transparent)]
+pub struct Stream(*mut c_void);
+
+impl Stream {
+    /// The default stream of the device that is current on the thread: the null handle.
+    pub const DEFAULT: Self = Self(std::ptr::null_mut());
+
+    /// A stream by its handle.
+    ///
+    /// # Safety
+    ///
+    /// - `handle` is null or a stream of the device that it is used with;
+    /// - the stream is not destroyed while this value is used.
+    pub const unsafe fn from_raw(handle: *mut c_void) -> Self {
+        Self(handle)
+    }
+
+    /// The handle.
+    pub const fn as_raw(self) -> *mut c_void {
+        self.0
+    }
+}
+
+/// An event's handle (`hipEvent_t`), given out by [`Device::create_event`]; [`Event`] owns one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(transparent)]
+pub struct EventHandle(*mut c_void);
+
+impl EventHandle {
+    /// For devices that give events out.
+    pub const fn from_raw(handle: *mut c_void) -> Self {
+        Self(handle)
+    }
+
+    /// The handle.
+    pub const fn as_raw(self) -> *mut c_void {
+        self.0
+    }
+}
+
+/// What is known of a device. What a runtime does not tell is `None`, never 0.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeviceFacts {
+    /// The runtime's number for it, from 0.
+    pub index: u32,
+    /// The marketing name, such as `AMD Instinct MI300X`.
+    pub name: String,
+    /// The compilation target with its features, such as `gfx942:sramecc+:xnack-`.
+    pub target: Option<String>,
+    /// Version of the runtime, in its own counting (HIP: major * 10 000 000 + minor * 100 000 + patch).
+    pub runtime_version: Option<u32>,
+    /// Version of the driver, in the same counting.
+    pub driver_version: Option<u32>,
+    /// Compute units.
+    pub compute_units: Option<u32>,
+    /// Lanes of one wave.
+    pub wavefront_size: Option<u32>,
+    /// Highest clock in kHz.
+    pub clock_khz: Option<u32>,
+    /// Shared memory that one block can have, in bytes.
+    pub lds_bytes: Option<u32>,
+    /// Second-level cache in bytes.
+    pub l2_bytes: Option<u32>,
+    /// Address on the PCI bus, such as `0000:c1:00.0`.
+    pub pci_bus_id: Option<String>,
+}
+
+impl DeviceFacts {
+    /// The architecture: the target without its features, such as `gfx942`.
+    pub fn arch(&self) -> Option<Arch> {
+        self.target.as_deref().and_then(|target| target.parse().ok())
+    }
+}
+
+/// A call that a device refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum DeviceError {
+    /// The runtime answered with an error.
+    #[error("{call}: {error}")]
+    Call {
+        /// The function of the runtime.
+        call: &'static str,
+        /// What it answered.
+        error: ErrorCode,
+    },
+    /// The thread's current device is another than the one that is measured on.
+    #[error("device {current} is current on this thread, expected device {expected}")]
+    OtherDevice {
+        /// The thread's current device.
+        current: u32,
+        /// The device that is measured on.
+        expected: u32,
+    },
+}
+
+/// A runtime's error code with its name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ErrorCode {
+    /// The number.
+    pub code: i32,
+    /// The runtime's name for it, such as `hipErrorNoDevice`; `None` when it has none.
+    pub name: Option<String>,
+}
+
+impl fmt::Display for ErrorCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.name {
+            Some(name) => write!(f, "{name} ({})", self.code),
+            None => write!(f, "error {}, which the runtime has no name for", self.code),
+        }
+    }
+}
+
+/// A GPU as measuring sees it.
+///
+/// All calls are made on the thread that searches, and none may print or panic. An event handle that is passed in
+/// is one that the same device gave out and that is not destroyed yet.
+pub trait Device {
+    /// What is known of the device.
+    fn facts(&self) -> &DeviceFacts;
+
+    /// A new event that records times. Use [`Event::new`], which destroys it again.
+    fn create_event(&self) -> Result<EventHandle, DeviceError>;
+
+    /// Gives an event back, recorded or not, reached or not. There is nobody to tell when that fails.
+    fn destroy_event(&self, event: EventHandle);
+
+    /// Puts the event behind all work that is on the stream.
+    fn record(&self, event: EventHandle, stream: Stream) -> Result<(), DeviceError>;
+
+    /// Whether the device has reached the event. Never waits.
+    fn query(&self, event: EventHandle) -> Result<bool, DeviceError>;
+
+    /// Waits until the device has reached the event, for ever if need be.
+    fn synchronize(&self, event: EventHandle) -> Result<(), DeviceError>;
+
+    /// Milliseconds between two events that the device has reached.
+    fn elapsed_ms(&self, start: EventHandle, stop: EventHandle) -> Result<f64, DeviceError>;
+
+    /// The thread's last error, which is forgotten with that; `None` when there was none.
+    fn take_last_error(&self) -> Option<ErrorCode>;
+
+    /// An error code with the runtime's name for it.
+    fn error_code(&self, code: i32) -> ErrorCode;
+
+    /// Whether the stream is being captured into a graph: then nothing on it may be waited for.
+    fn is_capturing(&self, stream: Stream) -> Result<bool, DeviceError>;
+}
+
+/// An event that is destroyed when it goes out of scope, by a panic, too.
+pub struct Event<'d> {
+    device: &'d dyn Device,
+    handle: EventHandle,
+}
+
+impl<'d> Event<'d> {
+    /// A new event of a device.
+    pub fn new(device: &'d dyn Device) -> Result<Self, DeviceError> {
+        Ok(Self { device, handle: device.create_event()? })
+    }
+
+    /// Puts the event behind all work that is on the stream.
+    pub fn record(&self, stream: Stream) -> Result<(), DeviceError> {
+        self.device.record(self.handle, stream)
+    }
+
+    /// Whether the device has reached the event. Never waits.
+    pub fn query(&self) -> Result<bool, DeviceError> {
+        self.device.query(self.handle)
+    }
+
+    /// Waits until the device has reached the event, for ever if need be.
+    pub fn synchronize(&self) -> Result<(), DeviceError> {
+        self.device.synchronize(self.handle)
+    }
+
+    /// Milliseconds from an earlier event of the same device to this one.
+    pub fn ms_since(&self, start: &Event<'_>) -> Result<f64, DeviceError> {
+        self.device.elapsed_ms(start.handle, self.handle)
+    }
+}
+
+impl Drop for Event<'_> {
+    fn drop(&mut self) {
+        self.device.destroy_event(self.handle);
+    }
+}
+
+impl fmt::Debug for Event<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Event").field(&self.handle).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tuning::mock::MockDevice;
+
+    #[test]
+    fn arch_is_the_target_without_features() {
+        let mut facts = MockDevice::new().facts().clone();
+        for (target, arch) in [
+            (Some("gfx942:sramecc+:xnack-"), Some("gfx942")),
+            (Some("gfx1201"), Some("gfx1201")),
+            (None, None),
+        ] {
+            facts.target = target.map(str::to_owned);
+            assert_eq!(facts.arch().map(|arch| arch.to_string()).as_deref(), arch);
+        }
+    }
+
+    #[test]
+    fn errors_are_told_by_name() {
+        let error = ErrorCode { code: 100, name: Some("hipErrorNoDevice".to_owned()) };
+        let call = DeviceError::Call { call: "hipGetDeviceCount", error };
+        assert_eq!(call.to_string(), "hipGetDeviceCount: hipErrorNoDevice (100)");
+        let unnamed = ErrorCode { code: -7, name: None };
+        assert_eq!(unnamed.to_string(), "error -7, which the runtime has no name for");
+    }
+
+    #[test]
+    fn events_are_destroyed_when_a_panic_passes() {
+        let device = MockDevice::new();
+        let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            let _event = Event::new(&device);
+            assert_eq!(device.live_events(), 1);
+            std::panic::resume_unwind(Box::new(()));
+        }));
+        assert!(panicked.is_err());
+        assert_eq!(device.live_events(), 0);
+    }
+}

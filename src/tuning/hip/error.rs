@@ -1,0 +1,76 @@
+//! Why there is no device to measure on.
+
+use std::fmt;
+
+use crate::tuning::device::{DeviceError, ErrorCode};
+
+/// Why there is no HIP device to measure on.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum HipError {
+    /// No library could be loaded.
+    #[error(
+        "no HIP runtime can be loaded ({}); set CK_SELECT_HIP_LIBRARY to the path of libamdhip64.so",
+        list(tried)
+    )]
+    NotFound {
+        /// What was tried, in this order.
+        tried: Vec<Tried>,
+    },
+    /// The library lacks a function, so it is not HIP's, or older than version 5.
+    #[error("{library} has no {symbol}, so it is no HIP runtime of version 5 or later")]
+    MissingSymbol {
+        /// What the library was found as.
+        library: String,
+        /// The function that it lacks.
+        symbol: &'static str,
+    },
+    /// The runtime is older than version 5, whose queries have other numbers.
+    #[error("{library} is HIP {}.{}, expected version 5 or later", version / 10_000_000, version / 100_000 % 100)]
+    TooOld {
+        /// What the library was found as.
+        library: String,
+        /// Its version: major * 10 000 000 + minor * 100 000 + patch.
+        version: u32,
+    },
+    /// The runtime works and finds no device.
+    #[error("{library} finds no device: {error}")]
+    NoDevice {
+        /// What the library was found as.
+        library: String,
+        /// What it answered.
+        error: ErrorCode,
+    },
+    /// The runtime refused a call.
+    #[error("{library}: {error}")]
+    Device {
+        /// What the library was found as.
+        library: String,
+        /// What it refused, and how.
+        error: DeviceError,
+    },
+}
+
+/// A library that could not be loaded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tried {
+    /// Its name or path.
+    pub library: String,
+    /// What the system's loader says.
+    pub reason: String,
+}
+
+impl fmt::Display for Tried {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The loader's message nearly always begins with the name.
+        if self.reason.starts_with(&self.library) {
+            f.write_str(&self.reason)
+        } else {
+            write!(f, "{}: {}", self.library, self.reason)
+        }
+    }
+}
+
+fn list(tried: &[Tried]) -> String {
+    tried.iter().map(Tried::to_string).collect::<Vec<_>>().join("; ")
+}

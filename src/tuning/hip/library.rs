@@ -1,0 +1,95 @@
+//! Finding libamdhip64: a path that is told, the one that the process already has, or the system's.
+
+use std::ffi::OsStr;
+use std::mem::ManuallyDrop;
+
+use libloading::os::unix;
+
+use super::error::{HipError, Tried};
+
+/// What is asked for when no path is told, newest first.
+#[cfg(not(feature = "hip-link"))]
+const NAMES: [&str; 4] = ["libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5", "libamdhip64.so"];
+
+/// What has functions by name.
+pub(super) trait Symbols {
+    /// The function of a name that ends with a NUL.
+    ///
+    /// # Safety
+    ///
+    /// `F` is the type of a function pointer, and the right one for the function of this name.
+    unsafe fn function<F: Copy>(&self, name: &str) -> Option<F>;
+}
+
+/// A library that is never unloaded: HIP starts threads and registers handlers that would outlive it.
+pub(super) struct Library {
+    /// What it was found as.
+    pub(super) name: String,
+    inner: ManuallyDrop<unix::Library>,
+}
+
+impl Symbols for Library {
+    unsafe fn function<F: Copy>(&self, name: &str) -> Option<F> {
+        // SAFETY: the caller says what the type is.
+        unsafe { self.inner.get::<F>(name.as_bytes()) }.ok().map(|symbol| *symbol)
+    }
+}
+
+impl Library {
+    /// The library at a path, or of a name that the system's loader finds.
+    pub(super) fn open(name: &OsStr) -> Result<Self, HipError> {
+        Self::open_with(name, unix::RTLD_LAZY).map_err(|tried| HipError::NotFound { tried: vec![tried] })
+    }
+
+    /// The runtime of this process, or the system's.
+    #[cfg(not(feature = "hip-link"))]
+    pub(super) fn find() -> Result<Self, HipError> {
+        if let Some(loaded) = Self::loaded() {
+            return Ok(loaded);
+        }
+        let mut tried = Vec::new();
+        for name in NAMES {
+            match Self::open_with(OsStr::new(name), unix::RTLD_LAZY) {
+                Ok(library) => return Ok(library),
+                Err(failure) => tried.push(failure),
+            }
+        }
+        Err(HipError::NotFound { tried })
+    }
+
+    /// The runtime that the process already has. It must come first, since the streams that callers hand over are
+    /// that runtime's, and a second one in the process would know nothing of them.
+    #[cfg(not(feature = "hip-link"))]
+    fn loaded() -> Option<Self> {
+        let process = Self::process();
+        // SAFETY: the function is not called through this pointer, only its presence counts.
+        let linked = unsafe { process.function::<unsafe extern "C" fn()>("hipEventRecord\0") };
+        if linked.is_some() {
+            return Some(process);
+        }
+        // Loaded for somebody's private use (RTLD_LOCAL), as by a Python extension.
+        let resident = |name: &&str| Self::open_with(OsStr::new(name), unix::RTLD_LAZY | RTLD_NOLOAD).ok();
+        NAMES.iter().find_map(resident)
+    }
+
+    /// Everything that the process was linked with.
+    pub(super) fn process() -> Self {
+        Self { name: "this process".to_owned(), inner: ManuallyDrop::new(unix::Library::this()) }
+    }
+
+    fn open_with(name: &OsStr, flags: i32) -> Result<Self, Tried> {
+        let display = name.to_string_lossy().into_owned();
+        // SAFETY: the library's initializers run. HIP's may run in any thread and at any time; what else is opened
+        // was named by the user, who answers for it.
+        match unsafe { unix::Library::open(Some(name), flags) } {
+            Ok(inner) => Ok(Self { name: display, inner: ManuallyDrop::new(inner) }),
+            Err(error) => Err(Tried { library: display, reason: error.to_string() }),
+        }
+    }
+}
+
+/// dlopen's flag to open only what is loaded already.
+#[cfg(not(feature = "hip-link"))]
+const RTLD_NOLOAD: i32 = if cfg!(target_vendor = "apple") { 0x10 } else { 4 };
+#[cfg(not(any(target_os = "linux", target_vendor = "apple")))]
+compile_error!("RTLD_NOLOAD is another number here, or there is no dlopen");

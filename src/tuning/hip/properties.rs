@@ -1,0 +1,67 @@
+//! The compilation target of a device, which HIP tells only inside a structure that changed.
+//!
+//! `hipDeviceProp_t` has two layouts. Since version 6 the function's name tells which one it fills:
+//! `hipGetDevicePropertiesR0600` the new one, for good; `hipGetDeviceProperties` without a suffix is, in every
+//! library from version 5 on, the old one (headers of version 6 and later rename it in programs). So the layout goes
+//! by the symbol that is found and by nothing else. `headers_test.rs` proves the numbers against HIP's own headers.
+
+use std::ffi::{c_int, c_void};
+
+use super::api::{Api, SUCCESS};
+
+/// Where `gcnArchName` begins in the structure that `hipGetDevicePropertiesR0600` fills.
+pub(super) const TARGET_OFFSET_R0600: usize = 1160;
+/// Where it begins in the structure that `hipGetDeviceProperties` fills.
+pub(super) const TARGET_OFFSET_R0000: usize = 396;
+/// Its length in both.
+pub(super) const TARGET_LEN: usize = 256;
+/// Room for the structure: several times the 1472 bytes that the larger one has.
+pub(super) const ROOM: usize = 8192;
+
+/// Memory for either structure, aligned as they are.
+#[repr(C, align(16))]
+struct Properties([u8; ROOM]);
+
+/// A device's target, such as `gfx942:sramecc+:xnack-`; `None` when the runtime does not tell, or tells nonsense.
+pub(super) fn target(api: &Api, device: c_int) -> Option<String> {
+    let (read, offset) = match (api.hipGetDevicePropertiesR0600, api.hipGetDeviceProperties) {
+        (Some(read), _) => (read, TARGET_OFFSET_R0600),
+        (None, Some(read)) => (read, TARGET_OFFSET_R0000),
+        (None, None) => return None,
+    };
+    let mut properties = Box::new(Properties([0; ROOM]));
+    let room: *mut c_void = (&raw mut properties.0).cast();
+    // SAFETY: the structure fits into the room several times and wants no more than its alignment.
+    let code = unsafe { read(room, device) };
+    (code == SUCCESS).then(|| parse(&properties.0[offset..offset + TARGET_LEN])).flatten()
+}
+
+/// A target, if the bytes are one: had a layout changed again, anything could stand there.
+fn parse(bytes: &[u8]) -> Option<String> {
+    let end = bytes.iter().position(|&byte| byte == 0)?;
+    let text = std::str::from_utf8(&bytes[..end]).ok()?;
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b":+-_".contains(&byte);
+    (text.starts_with("gfx") && text.len() > 3 && text.bytes().all(allowed)).then(|| text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_targets_are_taken_for_targets() {
+        for (bytes, expected) in [
+            (&b"gfx942:sramecc+:xnack-\0garbage"[..], Some("gfx942:sramecc+:xnack-")),
+            (b"gfx1201\0", Some("gfx1201")),
+            (b"gfx9-4-generic\0", Some("gfx9-4-generic")),
+            (b"\0\0", None),
+            (b"gfx\0", None),
+            (b"AMD Instinct\0", None),
+            (b"gfx94\x012\0", None),
+            (b"gfx\xff\0", None),
+            (b"gfx942", None),
+        ] {
+            assert_eq!(parse(bytes).as_deref(), expected, "{bytes:?}");
+        }
+    }
+}

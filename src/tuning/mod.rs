@@ -1,0 +1,12 @@
+//! Measuring on the GPU: the device behind a trait, HIP loaded at run time, and the search that times kernels.
+//!
+//! - [`device`]: what measuring needs of a GPU, as a trait, so that everything above it is tested without one
+//! - [`hip`]: that trait on AMD's runtime, versions 5 to 7, loaded when it is first asked for
+//! - [`search`]: candidates timed within a budget, the fastest wins
+//! - [`mock`]: a device and a clock without a GPU, for tests of callers
+
+pub mod clock;
+pub mod device;
+pub mod hip;
+pub mod mock;
+pub mod search;

@@ -1,0 +1,174 @@
+//! What a search found: a verdict for every candidate, the winner, and why it ended.
+
+use std::fmt::{self, Write as _};
+use std::time::Duration;
+
+use crate::tuning::device::{DeviceError, ErrorCode};
+
+/// What a search found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SearchReport {
+    /// Every candidate in the order given, with its verdict.
+    pub entries: Vec<Entry>,
+    /// The candidate with the lowest median; of equal ones the first in the order given.
+    pub winner: Option<Winner>,
+    /// Candidates that were run at least once.
+    pub tried: usize,
+    /// Time that the search took.
+    pub elapsed: Duration,
+    /// Why it ended.
+    pub end: End,
+}
+
+/// A candidate and what became of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Entry {
+    /// The index that the caller gave the candidate.
+    pub index: usize,
+    /// What became of it.
+    pub verdict: Verdict,
+}
+
+/// The fastest candidate.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Winner {
+    /// The index that the caller gave the candidate.
+    pub index: usize,
+    /// Its median in milliseconds.
+    pub median_ms: f64,
+}
+
+/// What became of a candidate.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Verdict {
+    /// It was timed.
+    Measured {
+        /// Median of the timings in milliseconds.
+        median_ms: f64,
+        /// Their coefficient of variation; `None` of a single one.
+        cv: Option<f64>,
+        /// How many there are: fewer than asked for when the budget ended.
+        repeats: u32,
+        /// Whether they spread more than the options allow.
+        unstable: bool,
+    },
+    /// It could not be run or timed; the device goes on.
+    Failed(Failure),
+    /// It was given up for being many times slower than the best before it.
+    CutOff {
+        /// The fastest of its runs up to there, in milliseconds.
+        fastest_ms: f64,
+    },
+    /// It did not finish in time, and the search ended.
+    TimedOut {
+        /// How long it was waited for.
+        after: Duration,
+    },
+    /// The budget was spent before it had a timing.
+    OverBudget,
+    /// The device failed with it and answers no more, and the search ended.
+    DeviceLost(Failure),
+    /// The search ended before it for another reason than the budget.
+    NotTried,
+}
+
+/// Why a candidate has no timing.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Failure {
+    /// Its callback said so, with this code.
+    #[error("its callback failed with {0}")]
+    Callback(ErrorCode),
+    /// Its callback said that it launched, and left an error behind.
+    #[error("its launch left {0} behind")]
+    Launch(ErrorCode),
+    /// The device refused a call while it was timed.
+    #[error("{0}")]
+    Device(DeviceError),
+    /// What came out is no time: zero (nothing was launched, or nothing was timed), negative or not finite.
+    #[error("{0} ms is no time")]
+    NotATime(f64),
+}
+
+/// Why a search ended.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum End {
+    /// All candidates have their verdict.
+    Completed,
+    /// The budget is spent.
+    Budget,
+    /// A candidate did not finish. It was abandoned and may still run, so the stream must not be relied on.
+    Hung,
+    /// The device answers no more.
+    DeviceLost(DeviceError),
+    /// Nothing was tried, because the device refused to prepare.
+    Refused(DeviceError),
+    /// Nothing was tried, because earlier work on the stream did not finish in the time that a run may take.
+    StreamBusy,
+    /// Nothing was tried, because the stream is being captured into a graph.
+    Capturing,
+}
+
+impl fmt::Display for End {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Completed => f.write_str("every candidate has its verdict"),
+            Self::Budget => f.write_str("the budget is spent"),
+            Self::Hung => f.write_str("a candidate hangs, so its stream must not be relied on"),
+            Self::DeviceLost(error) => write!(f, "the device is lost: {error}"),
+            Self::Refused(error) => write!(f, "nothing could be tried: {error}"),
+            Self::StreamBusy => f.write_str("earlier work on the stream does not finish"),
+            Self::Capturing => f.write_str("the stream is being captured into a graph"),
+        }
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Measured { median_ms, cv, repeats, unstable } => {
+                write!(f, "{median_ms:.6} ms, median of {repeats}")?;
+                if let Some(cv) = cv {
+                    write!(f, ", cv {:.1} %", cv * 100.0)?;
+                }
+                if *unstable { f.write_str(", unstable") } else { Ok(()) }
+            }
+            Self::Failed(failure) => write!(f, "failed: {failure}"),
+            Self::CutOff { fastest_ms } => write!(f, "cut off, no run faster than {fastest_ms:.6} ms"),
+            Self::TimedOut { after } => write!(f, "hangs: not finished after {after:?}"),
+            Self::OverBudget => f.write_str("not measured: the budget is spent"),
+            Self::DeviceLost(failure) => write!(f, "the device was lost: {failure}"),
+            Self::NotTried => f.write_str("not tried"),
+        }
+    }
+}
+
+impl SearchReport {
+    /// The report for people: a line on the whole, then a line a candidate, the winner marked with `*`.
+    ///
+    /// `name` tells a candidate's name from its index.
+    pub fn text(&self, name: impl Fn(usize) -> String) -> String {
+        let mut text = format!(
+            "{} of {} candidates tried in {:.3} s: {}\n",
+            self.tried,
+            self.entries.len(),
+            self.elapsed.as_secs_f64(),
+            self.end
+        );
+        for entry in &self.entries {
+            let won = self.winner.is_some_and(|winner| winner.index == entry.index);
+            let mark = if won { '*' } else { ' ' };
+            // Writing to a string does not fail.
+            let _ = writeln!(text, "{mark} {}: {}", name(entry.index), entry.verdict);
+        }
+        text
+    }
+}
+
+impl fmt::Display for SearchReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text(|index| format!("#{index}")))
+    }
+}

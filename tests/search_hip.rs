@@ -1,0 +1,363 @@
+//! HIP's runtime as loaded from a library: every way to have none, and the search on a scripted device.
+
+mod hip_double;
+#[path = "hip_double/script.rs"]
+mod script;
+
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+use std::time::{Duration, Instant};
+
+use ck_select::tuning::device::{Device, Event, Stream};
+use ck_select::tuning::hip::{Hip, HipDevice, HipError};
+use ck_select::tuning::search::{
+    Candidate, End, Failure, RunOutcome, SearchOptions, SearchReport, Verdict, search,
+};
+use hip_double::build;
+use script::Double;
+
+static VERSION_5: LazyLock<PathBuf> = LazyLock::new(|| build("hip5", 5, &[]));
+static VERSION_6: LazyLock<PathBuf> = LazyLock::new(|| build("hip6", 6, &[]));
+static VERSION_7: LazyLock<PathBuf> = LazyLock::new(|| build("hip7", 7, &[]));
+
+fn open(path: &Path) -> Result<Hip, HipError> {
+    // SAFETY: what is opened is no library or the double, which has HIP's functions with HIP's types.
+    unsafe { Hip::open(path) }
+}
+
+// Loading.
+
+#[test]
+fn no_library() {
+    let error = open(Path::new("/nowhere/libamdhip64.so")).unwrap_err();
+    let HipError::NotFound { tried } = &error else { panic!("{error}") };
+    assert_eq!((tried.len(), tried[0].library.as_str()), (1, "/nowhere/libamdhip64.so"));
+    let text = error.to_string();
+    assert!(text.starts_with("no HIP runtime can be loaded (/nowhere/libamdhip64.so: cannot open"), "{text}");
+    assert!(text.contains("CK_SELECT_HIP_LIBRARY"), "{text}");
+}
+
+#[test]
+fn a_file_that_is_no_library() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml");
+    let error = open(&file).unwrap_err();
+    assert!(
+        matches!(&error, HipError::NotFound { tried } if tried[0].reason.contains("invalid ELF header")),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_library_that_lacks_a_function() {
+    let library = build("hip_incomplete", 6, &["-DWITHOUT_EVENT_QUERY"]);
+    let error = open(&library).unwrap_err();
+    assert!(matches!(error, HipError::MissingSymbol { symbol: "hipEventQuery", .. }), "{error}");
+    assert!(
+        error.to_string().ends_with("has no hipEventQuery, so it is no HIP runtime of version 5 or later")
+    );
+}
+
+#[test]
+fn a_runtime_that_is_too_old() {
+    let error = open(&build("hip4", 4, &[])).unwrap_err();
+    assert!(error.to_string().ends_with("is HIP 4.2, expected version 5 or later"), "{error}");
+}
+
+#[test]
+fn no_device() {
+    for (count, says) in [(-1, "the runtime's own error"), (0, "a count of zero")] {
+        let double = Double::new(&VERSION_6);
+        double.set_count(count);
+        let error = double.hip.current_device().unwrap_err();
+        assert!(matches!(error, HipError::NoDevice { .. }), "{says}: {error}");
+        assert!(error.to_string().ends_with("finds no device: hipErrorNoDevice (100)"), "{says}: {error}");
+        assert_eq!(double.last_error(), 0, "{says}: the caller must not find this error");
+    }
+}
+
+#[test]
+fn a_runtime_that_refuses() {
+    for (function, text) in [
+        ("hipGetDeviceCount", "hipGetDeviceCount: hipErrorUnknown (999)"),
+        ("hipGetDevice", "hipGetDevice: hipErrorUnknown (999)"),
+        ("hipDeviceGetName", "hipDeviceGetName: hipErrorUnknown (999)"),
+    ] {
+        let double = Double::new(&VERSION_6);
+        double.fail_next(function, 999);
+        let error = double.hip.current_device().unwrap_err();
+        assert!(matches!(error, HipError::Device { .. }) && error.to_string().ends_with(text), "{error}");
+        assert!(double.hip.current_device().is_ok(), "a failed question is no state");
+    }
+}
+
+#[test]
+fn facts_in_every_version() {
+    for (major, library) in [(5, &VERSION_5), (6, &VERSION_6), (7, &VERSION_7)] {
+        let double = Double::new(library);
+        double.set_count(3);
+        assert_eq!(double.hip.device_count(), Ok(3));
+        double.set_current(2);
+        let device = double.hip.current_device().unwrap();
+        let facts = device.facts();
+        assert_eq!((facts.index, facts.name.as_str()), (2, "Test Double 2"));
+        assert_eq!(facts.target.as_deref(), Some("gfx942:sramecc+:xnack-"), "HIP {major}");
+        assert_eq!(facts.arch().map(|arch| arch.to_string()).as_deref(), Some("gfx942"));
+        assert_eq!(facts.runtime_version, Some(major * 10_000_000 + 200_034));
+        assert_eq!(facts.driver_version, Some(major * 10_000_000 + 200_035));
+        assert_eq!((facts.compute_units, facts.wavefront_size), (Some(304), Some(64)));
+        assert_eq!((facts.clock_khz, facts.lds_bytes), (Some(2_100_000), Some(65536)));
+        assert_eq!((facts.l2_bytes, facts.pci_bus_id.as_deref()), (Some(4 << 20), Some("0000:c2:00.0")));
+    }
+}
+
+#[test]
+fn a_fact_that_is_refused_is_absent() {
+    let double = Double::new(&VERSION_6);
+    for function in ["hipGetDevicePropertiesR0600", "hipDeviceGetAttribute", "hipDeviceGetPCIBusId"] {
+        double.fail_next(function, 1);
+    }
+    let device = double.hip.current_device().unwrap();
+    let facts = device.facts();
+    assert_eq!((&facts.target, facts.compute_units, &facts.pci_bus_id), (&None, None, &None));
+    assert_eq!((facts.arch(), facts.wavefront_size), (None, Some(64)));
+    assert_eq!(double.last_error(), 0);
+}
+
+#[test]
+fn a_later_version_is_not_asked_by_numbers() {
+    let double = Double::new(&build("hip8", 8, &[]));
+    let device = double.hip.current_device().unwrap();
+    let facts = device.facts();
+    assert_eq!((facts.compute_units, facts.target.as_deref()), (None, Some("gfx942:sramecc+:xnack-")));
+}
+
+#[test]
+fn devices_go_between_threads() {
+    fn shared<T: Send + Sync>() {}
+    shared::<Hip>();
+    shared::<HipDevice>();
+}
+
+#[test]
+fn codes_without_a_name_have_none() {
+    let double = Double::new(&VERSION_6);
+    let device = double.hip.current_device().unwrap();
+    assert_eq!(device.error_code(999).name.as_deref(), Some("hipErrorUnknown"));
+    assert_eq!(device.error_code(-7).name, None);
+}
+
+#[test]
+fn events_time_and_wait() {
+    let double = Double::new(&VERSION_6);
+    let device = double.hip.current_device().unwrap();
+    let (start, stop) = (Event::new(&device).unwrap(), Event::new(&device).unwrap());
+    start.record(Stream::DEFAULT).unwrap();
+    double.launch(5.0);
+    stop.record(Stream::DEFAULT).unwrap();
+    assert_eq!(stop.query(), Ok(false));
+    assert_eq!(double.last_error(), 0, "not ready is no error");
+    assert!(stop.ms_since(&start).unwrap_err().to_string().contains("hipErrorNotReady (600)"));
+    stop.synchronize().unwrap();
+    assert_eq!((stop.query(), stop.ms_since(&start)), (Ok(true), Ok(5.0)));
+    drop((start, stop));
+    assert_eq!(double.live_events(), 0);
+}
+
+#[test]
+fn events_belong_to_the_current_device() {
+    let double = Double::new(&VERSION_6);
+    double.set_count(2);
+    let device = double.hip.device(1).unwrap();
+    let error = Event::new(&device).unwrap_err();
+    assert_eq!(error.to_string(), "device 0 is current on this thread, expected device 1");
+    double.set_current(1);
+    assert!(Event::new(&device).is_ok());
+    assert!(double.hip.device(2).unwrap_err().to_string().contains("hipErrorInvalidDevice (101)"));
+}
+
+// Searching.
+
+/// A search on the double, in the time of the clock.
+struct Bench {
+    double: Double,
+    device: HipDevice,
+    options: SearchOptions,
+}
+
+impl Bench {
+    fn new(library: &Path) -> Self {
+        let double = Double::new(library);
+        let device = double.hip.current_device().unwrap();
+        let options = SearchOptions { warmup: 1, repeats: 3, ..SearchOptions::default() };
+        Self { double, device, options }
+    }
+
+    fn search(&self, mut candidates: Vec<Candidate<'_>>) -> SearchReport {
+        let report = search(&self.device, Stream::DEFAULT, &mut candidates, &self.options);
+        assert_eq!(self.double.live_events(), 0, "events are left: {report}");
+        report
+    }
+
+    fn kernel(&self, index: usize, milliseconds: f64) -> Candidate<'_> {
+        self.with(index, milliseconds, || ())
+    }
+
+    /// A kernel, and something else that happens with each launch.
+    fn with<'a>(&'a self, index: usize, milliseconds: f64, mut also: impl FnMut() + 'a) -> Candidate<'a> {
+        Candidate::new(index, move |_| {
+            self.double.launch(milliseconds);
+            also();
+            RunOutcome::Launched
+        })
+    }
+}
+
+fn winner(report: &SearchReport) -> Option<(usize, f64)> {
+    report.winner.map(|winner| (winner.index, winner.median_ms))
+}
+
+#[test]
+fn the_fastest_wins_in_every_version() {
+    for library in [&VERSION_5, &VERSION_6, &VERSION_7] {
+        let bench = Bench::new(library);
+        // Twelve milliseconds of somebody's earlier work are nobody's fault.
+        bench.double.launch(12.0);
+        let report = bench.search(vec![bench.kernel(4, 2.0), bench.kernel(2, 0.5), bench.kernel(9, 1.0)]);
+        assert_eq!((winner(&report), &report.end), (Some((2, 0.5)), &End::Completed), "{report}");
+        assert!(report.elapsed >= Duration::from_millis(12 + 4 * 3), "{report}");
+        assert_eq!(bench.double.last_error(), 0);
+    }
+}
+
+#[test]
+fn slow_kernels_are_cut_off() {
+    let bench = Bench::new(&VERSION_6);
+    let report = bench.search(vec![bench.kernel(0, 0.5), bench.kernel(1, 40.0)]);
+    assert_eq!(report.entries[1].verdict, Verdict::CutOff { fastest_ms: 40.0 });
+}
+
+#[test]
+fn failing_candidates_are_skipped_and_named() {
+    for library in [&VERSION_5, &VERSION_6, &VERSION_7] {
+        let bench = Bench::new(library);
+        let report = bench.search(vec![
+            Candidate::new(0, |_| RunOutcome::Failed(98)),
+            bench.with(1, 0.5, || bench.double.set_last_error(98)),
+            bench.with(2, 0.5, || bench.double.fail_next("hipEventRecord", 400)),
+            bench.with(3, 0.5, || bench.double.fail_next("hipEventQuery", 719)),
+            bench.with(4, 0.5, || bench.double.fail_next("hipEventElapsedTime", 999)),
+            bench.kernel(5, 0.5),
+        ]);
+        let text = report.to_string();
+        let lines: Vec<_> = text.lines().skip(1).collect();
+        assert_eq!(
+            lines,
+            [
+                "  #0: failed: its callback failed with hipErrorInvalidDeviceFunction (98)",
+                "  #1: failed: its launch left hipErrorInvalidDeviceFunction (98) behind",
+                "  #2: failed: hipEventRecord: hipErrorInvalidHandle (400)",
+                "  #3: failed: hipEventQuery: hipErrorLaunchFailure (719)",
+                "  #4: failed: hipEventElapsedTime: hipErrorUnknown (999)",
+                "* #5: 0.500000 ms, median of 3, cv 0.0 %",
+            ]
+        );
+        assert_eq!(report.end, End::Completed);
+    }
+}
+
+#[test]
+fn a_start_event_that_is_refused_fails_the_candidate() {
+    let bench = Bench::new(&VERSION_6);
+    let mut runs = 0;
+    let report = bench.search(vec![
+        Candidate::new(0, |_| {
+            runs += 1;
+            // The next record is the start of the next run.
+            if runs == 1 {
+                bench.double.fail_next("hipEventRecord", 999);
+            }
+            RunOutcome::Milliseconds(1.0)
+        }),
+        bench.kernel(1, 1.0),
+    ]);
+    assert!(matches!(report.entries[0].verdict, Verdict::Failed(Failure::Device(_))), "{report}");
+    assert_eq!(winner(&report), Some((1, 1.0)));
+}
+
+#[test]
+fn no_events_no_search() {
+    let bench = Bench::new(&VERSION_6);
+    bench.double.fail_next("hipEventCreate", 2);
+    let report = bench.search(vec![bench.kernel(0, 1.0)]);
+    assert!(matches!(report.end, End::Refused(_)), "{report}");
+    assert_eq!((report.tried, &report.entries[0].verdict), (0, &Verdict::NotTried));
+}
+
+#[test]
+fn a_hanging_kernel_hangs_nobody() {
+    let mut bench = Bench::new(&VERSION_6);
+    bench.options.run_timeout = Duration::from_millis(60);
+    let began = Instant::now();
+    let report = bench.search(vec![bench.kernel(0, 1.0), bench.kernel(1, 1e15), bench.kernel(2, 0.5)]);
+    assert!(began.elapsed() < Duration::from_secs(20), "a time-out, however slow the machine");
+    assert!(matches!(report.entries[1].verdict, Verdict::TimedOut { .. }), "{report}");
+    assert_eq!((&report.end, &report.entries[2].verdict), (&End::Hung, &Verdict::NotTried));
+    assert_eq!(winner(&report), Some((0, 1.0)));
+
+    // The stream is still not to be trusted, and the next search says so.
+    let report = bench.search(vec![bench.kernel(0, 1.0)]);
+    assert_eq!((report.end, report.tried), (End::StreamBusy, 0));
+}
+
+#[test]
+fn a_lost_device_ends_the_search() {
+    let bench = Bench::new(&VERSION_6);
+    let report = bench.search(vec![
+        bench.kernel(0, 1.0),
+        bench.with(1, 1.0, || bench.double.lose(999)),
+        bench.kernel(2, 0.5),
+    ]);
+    assert!(matches!(report.entries[1].verdict, Verdict::DeviceLost(_)), "{report}");
+    assert_eq!(report.end.to_string(), "the device is lost: hipEventRecord: hipErrorUnknown (999)");
+    assert_eq!((winner(&report), &report.entries[2].verdict), (Some((0, 1.0)), &Verdict::NotTried));
+}
+
+#[test]
+fn a_spent_budget_keeps_the_first_guesses() {
+    let mut bench = Bench::new(&VERSION_6);
+    bench.options.budget = Duration::from_millis(200);
+    let report = bench.search((0..50).map(|index| bench.kernel(index, 4.0)).collect());
+    assert_eq!(report.end, End::Budget);
+    assert!((1..50).contains(&report.tried), "{report}");
+    assert_eq!(winner(&report), Some((0, 4.0)));
+    assert_eq!(report.entries[49].verdict, Verdict::OverBudget);
+    assert!(report.elapsed >= Duration::from_millis(200));
+}
+
+#[test]
+fn callbacks_may_time_themselves() {
+    let bench = Bench::new(&VERSION_6);
+    let report =
+        bench.search(vec![bench.kernel(0, 1.0), Candidate::new(1, |_| RunOutcome::Milliseconds(0.25))]);
+    assert_eq!(winner(&report), Some((1, 0.25)));
+}
+
+#[test]
+fn unstable_timings_are_flagged() {
+    let bench = Bench::new(&VERSION_6);
+    let mut times = [1.0, 1.0, 3.0, 2.0].into_iter().cycle();
+    let report = bench.search(vec![Candidate::new(0, |_| {
+        bench.double.launch(times.next().unwrap());
+        RunOutcome::Launched
+    })]);
+    let expected = Verdict::Measured { median_ms: 2.0, cv: Some(0.5), repeats: 3, unstable: true };
+    assert_eq!(report.entries[0].verdict, expected);
+}
+
+#[test]
+fn a_capturing_stream_is_left_alone() {
+    let bench = Bench::new(&VERSION_6);
+    bench.double.set_capturing(true);
+    let report = bench.search(vec![bench.kernel(0, 1.0)]);
+    assert_eq!((report.end, report.tried), (End::Capturing, 0));
+}
