@@ -1,6 +1,6 @@
 //! LightGBM's C functions on `ck_select`'s scorer.
 //!
-//! A program that declares these functions itself, as composable_kernel's `ml_heuristic.hpp` does, or includes
+//! A program that declares these functions itself, as `composable_kernel`'s `ml_heuristic.hpp` does, or includes
 //! LightGBM's header, can link `libck_select_lgbm.so` instead of LightGBM and gets the same bits. What each function
 //! asks for and answers is LightGBM 4.7's; each says where it differs. Common to all:
 //!

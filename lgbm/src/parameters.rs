@@ -28,13 +28,14 @@ fn flag(text: &[u8], name: &'static str) -> Result<bool, Error> {
     else {
         return Ok(false);
     };
-    match value.to_ascii_lowercase().as_slice() {
-        b"" | b"false" | b"-" => Ok(false),
-        b"true" | b"+" => Ok(true),
-        _ => {
-            let value = String::from_utf8_lossy(value).into_owned();
-            Err(Error::Parameter { name, value, expected: "expected true, +, false or -" })
-        }
+    let is = |words: [&str; 2]| words.iter().any(|word| value.eq_ignore_ascii_case(word.as_bytes()));
+    if is(["true", "+"]) {
+        Ok(true)
+    } else if value.is_empty() || is(["false", "-"]) {
+        Ok(false)
+    } else {
+        let value = String::from_utf8_lossy(value).into_owned();
+        Err(Error::Parameter { name, value, expected: "expected true, +, false or -" })
     }
 }
 
