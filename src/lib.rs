@@ -8,4 +8,5 @@ pub mod model;
 pub mod pool;
 pub mod problem;
 pub mod select;
+pub mod tuning;
 pub mod vocab;
