@@ -161,9 +161,10 @@ pub(super) fn read_only(path: &Path, options: &StoreOptions) -> Result<Option<Li
     }
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let known = |error: &rusqlite::Error| StoreError::of(path, error, options.wait_ms());
-    let connection = open(path, flags, options).map_err(|error| known(&error))?;
-    match retry(options.wait, || header(&connection)) {
-        Ok(_) => {
+    let opened = open(path, flags, options)
+        .and_then(|connection| retry(options.wait, || header(&connection)).map(|_| connection));
+    match opened {
+        Ok(connection) => {
             let contents = check(path, &connection, options)?;
             Ok((contents == Contents::Winners).then(|| Live::new(connection, path, None)))
         }
@@ -194,7 +195,7 @@ fn open(path: &Path, flags: OpenFlags, options: &StoreOptions) -> rusqlite::Resu
     // SQLite waits for most locks itself, `retry` for all.
     connection.busy_timeout(options.wait / 4)?;
     // A committed winner has reached the disk; and a damaged or hostile file does no harm.
-    connection.pragma_update(None, "synchronous", "FULL")?;
+    retry(options.wait, || connection.pragma_update(None, "synchronous", "FULL"))?;
     connection.pragma_update(None, "trusted_schema", false)?;
     connection.pragma_update(None, "cell_size_check", true)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
@@ -270,7 +271,7 @@ fn set_journal(connection: &Connection, journal: Journal) -> rusqlite::Result<()
         Ok(())
     } else {
         Err(rusqlite::Error::SqliteFailure(
-            rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CANTOPEN),
+            rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_ERROR),
             Some(format!("journal mode {} is not possible here, SQLite keeps {mode}", journal.as_str())),
         ))
     }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use rusqlite::ErrorCode;
+use rusqlite::{ErrorCode, ffi};
 
 use crate::problem::InvalidField;
 
@@ -112,12 +112,20 @@ impl StoreError {
     }
 }
 
-/// SQLite's message with the precise code, as "disk I/O error" alone says little.
+/// SQLite's message, more precisely where its code says more: "disk I/O error" alone helps nobody.
 pub(super) fn reason(error: &rusqlite::Error) -> String {
-    match error.sqlite_error() {
-        Some(code) if code.extended_code & 0xff != code.extended_code => {
-            format!("{error} ({}, SQLite code {})", code, code.extended_code)
+    let Some(code) = error.sqlite_error().map(|error| error.extended_code) else { return error.to_string() };
+    let precise = match code {
+        ffi::SQLITE_CANTOPEN => return "the file cannot be opened or made".to_owned(),
+        ffi::SQLITE_READONLY_DIRECTORY => return "the folder may not be written".to_owned(),
+        ffi::SQLITE_IOERR_WRITE => "a write failed",
+        ffi::SQLITE_IOERR_FSYNC | ffi::SQLITE_IOERR_DIR_FSYNC => "a sync failed",
+        ffi::SQLITE_IOERR_TRUNCATE => "the file could not be cut",
+        ffi::SQLITE_IOERR_SHMSIZE | ffi::SQLITE_IOERR_SHMOPEN | ffi::SQLITE_IOERR_SHMMAP => {
+            "its shared-memory file cannot be used"
         }
-        _ => error.to_string(),
-    }
+        ffi::SQLITE_IOERR_READ | ffi::SQLITE_IOERR_SHORT_READ => "a read failed",
+        _ => return format!("{error} (SQLite code {code})"),
+    };
+    format!("{error}: {precise} (SQLite code {code})")
 }

@@ -133,17 +133,17 @@ mod tests {
         })
     }
 
-    fn file(path: &str) -> Result<Location, StoreError> {
-        Ok(Location::File(path.into()))
+    fn file(path: &str) -> Location {
+        Location::File(path.into())
     }
 
     #[test]
     fn the_option_comes_first_then_the_variables() {
         let all = [("CK_SELECT_STORE", "/s.db"), ("XDG_CACHE_HOME", "/x"), ("HOME", "/h")];
-        assert_eq!(resolved(Some("/o.db"), &all), file("/o.db"));
-        assert_eq!(resolved(None, &all), file("/s.db"));
-        assert_eq!(resolved(None, &all[1..]), file("/x/ck-select/winners.db"));
-        assert_eq!(resolved(None, &all[2..]), file("/h/.cache/ck-select/winners.db"));
+        assert_eq!(resolved(Some("/o.db"), &all), Ok(file("/o.db")));
+        assert_eq!(resolved(None, &all), Ok(file("/s.db")));
+        assert_eq!(resolved(None, &all[1..]), Ok(file("/x/ck-select/winners.db")));
+        assert_eq!(resolved(None, &all[2..]), Ok(file("/h/.cache/ck-select/winners.db")));
         assert_eq!(resolved(None, &[]), Err(StoreError::NoPath));
     }
 
@@ -151,11 +151,11 @@ mod tests {
     fn off_switches_it_off_and_empty_is_unset() {
         assert_eq!(resolved(Some("off"), &[("CK_SELECT_STORE", "/s.db")]), Ok(Location::Off));
         assert_eq!(resolved(None, &[("CK_SELECT_STORE", "off")]), Ok(Location::Off));
-        assert_eq!(resolved(Some("./off"), &[]), file("./off"));
+        assert_eq!(resolved(Some("./off"), &[]), Ok(file("./off")));
         let empty = [("CK_SELECT_STORE", ""), ("XDG_CACHE_HOME", ""), ("HOME", "/h")];
-        assert_eq!(resolved(Some(""), &empty), file("/h/.cache/ck-select/winners.db"));
+        assert_eq!(resolved(Some(""), &empty), Ok(file("/h/.cache/ck-select/winners.db")));
         let relative = [("XDG_CACHE_HOME", "cache"), ("HOME", "/h")];
-        assert_eq!(resolved(None, &relative), file("/h/.cache/ck-select/winners.db"));
+        assert_eq!(resolved(None, &relative), Ok(file("/h/.cache/ck-select/winners.db")));
     }
 
     #[test]
