@@ -371,3 +371,62 @@ fn readers_on_many_threads_never_see_half_a_change() {
         done.store(true, Ordering::Relaxed);
     });
 }
+
+#[test]
+#[ignore = "prints figures; run with --release -- --ignored --nocapture"]
+fn figures() {
+    use std::hint::black_box;
+    use std::time::Instant;
+
+    let folder = folder();
+    let path = folder.path().join("s.db");
+    let conv = |n: i64| -> Problem {
+        ConvProblem { n, c: 256, k: 128, ..ConvProblem::new_2d([28, 28], [3, 3]) }.padded([1, 1]).into()
+    };
+    let count = 100_000;
+    let records: Vec<Record> = (1..=count)
+        .map(|n| Record::new(scope(), &conv(n), winner(&format!("kernel_{}", n % 100))).unwrap())
+        .collect();
+    let start = Instant::now();
+    assert_eq!(open(&path).merge(&records).unwrap().added, records.len());
+    eprintln!("import of {count} winners: {:?}", start.elapsed());
+    eprintln!("file: {} bytes", fs::metadata(&path).unwrap().len());
+
+    let start = Instant::now();
+    let store = open(&path);
+    eprintln!("open: {:?}", start.elapsed());
+    let start = Instant::now();
+    let winners = store.winners(scope()).unwrap();
+    eprintln!("load of {count} winners: {:?}", start.elapsed());
+
+    for (what, first, last) in [("hit, one problem", 7, 7), ("hit, 64 problems", 1, 64), ("miss", -64, -1)] {
+        let problems: Vec<Problem> = (first..=last).map(conv).collect();
+        let rounds = 2_000_000 / problems.len();
+        let start = Instant::now();
+        for _ in 0..rounds {
+            for problem in &problems {
+                black_box(winners.snapshot().get(black_box(problem)));
+            }
+        }
+        let calls = (rounds * problems.len()) as f64;
+        eprintln!("lookup, {what}: {:.1} ns", start.elapsed().as_nanos() as f64 / calls);
+    }
+
+    let puts = 300;
+    let start = Instant::now();
+    for n in 1..=puts {
+        winners.put(&conv(n), &winner("kernel_b")).unwrap();
+    }
+    eprintln!("put: {:?}", start.elapsed() / puts as u32);
+    winners.refresh().unwrap();
+    let start = Instant::now();
+    for _ in 0..1_000 {
+        assert!(!winners.refresh().unwrap());
+    }
+    eprintln!("refresh, nothing new: {:?}", start.elapsed() / 1_000);
+    let other = open(&path).winners(scope()).unwrap();
+    other.put(&conv(1), &winner("kernel_c")).unwrap();
+    let start = Instant::now();
+    assert!(winners.refresh().unwrap());
+    eprintln!("refresh, one new winner: {:?}", start.elapsed());
+}

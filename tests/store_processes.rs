@@ -22,6 +22,12 @@ const TASK: &str = "CK_SELECT_TEST_TASK";
 const PATH: &str = "CK_SELECT_TEST_PATH";
 const RANK: &str = "CK_SELECT_TEST_RANK";
 
+unsafe extern "C" {
+    fn fork() -> i32;
+    fn waitpid(process: i32, status: *mut i32, options: i32) -> i32;
+    fn _exit(status: i32) -> !;
+}
+
 fn scope() -> Scope {
     Scope::new("gfx950".parse().unwrap(), "test", PoolHash::of_names(["kernel"]), "")
 }
@@ -277,4 +283,14 @@ fn a_folder_that_may_not_be_written_is_read() {
         assert_eq!(lines[3], "winners: 2", "{lines:?}");
     }
     assert_eq!(stored(&path).len(), 1);
+}
+
+#[test]
+fn a_forked_child_opens_the_file_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s.db");
+    let output = command("fork", &path, 3).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    assert_eq!(said(&output.stdout), ["winners: 3"]);
+    assert_eq!(stored(&path).len(), 3);
 }
