@@ -399,6 +399,13 @@ fn figures() {
     let winners = store.winners(scope()).unwrap();
     eprintln!("load of {count} winners: {:?}", start.elapsed());
 
+    let texts: Vec<String> = (1..=count).map(|n| conv(n).to_string()).collect();
+    let defaults = ck_select::problem::ProblemDefaults::of(ck_select::vocab::Op::GroupedConv);
+    let start = Instant::now();
+    for text in &texts {
+        black_box(Problem::parse(ck_select::vocab::Op::GroupedConv, text, &defaults)).unwrap();
+    }
+    eprintln!("of which parsing problems: {:?}", start.elapsed());
     for (what, first, last) in [("hit, one problem", 7, 7), ("hit, 64 problems", 1, 64), ("miss", -64, -1)] {
         let problems: Vec<Problem> = (first..=last).map(conv).collect();
         let rounds = 2_000_000 / problems.len();

@@ -105,6 +105,26 @@ fn child() {
                 }
             }
         }
+        "fork" => {
+            let winners = Store::open(&path, Mode::ReadWrite).unwrap().winners(scope()).unwrap();
+            winners.put(&gemm(rank, 0), &winner(rank, 0)).unwrap();
+            // SAFETY: the only other thread of this process waits for this test to end, so it holds no lock that the
+            // child could miss. The child ends by `_exit`, without running anything of the harness.
+            let forked = unsafe { fork() };
+            assert!(forked >= 0);
+            if forked == 0 {
+                let saved = winners.put(&gemm(rank, 1), &winner(rank, 1));
+                // SAFETY: ends the process and touches nothing.
+                unsafe { _exit(i32::from(saved != Ok(Saved::Disk))) }
+            }
+            let mut status = -1;
+            // SAFETY: `status` lives until the call returns.
+            assert_eq!(unsafe { waitpid(forked, &raw mut status, 0) }, forked);
+            assert_eq!(status, 0);
+            winners.put(&gemm(rank, 2), &winner(rank, 2)).unwrap();
+            assert!(winners.refresh().unwrap());
+            say(&format!("winners: {}", winners.snapshot().len()));
+        }
         "locked out" => match Store::open(&path, Mode::ReadWrite) {
             Err(error) => say(&format!("error: {error}")),
             Ok(store) => {
