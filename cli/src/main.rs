@@ -40,6 +40,7 @@ enum Command {
     Features(commands::features::Args),
     Predict(commands::predict::Args),
     Inspect(commands::inspect::Args),
+    Store(commands::store::Args),
 }
 
 fn main() -> ExitCode {
@@ -49,6 +50,7 @@ fn main() -> ExitCode {
         Command::Features(args) => commands::features::run(&args),
         Command::Predict(args) => commands::predict::run(&args),
         Command::Inspect(args) => commands::inspect::run(&args),
+        Command::Store(args) => commands::store::run(&args),
     };
     match result {
         // A reader that has seen enough (`| head`) is no failure.

@@ -1,8 +1,10 @@
-//! Measuring on the GPU: the device behind a trait, HIP loaded at run time, and the search that times kernels.
+//! Measuring on the GPU: the device behind a trait, HIP loaded at run time, the search that times kernels, and the store
+//! that keeps the winners.
 //!
 //! - [`device`]: what measuring needs of a GPU, as a trait, so that everything above it is tested without one
 //! - [`hip`]: that trait on AMD's runtime, versions 5 to 7, loaded when it is first asked for
 //! - [`search`]: candidates timed within a budget, the fastest wins
+//! - [`store`]: measured winners on disk, shared by many processes
 //! - [`mock`]: a device and a clock without a GPU, for tests of callers
 
 pub mod clock;
@@ -10,3 +12,4 @@ pub mod device;
 pub mod hip;
 pub mod mock;
 pub mod search;
+pub mod store;

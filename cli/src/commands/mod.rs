@@ -5,6 +5,7 @@ pub(crate) mod features;
 pub(crate) mod inspect;
 pub(crate) mod predict;
 pub(crate) mod rank;
+pub(crate) mod store;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

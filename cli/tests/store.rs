@@ -1,0 +1,126 @@
+//! `ckselect store` as its users meet it.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use tempfile::TempDir;
+
+const POOL: &str = "a2614723f16bd69ba226a46b42cdb49a";
+
+fn ckselect(folder: &Path, args: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ckselect"));
+    command.current_dir(folder).env("CK_SELECT_STORE", "winners.db");
+    command.arg("store").args(args).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+fn done(folder: &Path, args: &[&str]) -> String {
+    let output = ckselect(folder, args);
+    assert!(output.status.success(), "{args:?}: {}", text(&output.stderr));
+    text(&output.stdout)
+}
+
+fn failed(folder: &Path, args: &[&str]) -> (Option<i32>, String) {
+    let output = ckselect(folder, args);
+    assert_eq!(text(&output.stdout), "", "{args:?}");
+    (output.status.code(), text(&output.stderr))
+}
+
+fn line(m: u32, kernel: &str, measured_at: u64) -> String {
+    format!(
+        "{{\"arch\":\"gfx950\",\"device\":\"MI355X\",\"pool\":\"{POOL}\",\"library\":\"0.1.0\",\"driver\":\"hip 7\",\
+         \"op\":\"gemm_universal\",\"problem\":\"M={m},N=2,K=3\",\"kernel\":\"{kernel}\",\"median_ms\":0.25,\"cv\":0.01,\
+         \"repeats\":20,\"candidates\":30,\"measured_at\":{measured_at},\"source\":\"search\"}}\n"
+    )
+}
+
+fn folder_with(winners: &str) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("in.jsonl"), winners).unwrap();
+    done(folder.path(), &["import", "in.jsonl"]);
+    folder
+}
+
+#[test]
+fn winners_are_imported_listed_and_exported() {
+    let folder = folder_with(&(line(1, "kernel_a", 1_800_000_000) + &line(2, "kernel_b", 1_800_000_001)));
+    let folder = folder.path();
+    let listed = done(folder, &["list"]);
+    assert!(listed.starts_with("kernel    median_ms    cv  repeats  candidates  measured_at"), "{listed}");
+    assert!(listed.contains("kernel_a       0.25  0.01       20          30  2027-01-15 08:00:00Z  search"));
+    let csv = done(folder, &["list", "--kernel", "kernel_b", "--format", "csv"]);
+    assert_eq!(csv.lines().count(), 2);
+    assert!(csv.contains(",1800000001,search,gfx950,MI355X,"), "{csv}");
+
+    let exported = done(folder, &["export", "--op", "gemm_universal"]);
+    assert_eq!(exported.lines().count(), 2);
+    done(folder, &["export", "--output", "out.csv"]);
+    let other = done(folder, &["import", "--store", "other.db", "out.csv", "--format", "csv"]);
+    assert_eq!(other, "added,same,replaced,kept\n2,0,0,0\n");
+    assert_eq!(done(folder, &["export", "--store", "other.db"]), exported);
+}
+
+#[test]
+fn an_import_is_whole_or_not_at_all() {
+    let folder = folder_with(&line(1, "kernel_a", 1));
+    let bad = line(2, "kernel_a", 1) + &line(3, "kernel_a", 1).replace("0.25", "0");
+    fs::write(folder.path().join("bad.jsonl"), bad).unwrap();
+    let (code, message) = failed(folder.path(), &["import", "in.jsonl", "bad.jsonl"]);
+    assert_eq!(code, Some(1));
+    assert_eq!(message, "ckselect: bad.jsonl: line 2: median_ms: found 0, expected a finite time above 0\n");
+    assert_eq!(done(folder.path(), &["list", "--format", "csv"]).lines().count(), 2);
+}
+
+#[test]
+fn stores_are_merged_and_conflicts_counted() {
+    let ours = folder_with(&(line(1, "kernel_a", 5) + &line(2, "kernel_a", 5) + &line(3, "kernel_a", 5)));
+    let theirs = folder_with(
+        &(line(1, "kernel_a", 5)
+            + &line(2, "kernel_b", 6)
+            + &line(3, "kernel_b", 4)
+            + &line(4, "kernel_b", 1)),
+    );
+    let theirs = theirs.path().join("winners.db");
+    let counts = done(ours.path(), &["merge", theirs.to_str().unwrap(), "--format", "csv"]);
+    assert_eq!(counts, "added,same,replaced,kept\n1,1,1,1\n");
+    let (code, message) = failed(ours.path(), &["merge", "nowhere.db"]);
+    assert_eq!((code, message.as_str()), (Some(1), "ckselect: nowhere.db: no such file\n"));
+    let (_, message) = failed(ours.path(), &["merge", "in.jsonl"]);
+    assert!(message.contains("in.jsonl: not a store of winners: not an SQLite file"), "{message}");
+}
+
+#[test]
+fn pruning_needs_a_condition_and_can_be_tried() {
+    let folder = folder_with(&(line(1, "kernel_a", 5) + &line(2, "kernel_a", 4_000_000_000)));
+    let folder = folder.path();
+    let (code, message) = failed(folder, &["prune"]);
+    assert_eq!(code, Some(2));
+    assert!(message.contains("give at least one condition"), "{message}");
+    assert_eq!(failed(folder, &["prune", "--older-than", "90"]).0, Some(2));
+    assert_eq!(done(folder, &["prune", "--not-pool", POOL, "--format", "csv"]), "removed\n0\n");
+    let old = ["prune", "--older-than", "90d", "--arch", "gfx950", "--format", "csv"];
+    assert_eq!(done(folder, &[&old[..], &["--dry-run"]].concat()), "would_remove\n1\n");
+    assert_eq!(done(folder, &old), "removed\n1\n");
+    assert_eq!(done(folder, &old), "removed\n0\n");
+}
+
+#[test]
+fn the_path_follows_option_and_environment() {
+    let folder = folder_with("");
+    let folder = folder.path();
+    assert_eq!(done(folder, &["path"]), "winners.db\n");
+    assert_eq!(done(folder, &["path", "--store", "x.db"]), "x.db\n");
+    assert_eq!(done(folder, &["--store", "off", "path"]), "off\n");
+    let checked = ckselect(folder, &["path", "--check"]);
+    assert_eq!(text(&checked.stderr), "ckselect: winners.db: sound, 0 winners\n");
+    let (code, message) = failed(folder, &["--store", "off", "list"]);
+    assert_eq!(code, Some(1));
+    assert!(message.contains("switched off"), "{message}");
+    let missing = ckselect(folder, &["list", "--store", "x.db", "--format", "json"]);
+    assert_eq!((text(&missing.stdout).as_str(), missing.status.success()), ("[]\n", true));
+    assert!(!folder.join("x.db").exists());
+}

@@ -1,0 +1,266 @@
+//! The store: measured winners, kept on disk for many processes at once.
+//!
+//! A [`Store`] is one file, an SQLite database, that the ranks of a job read and write together. [`Store::winners`]
+//! loads one [`Scope`] of it (a device, a pool, the versions) into memory; from then on a lookup is a lookup in a
+//! table that never changes, and what was measured is written through.
+//!
+//! ```
+//! use ck_select::problem::{GemmProblem, Problem};
+//! use ck_select::tuning::store::{Mode, PoolHash, Saved, Scope, Store, Winner, WinnerSource};
+//!
+//! # let folder = tempfile::tempdir()?;
+//! # let path = folder.path().join("winners.db");
+//! let store = Store::open(&path, Mode::ReadWrite)?;
+//! let pool = PoolHash::of_names(["kernel_a", "kernel_b"]);
+//! let winners = store.winners(Scope::new("gfx950".parse()?, "AMD Instinct MI355X", pool, "hip 70051831"))?;
+//!
+//! let problem = Problem::Gemm(GemmProblem::new(128, 1536, 7168));
+//! assert!(winners.snapshot().get(&problem).is_none());
+//! let measured = Winner {
+//!     kernel: "kernel_b".into(),
+//!     median_ms: 0.0123,
+//!     cv: 0.004,
+//!     repeats: 20,
+//!     candidates: 2,
+//!     measured_at: Winner::now(),
+//!     source: WinnerSource::Search,
+//! };
+//! assert_eq!(winners.put(&problem, &measured)?, Saved::Disk);
+//! assert_eq!(&*winners.snapshot().get(&problem).unwrap().kernel, "kernel_b");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Which winner counts
+//! The key is the problem and the scope. A put replaces what the key holds: the last measurement counts. Where whole
+//! stores meet ([`Store::merge`]), the newer winner stays, of two from the same second the faster.
+//!
+//! # Crashes
+//! A winner whose put returned [`Saved::Disk`] survives `kill -9` of any process and the loss of power, as far as the
+//! disk keeps what it acknowledges (`synchronous=FULL`). A file that is damaged, newer than this library, or
+//! something else altogether is refused, and left as it is. A store that is deleted while it is in use is made anew by
+//! the next put.
+//!
+//! # Several hosts
+//! On a local disk the store has a write-ahead log, which needs memory that all its processes share: one host. On a
+//! file system that hosts share (NFS, Lustre, and so on; known from Linux's table of mounts) the store is made with a
+//! rollback journal instead, which is right as far as the file system's locks are (NFS from version 4 on, Lustre
+//! mounted with `flock`). Where they are not, give each host its own file and merge them afterwards.
+//!
+//! # Threads and forks
+//! Everything here may be used from many threads. A child after `fork` opens the file anew by itself, provided that no
+//! other thread was inside the store at that moment. Do not open the file with another copy of SQLite in the same
+//! process: closing it there would drop this one's locks.
+
+mod connect;
+mod database;
+mod error;
+mod exchange;
+mod hash;
+mod location;
+mod rows;
+mod scope;
+mod snapshot;
+mod winner;
+mod winners;
+
+use std::fmt;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use database::Database;
+pub use error::StoreError;
+pub use exchange::{RecordFormat, read_records, write_records};
+pub use location::Location;
+pub use rows::Merged;
+pub use scope::{PoolHash, Scope};
+pub use snapshot::{Snapshot, SnapshotRef};
+pub use winner::{Record, Winner, WinnerSource};
+pub use winners::{Saved, Winners};
+
+use crate::vocab::{Arch, Op};
+
+/// How a store is opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// Read and write; the file, its folder and its tables are made where they are missing. A store that cannot be
+    /// written is opened for reading, and [`Store::read_only`] says why.
+    ReadWrite,
+    /// Read only. A file that is not there yet counts as empty.
+    ReadOnly,
+    /// No file at all: winners live as long as their [`Winners`].
+    Disabled,
+}
+
+/// How SQLite makes a commit whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Journal {
+    /// A write-ahead log: one write to the disk a commit, readers never wait. One host.
+    Wal,
+    /// A rollback journal: slower, for files that hosts share.
+    Delete,
+}
+
+impl Journal {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Wal => "wal",
+            Self::Delete => "delete",
+        }
+    }
+}
+
+/// Settings of a store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StoreOptions {
+    /// How long to wait for other processes.
+    pub wait: Duration,
+    /// The journal; `None` decides by the file system, and keeps what an existing file on a local disk has.
+    pub journal: Option<Journal>,
+}
+
+impl Default for StoreOptions {
+    /// Ten seconds, and the journal that suits the file system.
+    fn default() -> Self {
+        Self { wait: Duration::from_secs(10), journal: None }
+    }
+}
+
+impl StoreOptions {
+    const fn wait_ms(&self) -> u64 {
+        self.wait.as_millis() as u64
+    }
+}
+
+/// Which winners are meant. What is not said holds for all; the default means all of them.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Filter {
+    /// Of this architecture.
+    pub arch: Option<Arch>,
+    /// Of this device.
+    pub device: Option<String>,
+    /// Of this pool.
+    pub pool: Option<PoolHash>,
+    /// Of any other pool.
+    pub not_pool: Option<PoolHash>,
+    /// Of this version of the library.
+    pub library: Option<String>,
+    /// Of this driver.
+    pub driver: Option<String>,
+    /// Of this operation.
+    pub op: Option<Op>,
+    /// Won by this kernel.
+    pub kernel: Option<String>,
+    /// Measured before this time, in seconds since 1970.
+    pub measured_before: Option<u64>,
+}
+
+/// A file of measured winners. Copies of a `Store` share one connection.
+#[derive(Clone)]
+pub struct Store {
+    database: Option<Arc<Mutex<Database>>>,
+}
+
+impl fmt::Debug for Store {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.database {
+            Some(database) => write!(f, "Store({})", lock(database).path().display()),
+            None => f.write_str("Store(disabled)"),
+        }
+    }
+}
+
+/// A panic elsewhere leaves nothing half done: transactions roll back, snapshots are replaced whole.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Store {
+    /// Opens the store at `path`.
+    pub fn open(path: impl AsRef<Path>, mode: Mode) -> Result<Self, StoreError> {
+        Self::open_with(path, mode, StoreOptions::default())
+    }
+
+    /// Opens the store at `path` with other settings than the usual.
+    pub fn open_with(path: impl AsRef<Path>, mode: Mode, options: StoreOptions) -> Result<Self, StoreError> {
+        if mode == Mode::Disabled {
+            return Ok(Self::disabled());
+        }
+        let database = Database::open(path.as_ref(), mode, options)?;
+        Ok(Self { database: Some(Arc::new(Mutex::new(database))) })
+    }
+
+    /// Opens the store at a resolved location; at [`Location::Off`] it is disabled.
+    pub fn open_at(location: &Location, mode: Mode) -> Result<Self, StoreError> {
+        match location {
+            Location::Off => Ok(Self::disabled()),
+            Location::File(path) => Self::open(path, mode),
+        }
+    }
+
+    /// A store without a file.
+    pub const fn disabled() -> Self {
+        Self { database: None }
+    }
+
+    fn database(&self) -> Option<&Mutex<Database>> {
+        self.database.as_deref()
+    }
+
+    /// Whether it has no file.
+    pub const fn is_disabled(&self) -> bool {
+        self.database.is_none()
+    }
+
+    /// Why it is not written; `None` when it is, or when it is disabled.
+    pub fn read_only(&self) -> Option<String> {
+        lock(self.database()?).read_only().map(str::to_owned)
+    }
+
+    /// Loads the winners of one scope.
+    pub fn winners(&self, scope: Scope) -> Result<Winners, StoreError> {
+        Winners::load(self.clone(), scope)
+    }
+
+    /// The records that a filter lets through, in the order in which they were written, and how many rows this
+    /// version of the library cannot read.
+    pub fn records(&self, filter: &Filter) -> Result<(Vec<Record>, usize), StoreError> {
+        self.read(|connection| rows::list(connection, filter))
+    }
+
+    /// How many winners a filter lets through.
+    pub fn count(&self, filter: &Filter) -> Result<usize, StoreError> {
+        self.read(|connection| rows::count(connection, filter))
+    }
+
+    /// Takes records in, all or none. Of two winners for one key the newer stays, then the faster.
+    pub fn merge(&self, records: &[Record]) -> Result<Merged, StoreError> {
+        match self.database() {
+            Some(database) => lock(database).write(|transaction| rows::merge(transaction, records)),
+            None => Ok(Merged::default()),
+        }
+    }
+
+    /// Removes the winners that a filter lets through, and says how many.
+    pub fn remove(&self, filter: &Filter) -> Result<usize, StoreError> {
+        match self.database() {
+            Some(database) => lock(database).write(|transaction| rows::remove(transaction, filter)),
+            None => Ok(0),
+        }
+    }
+
+    /// Looks at every page of the file; an error says what is damaged.
+    pub fn check(&self) -> Result<(), StoreError> {
+        self.database().map_or(Ok(()), |database| lock(database).check())
+    }
+
+    fn read<T: Default>(
+        &self,
+        work: impl FnMut(&rusqlite::Transaction<'_>) -> rusqlite::Result<T>,
+    ) -> Result<T, StoreError> {
+        match self.database() {
+            Some(database) => Ok(lock(database).read(work)?.unwrap_or_default()),
+            None => Ok(T::default()),
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! What can go wrong with a store. None of it need stop a selection.
+
+use std::path::Path;
+
+use rusqlite::{ErrorCode, ffi};
+
+use crate::problem::InvalidField;
+
+/// Why a store cannot be opened, read or written.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// Neither the option nor the environment says where.
+    #[error("store: no path: set CK_SELECT_STORE to a file or to 'off', or set XDG_CACHE_HOME or HOME")]
+    NoPath,
+    /// A path that cannot be opened or made.
+    #[error("store {path}: {reason}")]
+    Unreachable {
+        /// The file.
+        path: String,
+        /// What the system said.
+        reason: String,
+    },
+    /// A file that is something else. It is left as it is.
+    #[error("store {path}: not a store of winners: {found}; the file is left as it is")]
+    NotAStore {
+        /// The file.
+        path: String,
+        /// What it is instead.
+        found: String,
+    },
+    /// A file of a later version of this library. It is left as it is.
+    #[error(
+        "store {path}: schema version {found} is newer than {supported}, the newest that ck_select {} reads; use a \
+         newer ck_select or another CK_SELECT_STORE",
+        super::Scope::LIBRARY
+    )]
+    NewerSchema {
+        /// The file.
+        path: String,
+        /// Its version.
+        found: i64,
+        /// The newest known version.
+        supported: i64,
+    },
+    /// A damaged file. It is left as it is.
+    #[error(
+        "store {path}: damaged: {reason}; the file is left as it is: move it away, or try `sqlite3 {path} .recover`"
+    )]
+    Damaged {
+        /// The file.
+        path: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A store that cannot or may not be written.
+    #[error("store {path}: read-only: {reason}")]
+    ReadOnly {
+        /// The file.
+        path: String,
+        /// Why.
+        reason: String,
+    },
+    /// Other processes held the lock for too long.
+    #[error("store {path}: in use by other processes for more than {waited_ms} ms")]
+    Busy {
+        /// The file.
+        path: String,
+        /// How long was waited.
+        waited_ms: u64,
+    },
+    /// No room for the winner, or the disk fails.
+    #[error("store {path}: not written: {reason}")]
+    NotWritten {
+        /// The file.
+        path: String,
+        /// What the system said.
+        reason: String,
+    },
+    /// A file of winners with a line that cannot be taken.
+    #[error("{file}: line {line}: {reason}")]
+    Line {
+        /// The file's label.
+        file: String,
+        /// The line, from 1.
+        line: u64,
+        /// What is wrong there.
+        reason: String,
+    },
+    /// A field of a winner, scope or problem with a value that it may not have.
+    #[error(transparent)]
+    Invalid(#[from] InvalidField),
+}
+
+impl StoreError {
+    /// What an error of SQLite means for the store at `path`.
+    pub(super) fn of(path: &Path, error: &rusqlite::Error, waited_ms: u64) -> Self {
+        let path = path.display().to_string();
+        let reason = reason(error);
+        match error.sqlite_error_code() {
+            Some(ErrorCode::NotADatabase) => {
+                Self::NotAStore { path, found: "not an SQLite file, or an encrypted one".to_owned() }
+            }
+            Some(ErrorCode::DatabaseCorrupt) => Self::Damaged { path, reason },
+            Some(
+                ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked | ErrorCode::FileLockingProtocolFailed,
+            ) => Self::Busy { path, waited_ms },
+            Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => Self::ReadOnly { path, reason },
+            Some(ErrorCode::DiskFull | ErrorCode::SystemIoFailure) => Self::NotWritten { path, reason },
+            _ => Self::Unreachable { path, reason },
+        }
+    }
+}
+
+/// SQLite's message, more precisely where its code says more: "disk I/O error" alone helps nobody.
+pub(super) fn reason(error: &rusqlite::Error) -> String {
+    let Some(code) = error.sqlite_error().map(|error| error.extended_code) else { return error.to_string() };
+    let precise = match code {
+        ffi::SQLITE_CANTOPEN => return "the file cannot be opened or made".to_owned(),
+        ffi::SQLITE_READONLY_DIRECTORY => return "the folder may not be written".to_owned(),
+        ffi::SQLITE_IOERR_WRITE => "a write failed",
+        ffi::SQLITE_IOERR_FSYNC | ffi::SQLITE_IOERR_DIR_FSYNC => "a sync failed",
+        ffi::SQLITE_IOERR_TRUNCATE => "the file could not be cut",
+        ffi::SQLITE_IOERR_SHMSIZE | ffi::SQLITE_IOERR_SHMOPEN | ffi::SQLITE_IOERR_SHMMAP => {
+            "its shared-memory file cannot be used"
+        }
+        ffi::SQLITE_IOERR_READ | ffi::SQLITE_IOERR_SHORT_READ => "a read failed",
+        _ => return format!("{error} (SQLite code {code})"),
+    };
+    format!("{error}: {precise} (SQLite code {code})")
+}

@@ -1,0 +1,160 @@
+//! Where a winner is valid: the machine, the pool and the versions that it was measured with.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::hash::StableHash;
+use crate::pool::Pool;
+use crate::problem::InvalidField;
+use crate::vocab::Arch;
+
+/// A stable hash of the names in a pool, written as 32 hexadecimal digits.
+///
+/// It is FNV-1a (128 bits) over the *set* of names: sorted by bytes, each once, each preceded by its length as eight
+/// bytes, little-endian. Neither order nor repetition decides which kernel is fastest, so neither changes the hash.
+/// Equal sets have equal hashes in every release: the hash is part of the file format.
+///
+/// ```
+/// use ck_select::tuning::store::PoolHash;
+///
+/// let hash = PoolHash::of_names(["beta", "alpha", "beta"]);
+/// assert_eq!(hash.to_string(), "a2614723f16bd69ba226a46b42cdb49a");
+/// assert_eq!(hash, PoolHash::of_names(["alpha", "beta"]));
+/// assert_eq!("a2614723f16bd69ba226a46b42cdb49a".parse(), Ok(hash));
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PoolHash(u128);
+
+impl PoolHash {
+    /// The hash of a pool.
+    pub fn of(pool: &Pool) -> Self {
+        Self::of_names(pool.iter().map(|kernel| kernel.name.as_str()))
+    }
+
+    /// The hash of these kernel names.
+    pub fn of_names<'a>(names: impl IntoIterator<Item = &'a str>) -> Self {
+        let mut names: Vec<&str> = names.into_iter().collect();
+        names.sort_unstable();
+        names.dedup();
+        let mut hash = StableHash::new();
+        for name in names {
+            hash.write(&(name.len() as u64).to_le_bytes());
+            hash.write(name.as_bytes());
+        }
+        Self(hash.value())
+    }
+}
+
+impl fmt::Display for PoolHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:032x}", self.0)
+    }
+}
+
+impl FromStr for PoolHash {
+    type Err = InvalidField;
+
+    fn from_str(text: &str) -> Result<Self, InvalidField> {
+        let digits = text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let value = if digits { u128::from_str_radix(text, 16).ok() } else { None };
+        value
+            .map(Self)
+            .ok_or_else(|| InvalidField::new("pool", format_args!("'{text}'"), "32 hexadecimal digits"))
+    }
+}
+
+/// Where a winner is valid. A winner is found only in the scope that it was measured in, so a changed pool, driver
+/// or library never gets a stale one.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Scope {
+    /// The architecture.
+    pub arch: Arch,
+    /// The device's name, as the runtime reports it: two devices of one architecture differ in speed.
+    pub device: String,
+    /// The pool's hash.
+    pub pool: PoolHash,
+    /// The version of this library.
+    pub library: String,
+    /// Driver and runtime, such as `hip 60443482`; empty when not known.
+    pub driver: String,
+}
+
+impl Scope {
+    /// The version of this library, as scopes name it.
+    pub const LIBRARY: &str = env!("CARGO_PKG_VERSION");
+    /// Longest text of a scope, in bytes.
+    pub const MAX_TEXT: usize = 256;
+
+    /// A scope of this library.
+    pub fn new(arch: Arch, device: impl Into<String>, pool: PoolHash, driver: impl Into<String>) -> Self {
+        Self { arch, device: device.into(), pool, library: Self::LIBRARY.to_owned(), driver: driver.into() }
+    }
+
+    /// Checks the texts: one line, of bounded length; device and library are not empty.
+    pub fn validate(&self) -> Result<(), InvalidField> {
+        plain_text("device", &self.device, 1, Self::MAX_TEXT)?;
+        plain_text("library", &self.library, 1, Self::MAX_TEXT)?;
+        plain_text("driver", &self.driver, 0, Self::MAX_TEXT)
+    }
+}
+
+/// Refuses a text that is too short, too long, or not one line.
+pub(super) fn plain_text(field: &str, text: &str, least: usize, most: usize) -> Result<(), InvalidField> {
+    if !(least..=most).contains(&text.len()) {
+        return Err(InvalidField::new(
+            field,
+            format_args!("{} bytes", text.len()),
+            format!("{least} to {most} bytes"),
+        ));
+    }
+    match text.chars().find(|character| character.is_control()) {
+        Some(character) => {
+            Err(InvalidField::new(field, format_args!("the character {character:?}"), "one line of text"))
+        }
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_hash_of_a_pool_is_frozen() {
+        // Changing one of these makes every store in the field useless: raise the schema version instead.
+        for (names, hash) in [
+            (&[][..], "6c62272e07bb014262b821756295c58d"),
+            (&["alphabeta"], "ab5874bfa7917bda1fd62e79ac39348a"),
+            (&["gemm_b", "conv_\u{e9}", "gemm_a"], "2dc6ffe0ac9e0565ade77196a763a1e0"),
+        ] {
+            assert_eq!(PoolHash::of_names(names.iter().copied()).to_string(), hash);
+        }
+    }
+
+    #[test]
+    fn names_do_not_run_together() {
+        let hash = |names: &[&str]| PoolHash::of_names(names.iter().copied());
+        assert_ne!(hash(&["ab", "c"]), hash(&["a", "bc"]));
+        assert_ne!(hash(&["a"]), hash(&["a", ""]));
+    }
+
+    #[test]
+    fn hashes_read_back_and_nothing_else_does() {
+        let hash = PoolHash::of_names(["x"]);
+        assert_eq!(hash.to_string().parse(), Ok(hash));
+        for bad in ["", "12", "+2614723f16bd69ba226a46b42cdb49a", "a2614723f16bd69ba226a46b42cdb49ag"] {
+            assert!(bad.parse::<PoolHash>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn texts_are_one_line() {
+        let good =
+            Scope::new("gfx950".parse().unwrap(), "AMD Instinct MI355X", PoolHash::of_names(["x"]), "");
+        good.validate().unwrap();
+        let error = Scope { device: String::new(), ..good.clone() }.validate().unwrap_err();
+        assert_eq!(error.to_string(), "device: found 0 bytes, expected 1 to 256 bytes");
+        let error = Scope { driver: "a\nb".into(), ..good }.validate().unwrap_err();
+        assert_eq!(error.to_string(), "driver: found the character '\\n', expected one line of text");
+    }
+}

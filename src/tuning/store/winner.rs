@@ -1,0 +1,206 @@
+//! A measured winner, and the record that ties it to its problem and scope.
+
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use super::scope::plain_text;
+use super::{Scope, StoreError};
+use crate::problem::{InvalidField, Problem};
+use crate::vocab::UnknownWord;
+
+/// Where a winner comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum WinnerSource {
+    /// All supported kernels were measured.
+    Search,
+    /// The model's best were measured.
+    Refine,
+    /// It was read from a file that does not say.
+    Import,
+}
+
+impl WinnerSource {
+    /// All values.
+    pub const ALL: [Self; 3] = [Self::Search, Self::Refine, Self::Import];
+    /// The word of each value, in the same order.
+    pub const WORDS: &'static [&'static str] = &["search", "refine", "import"];
+
+    /// The word that files use.
+    pub const fn as_str(self) -> &'static str {
+        Self::WORDS[self as usize]
+    }
+}
+
+impl std::fmt::Display for WinnerSource {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl std::str::FromStr for WinnerSource {
+    type Err = UnknownWord;
+
+    fn from_str(word: &str) -> Result<Self, UnknownWord> {
+        Self::ALL.into_iter().find(|source| source.as_str() == word).ok_or_else(|| UnknownWord {
+            what: "source",
+            found: word.to_owned(),
+            accepted: Self::WORDS,
+        })
+    }
+}
+
+/// The fastest kernel for a problem, as it was measured.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Winner {
+    /// The kernel's name.
+    pub kernel: Arc<str>,
+    /// Median of the repeats, in milliseconds.
+    pub median_ms: f64,
+    /// Coefficient of variation of the repeats.
+    pub cv: f64,
+    /// How often the kernel was timed.
+    pub repeats: u32,
+    /// How many kernels were tried.
+    pub candidates: u32,
+    /// When, in seconds since 1970.
+    pub measured_at: u64,
+    /// Where it comes from.
+    pub source: WinnerSource,
+}
+
+impl Winner {
+    /// Longest name of a kernel, in bytes.
+    pub const MAX_NAME: usize = 1024;
+
+    /// Now, in seconds since 1970: the `measured_at` of what was just measured.
+    pub fn now() -> u64 {
+        SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+    }
+
+    /// Checks every field.
+    pub fn validate(&self) -> Result<(), InvalidField> {
+        plain_text("kernel", &self.kernel, 1, Self::MAX_NAME)?;
+        if !(self.median_ms > 0.0 && self.median_ms.is_finite()) {
+            return Err(InvalidField::new("median_ms", self.median_ms, "a finite time above 0"));
+        }
+        if !(self.cv >= 0.0 && self.cv.is_finite()) {
+            return Err(InvalidField::new("cv", self.cv, "a finite number, at least 0"));
+        }
+        for (field, count) in [("repeats", self.repeats), ("candidates", self.candidates)] {
+            if count == 0 {
+                return Err(InvalidField::new(field, count, "at least 1"));
+            }
+        }
+        if i64::try_from(self.measured_at).is_err() {
+            return Err(InvalidField::new("measured_at", self.measured_at, "seconds since 1970"));
+        }
+        Ok(())
+    }
+
+    /// Which of two winners of one problem stays when stores are put together: the newer, else the faster, else the
+    /// one whose name comes first, so that the order of merging does not matter.
+    pub(super) fn supersedes(&self, other: &Self) -> bool {
+        let by_time = self.measured_at.cmp(&other.measured_at);
+        by_time
+            .then_with(|| other.median_ms.total_cmp(&self.median_ms))
+            .then_with(|| other.kernel.cmp(&self.kernel))
+            .is_gt()
+    }
+}
+
+/// A winner with its problem and scope: one row of a store, one line of an export.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Record {
+    /// Where it is valid.
+    pub scope: Scope,
+    /// What was asked. It names no architecture: the scope does.
+    pub problem: Problem,
+    /// What answered.
+    pub winner: Winner,
+}
+
+impl Record {
+    /// A record, its fields checked and the problem in the form of a key.
+    pub fn new(scope: Scope, problem: &Problem, winner: Winner) -> Result<Self, StoreError> {
+        scope.validate()?;
+        winner.validate()?;
+        let problem = key_of(&scope, problem)?;
+        Ok(Self { scope, problem, winner })
+    }
+}
+
+/// The problem without its architecture, which is the scope's. One for another architecture is refused.
+pub(super) fn key_of(scope: &Scope, problem: &Problem) -> Result<Problem, StoreError> {
+    problem.validate()?;
+    if problem.arch().is_some_and(|arch| arch != scope.arch) {
+        return Err(InvalidField::new(
+            "arch",
+            problem.arch().map_or_else(String::new, |arch| arch.to_string()),
+            format!("{}, the scope's", scope.arch),
+        )
+        .into());
+    }
+    Ok(without_arch(*problem))
+}
+
+pub(super) const fn without_arch(mut problem: Problem) -> Problem {
+    match &mut problem {
+        Problem::Conv(problem) => problem.arch = None,
+        Problem::Gemm(problem) => problem.arch = None,
+    }
+    problem
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    pub(super) fn winner() -> Winner {
+        Winner {
+            kernel: "k".into(),
+            median_ms: 0.5,
+            cv: 0.01,
+            repeats: 10,
+            candidates: 30,
+            measured_at: 1_700_000_000,
+            source: WinnerSource::Search,
+        }
+    }
+
+    #[test]
+    fn senseless_winners_are_refused_by_field() {
+        winner().validate().unwrap();
+        for (bad, field) in [
+            (Winner { kernel: "".into(), ..winner() }, "kernel"),
+            (Winner { median_ms: 0.0, ..winner() }, "median_ms"),
+            (Winner { median_ms: f64::NAN, ..winner() }, "median_ms"),
+            (Winner { cv: -0.1, ..winner() }, "cv"),
+            (Winner { cv: f64::INFINITY, ..winner() }, "cv"),
+            (Winner { repeats: 0, ..winner() }, "repeats"),
+            (Winner { candidates: 0, ..winner() }, "candidates"),
+            (Winner { measured_at: u64::MAX, ..winner() }, "measured_at"),
+        ] {
+            assert_eq!(bad.validate().unwrap_err().field, field);
+        }
+    }
+
+    #[test]
+    fn the_newer_then_the_faster_winner_stays() {
+        let newer = Winner { measured_at: 1_700_000_001, median_ms: 9.0, ..winner() };
+        let faster = Winner { median_ms: 0.4, ..winner() };
+        assert!(newer.supersedes(&winner()) && !winner().supersedes(&newer));
+        assert!(faster.supersedes(&winner()) && !winner().supersedes(&faster));
+        assert!(!winner().supersedes(&winner()));
+    }
+
+    #[test]
+    fn sources_read_back() {
+        for source in WinnerSource::ALL {
+            assert_eq!(source.to_string().parse(), Ok(source));
+        }
+        assert_eq!(
+            "guess".parse::<WinnerSource>().unwrap_err().to_string(),
+            "unknown source 'guess', expected one of: search, refine, import"
+        );
+    }
+}

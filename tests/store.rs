@@ -1,0 +1,439 @@
+//! The store as one process uses it.
+
+use std::fs;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use ck_select::problem::{ConvProblem, GemmProblem, Problem};
+use ck_select::tuning::store::{
+    Filter, Journal, Merged, Mode, PoolHash, Record, Saved, Scope, Store, StoreError, StoreOptions, Winner,
+    WinnerSource,
+};
+use tempfile::TempDir;
+
+fn folder() -> TempDir {
+    tempfile::tempdir().unwrap()
+}
+
+fn scope() -> Scope {
+    let pool = PoolHash::of_names(["kernel_a", "kernel_b"]);
+    Scope::new("gfx950".parse().unwrap(), "AMD Instinct MI355X", pool, "hip 70051831")
+}
+
+fn gemm(m: i64) -> Problem {
+    GemmProblem::new(m, 1536, 7168).into()
+}
+
+fn winner(kernel: &str) -> Winner {
+    Winner {
+        kernel: kernel.into(),
+        median_ms: 0.25,
+        cv: 0.01,
+        repeats: 20,
+        candidates: 2,
+        measured_at: 1_800_000_000,
+        source: WinnerSource::Search,
+    }
+}
+
+fn open(path: &Path) -> Store {
+    Store::open(path, Mode::ReadWrite).unwrap()
+}
+
+fn kernel_of(store: &Store, scope: &Scope, problem: &Problem) -> Option<String> {
+    let winners = store.winners(scope.clone()).unwrap();
+    let snapshot = winners.snapshot();
+    snapshot.get(problem).map(|winner| winner.kernel.to_string())
+}
+
+#[test]
+fn winners_outlive_the_store_that_took_them() {
+    let folder = folder();
+    let path = folder.path().join("deep/er/winners.db");
+    let conv: Problem =
+        ConvProblem { n: 16, c: 256, k: 128, ..ConvProblem::new_2d([28, 28], [3, 3]) }.padded([1, 1]).into();
+    let winners = open(&path).winners(scope()).unwrap();
+    assert_eq!(winners.put(&conv, &winner("kernel_a")), Ok(Saved::Disk));
+    assert_eq!(winners.put(&gemm(1), &winner("kernel_b")), Ok(Saved::Disk));
+    drop(winners);
+
+    let store = open(&path);
+    assert_eq!(kernel_of(&store, &scope(), &conv).as_deref(), Some("kernel_a"));
+    assert_eq!(kernel_of(&store, &scope(), &gemm(1)).as_deref(), Some("kernel_b"));
+    assert_eq!(kernel_of(&store, &scope(), &gemm(2)), None);
+    store.check().unwrap();
+}
+
+#[test]
+fn whatever_changes_in_the_scope_hides_the_winner() {
+    let folder = folder();
+    let store = open(&folder.path().join("s.db"));
+    store.winners(scope()).unwrap().put(&gemm(1), &winner("kernel_a")).unwrap();
+    for changed in [
+        Scope { arch: "gfx942".parse().unwrap(), ..scope() },
+        Scope { device: "AMD Instinct MI350X".into(), ..scope() },
+        Scope { pool: PoolHash::of_names(["kernel_a", "kernel_b", "kernel_c"]), ..scope() },
+        Scope { library: "99.0.0".into(), ..scope() },
+        Scope { driver: "hip 70051832".into(), ..scope() },
+    ] {
+        assert_eq!(kernel_of(&store, &changed, &gemm(1)), None, "{changed:?}");
+    }
+    assert!(kernel_of(&store, &scope(), &gemm(1)).is_some());
+}
+
+#[test]
+fn the_architecture_of_a_problem_is_the_scopes_or_none() {
+    let folder = folder();
+    let winners = open(&folder.path().join("s.db")).winners(scope()).unwrap();
+    let on = |arch: &str| {
+        Problem::Gemm(GemmProblem { arch: Some(arch.parse().unwrap()), ..GemmProblem::new(1, 2, 3) })
+    };
+    winners.put(&on("gfx950"), &winner("kernel_a")).unwrap();
+    assert!(winners.snapshot().get(&GemmProblem::new(1, 2, 3).into()).is_some());
+    assert!(winners.snapshot().get(&on("gfx950")).is_some());
+    assert!(winners.snapshot().get(&on("gfx942")).is_none());
+    let error = winners.put(&on("gfx942"), &winner("kernel_a")).unwrap_err();
+    assert_eq!(error.to_string(), "arch: found gfx942, expected gfx950, the scope's");
+}
+
+#[test]
+fn a_put_replaces_even_a_winner_from_the_future() {
+    let folder = folder();
+    let path = folder.path().join("s.db");
+    let winners = open(&path).winners(scope()).unwrap();
+    winners.put(&gemm(1), &Winner { measured_at: 4_000_000_000, ..winner("kernel_a") }).unwrap();
+    winners.put(&gemm(1), &winner("kernel_b")).unwrap();
+    assert_eq!(&*winners.snapshot().get(&gemm(1)).unwrap().kernel, "kernel_b");
+    assert_eq!(kernel_of(&open(&path), &scope(), &gemm(1)).as_deref(), Some("kernel_b"));
+}
+
+#[test]
+fn refreshing_takes_in_what_others_wrote_and_removed() {
+    let folder = folder();
+    let path = folder.path().join("s.db");
+    let (mine, theirs) = (open(&path).winners(scope()).unwrap(), open(&path).winners(scope()).unwrap());
+    assert!(!mine.refresh().unwrap(), "nothing is new");
+    for m in 1..=600 {
+        theirs.put(&gemm(m), &winner("kernel_a")).unwrap();
+    }
+    assert_eq!((mine.snapshot().len(), theirs.snapshot().len()), (0, 600));
+    assert!(mine.refresh().unwrap());
+    assert!(!mine.refresh().unwrap(), "nothing is new any more");
+    assert_eq!(mine.snapshot().len(), 600);
+
+    theirs.put(&gemm(1), &winner("kernel_b")).unwrap();
+    mine.put(&gemm(601), &winner("kernel_b")).unwrap();
+    assert!(mine.refresh().unwrap());
+    assert_eq!(&*mine.snapshot().get(&gemm(1)).unwrap().kernel, "kernel_b");
+    assert_eq!(mine.snapshot().len(), 601);
+
+    let kernel_a = Filter { kernel: Some("kernel_a".into()), ..Filter::default() };
+    assert_eq!(theirs.store().remove(&kernel_a).unwrap(), 599);
+    theirs.put(&gemm(700), &winner("kernel_b")).unwrap();
+    assert!(mine.refresh().unwrap());
+    let mut left: Vec<Problem> = mine.snapshot().iter().map(|(problem, _)| *problem).collect();
+    left.sort_by_key(|problem| if let Problem::Gemm(gemm) = problem { gemm.m } else { 0 });
+    assert_eq!(left, [gemm(1), gemm(601), gemm(700)]);
+}
+
+#[test]
+fn handles_of_one_store_see_each_other_after_a_refresh() {
+    let folder = folder();
+    let store = open(&folder.path().join("s.db"));
+    let (first, second) = (store.winners(scope()).unwrap(), store.winners(scope()).unwrap());
+    first.put(&gemm(1), &winner("kernel_a")).unwrap();
+    assert!(second.refresh().unwrap());
+    assert_eq!(second.snapshot().len(), 1);
+}
+
+#[test]
+fn a_disabled_store_remembers_for_the_process_only() {
+    let store = Store::disabled();
+    let winners = store.winners(scope()).unwrap();
+    assert_eq!(winners.put(&gemm(1), &winner("kernel_a")), Ok(Saved::MemoryOnly));
+    assert!(winners.snapshot().get(&gemm(1)).is_some());
+    assert!(!winners.refresh().unwrap());
+    assert!(winners.snapshot().get(&gemm(1)).is_some());
+    assert_eq!(store.count(&Filter::default()), Ok(0));
+}
+
+#[test]
+fn a_store_for_reading_waits_for_its_file_and_never_makes_it() {
+    let folder = folder();
+    let path = folder.path().join("s.db");
+    let reader = Store::open(&path, Mode::ReadOnly).unwrap().winners(scope()).unwrap();
+    assert!(!reader.refresh().unwrap());
+    assert!(!path.exists());
+    let error = reader.put(&gemm(1), &winner("kernel_a")).unwrap_err();
+    assert!(error.to_string().ends_with("read-only: it was opened for reading"), "{error}");
+    assert!(reader.snapshot().get(&gemm(1)).is_some(), "known to this process");
+
+    let writer = open(&path).winners(scope()).unwrap();
+    writer.put(&gemm(2), &winner("kernel_b")).unwrap();
+    assert!(reader.refresh().unwrap());
+    assert_eq!(reader.snapshot().len(), 2);
+    assert!(reader.store().read_only().is_some() && writer.store().read_only().is_none());
+}
+
+#[test]
+fn a_store_that_is_deleted_is_made_anew() {
+    let folder = folder();
+    let path = folder.path().join("s.db");
+    let winners = open(&path).winners(scope()).unwrap();
+    winners.put(&gemm(1), &winner("kernel_a")).unwrap();
+    for file in fs::read_dir(folder.path()).unwrap() {
+        fs::remove_file(file.unwrap().path()).unwrap();
+    }
+    assert_eq!(winners.put(&gemm(2), &winner("kernel_b")), Ok(Saved::Disk));
+    assert_eq!(kernel_of(&open(&path), &scope(), &gemm(2)).as_deref(), Some("kernel_b"));
+    assert!(winners.refresh().unwrap());
+    assert_eq!(winners.snapshot().len(), 1, "what the file holds now");
+}
+
+#[test]
+fn foreign_damaged_and_newer_files_are_refused_and_left_alone() {
+    let folder = folder();
+    let make = |name: &str, sql: &str| {
+        let path = folder.path().join(name);
+        rusqlite::Connection::open(&path).unwrap().execute_batch(sql).unwrap();
+        path
+    };
+    let text = folder.path().join("text.db");
+    fs::write(&text, "N,C,K\n1,2,3\n".repeat(100)).unwrap();
+    let cases = [
+        (text, "not a store of winners: not an SQLite file, or an encrypted one; the file is left as it is"),
+        (
+            make("foreign.db", "CREATE TABLE t (x); PRAGMA journal_mode=DELETE"),
+            "an SQLite file of another program (application id 0, 1 tables and indices)",
+        ),
+        (make("theirs.db", "PRAGMA application_id=7"), "application id 7"),
+        (
+            make("newer.db", "PRAGMA application_id=1129018231; PRAGMA user_version=2"),
+            "schema version 2 is newer than 1, the newest that ck_select",
+        ),
+        (folder.path().to_owned(), "is a directory, expected a file"),
+    ];
+    for (path, message) in cases {
+        let before = fs::read(&path).ok();
+        for mode in [Mode::ReadWrite, Mode::ReadOnly] {
+            match Store::open(&path, mode) {
+                Err(error) if mode == Mode::ReadOnly && path.is_dir() => drop(error),
+                Err(error) => assert!(error.to_string().contains(message), "{error}"),
+                Ok(_) => panic!("{} was opened", path.display()),
+            }
+        }
+        assert_eq!(fs::read(&path).ok(), before, "{message}");
+    }
+}
+
+#[test]
+fn a_damaged_page_is_reported_and_the_file_left_alone() {
+    let folder = folder();
+    let path = folder.path().join("s.db");
+    let winners = open(&path).winners(scope()).unwrap();
+    let many: Vec<Record> =
+        (1..500).map(|m| Record::new(scope(), &gemm(m), winner("kernel_a")).unwrap()).collect();
+    assert_eq!(winners.store().merge(&many).unwrap().added, 499);
+    drop(winners);
+    let mut bytes = fs::read(&path).unwrap();
+    for page in bytes.chunks_mut(4096).skip(2) {
+        page[..64].fill(0xff);
+    }
+    fs::write(&path, &bytes).unwrap();
+    let store = open(&path);
+    assert!(matches!(store.check(), Err(StoreError::Damaged { .. })));
+    let error = store.winners(scope()).err().unwrap();
+    assert!(error.to_string().contains("damaged: "), "{error}");
+    drop(store);
+    assert_eq!(fs::read(&path).unwrap(), bytes);
+}
+
+#[test]
+fn rows_that_cannot_be_read_are_counted_and_passed_over() {
+    let folder = folder();
+    let path = folder.path().join("s.db");
+    let winners = open(&path).winners(scope()).unwrap();
+    for m in 1..=3 {
+        winners.put(&gemm(m), &winner("kernel_a")).unwrap();
+    }
+    let sql = rusqlite::Connection::open(&path).unwrap();
+    // A word of a later version, and a problem that its key does not belong to.
+    sql.execute("UPDATE winner SET source = 'oracle' WHERE id = 1", []).unwrap();
+    sql.execute("UPDATE winner SET problem = replace(problem, 'M=2', 'M=4') WHERE id = 2", []).unwrap();
+    let fresh = open(&path).winners(scope()).unwrap();
+    assert_eq!((fresh.snapshot().len(), fresh.snapshot().unreadable()), (1, 2));
+    assert_eq!(fresh.store().records(&Filter::default()).unwrap().1, 2);
+    fresh.put(&gemm(1), &winner("kernel_b")).unwrap();
+    assert!(fresh.refresh().unwrap());
+    assert_eq!((fresh.snapshot().len(), fresh.snapshot().unreadable()), (2, 1));
+}
+
+#[test]
+fn merging_keeps_the_newer_whatever_the_order() {
+    let folder = folder();
+    let record = |m: i64, kernel: &str, measured_at: u64, median_ms: f64| {
+        Record::new(scope(), &gemm(m), Winner { measured_at, median_ms, ..winner(kernel) }).unwrap()
+    };
+    let ours = [
+        record(1, "kernel_a", 100, 1.0),
+        record(2, "kernel_a", 100, 1.0),
+        record(3, "kernel_a", 100, 1.0),
+        record(4, "kernel_a", 100, 1.0),
+    ];
+    let theirs = [
+        record(1, "kernel_a", 100, 1.0),
+        record(2, "kernel_b", 101, 9.0),
+        record(3, "kernel_b", 99, 0.1),
+        record(4, "kernel_b", 100, 0.9),
+        record(5, "kernel_b", 100, 1.0),
+    ];
+    let merged = |name: &str, parts: [&[Record]; 2]| {
+        let store = open(&folder.path().join(name));
+        store.merge(parts[0]).unwrap();
+        let counts = store.merge(parts[1]).unwrap();
+        let mut records = store.records(&Filter::default()).unwrap().0;
+        records.sort_by_key(|record| record.problem.to_string());
+        (counts, records)
+    };
+    let (counts, one) = merged("one.db", [&ours, &theirs]);
+    assert_eq!(counts, Merged { added: 1, same: 1, replaced: 2, kept: 1 });
+    assert_eq!(counts.conflicts(), 3);
+    let (_, other) = merged("other.db", [&theirs, &ours]);
+    assert_eq!(one, other);
+    let kernels: Vec<&str> = one.iter().map(|record| &*record.winner.kernel).collect();
+    assert_eq!(kernels, ["kernel_a", "kernel_b", "kernel_a", "kernel_b", "kernel_b"]);
+}
+
+#[test]
+fn filters_choose_what_is_counted_listed_and_removed() {
+    let folder = folder();
+    let store = open(&folder.path().join("s.db"));
+    let other = Scope { arch: "gfx942".parse().unwrap(), pool: PoolHash::of_names(["x"]), ..scope() };
+    let records: Vec<Record> = (1..=10)
+        .map(|m| {
+            let scope = if m % 2 == 0 { scope() } else { other.clone() };
+            let measured_at = 1_000 + m as u64;
+            Record::new(scope, &gemm(m), Winner { measured_at, ..winner("kernel_a") }).unwrap()
+        })
+        .collect();
+    store.merge(&records).unwrap();
+    assert_eq!(store.records(&Filter::default()).unwrap(), (records.clone(), 0));
+    let count = |filter: Filter| store.count(&filter).unwrap();
+    assert_eq!(count(Filter { arch: Some(other.arch), ..Filter::default() }), 5);
+    assert_eq!(count(Filter { pool: Some(other.pool), ..Filter::default() }), 5);
+    assert_eq!(count(Filter { op: Some(ck_select::vocab::Op::GroupedConv), ..Filter::default() }), 0);
+    let old = Filter { measured_before: Some(1_005), not_pool: Some(scope().pool), ..Filter::default() };
+    assert_eq!(count(old.clone()), 2);
+    assert_eq!(store.remove(&old), Ok(2));
+    assert_eq!(count(Filter::default()), 8);
+}
+
+#[test]
+fn the_journal_can_be_chosen() {
+    let folder = folder();
+    let path = folder.path().join("s.db");
+    let options = StoreOptions { journal: Some(Journal::Delete), ..StoreOptions::default() };
+    let winners = Store::open_with(&path, Mode::ReadWrite, options).unwrap().winners(scope()).unwrap();
+    winners.put(&gemm(1), &winner("kernel_a")).unwrap();
+    assert!(!folder.path().join("s.db-wal").exists());
+    // Others keep it.
+    let other = open(&path).winners(scope()).unwrap();
+    other.put(&gemm(2), &winner("kernel_a")).unwrap();
+    assert!(!folder.path().join("s.db-wal").exists());
+    assert!(winners.refresh().unwrap());
+    assert_eq!(winners.snapshot().len(), 2);
+}
+
+#[test]
+fn readers_on_many_threads_never_see_half_a_change() {
+    let folder = folder();
+    let winners = open(&folder.path().join("s.db")).winners(scope()).unwrap();
+    winners.put(&gemm(1), &winner("kernel_0")).unwrap();
+    let done = AtomicBool::new(false);
+    std::thread::scope(|threads| {
+        for _ in 0..4 {
+            threads.spawn(|| {
+                while !done.load(Ordering::Relaxed) {
+                    let snapshot = winners.snapshot();
+                    let found = snapshot.get(&gemm(1)).unwrap();
+                    let number: u32 = found.kernel.strip_prefix("kernel_").unwrap().parse().unwrap();
+                    assert!(number == 0 || found.repeats == number, "{found:?}");
+                }
+            });
+        }
+        for number in 1..=100 {
+            let next = Winner { repeats: number, ..winner(&format!("kernel_{number}")) };
+            winners.put(&gemm(1), &next).unwrap();
+            if number % 10 == 0 {
+                winners.refresh().unwrap();
+            }
+        }
+        done.store(true, Ordering::Relaxed);
+    });
+}
+
+#[test]
+#[ignore = "prints figures; run with --release -- --ignored --nocapture"]
+fn figures() {
+    use std::hint::black_box;
+    use std::time::Instant;
+
+    let folder = folder();
+    let path = folder.path().join("s.db");
+    let conv = |n: i64| -> Problem {
+        ConvProblem { n, c: 256, k: 128, ..ConvProblem::new_2d([28, 28], [3, 3]) }.padded([1, 1]).into()
+    };
+    let count = 100_000;
+    let records: Vec<Record> = (1..=count)
+        .map(|n| Record::new(scope(), &conv(n), winner(&format!("kernel_{}", n % 100))).unwrap())
+        .collect();
+    let start = Instant::now();
+    assert_eq!(open(&path).merge(&records).unwrap().added, records.len());
+    eprintln!("import of {count} winners: {:?}", start.elapsed());
+    eprintln!("file: {} bytes", fs::metadata(&path).unwrap().len());
+
+    let start = Instant::now();
+    let store = open(&path);
+    eprintln!("open: {:?}", start.elapsed());
+    let start = Instant::now();
+    let winners = store.winners(scope()).unwrap();
+    eprintln!("load of {count} winners: {:?}", start.elapsed());
+
+    let texts: Vec<String> = (1..=count).map(|n| conv(n).to_string()).collect();
+    let defaults = ck_select::problem::ProblemDefaults::of(ck_select::vocab::Op::GroupedConv);
+    let start = Instant::now();
+    for text in &texts {
+        black_box(Problem::parse(ck_select::vocab::Op::GroupedConv, text, &defaults)).unwrap();
+    }
+    eprintln!("of which parsing problems: {:?}", start.elapsed());
+    for (what, first, last) in [("hit, one problem", 7, 7), ("hit, 64 problems", 1, 64), ("miss", -64, -1)] {
+        let problems: Vec<Problem> = (first..=last).map(conv).collect();
+        let rounds = 2_000_000 / problems.len();
+        let start = Instant::now();
+        for _ in 0..rounds {
+            for problem in &problems {
+                black_box(winners.snapshot().get(black_box(problem)));
+            }
+        }
+        let calls = (rounds * problems.len()) as f64;
+        eprintln!("lookup, {what}: {:.1} ns", start.elapsed().as_nanos() as f64 / calls);
+    }
+
+    let puts = 300;
+    let start = Instant::now();
+    for n in 1..=puts {
+        winners.put(&conv(n), &winner("kernel_b")).unwrap();
+    }
+    eprintln!("put: {:?}", start.elapsed() / puts as u32);
+    winners.refresh().unwrap();
+    let start = Instant::now();
+    for _ in 0..1_000 {
+        assert!(!winners.refresh().unwrap());
+    }
+    eprintln!("refresh, nothing new: {:?}", start.elapsed() / 1_000);
+    let other = open(&path).winners(scope()).unwrap();
+    other.put(&conv(1), &winner("kernel_c")).unwrap();
+    let start = Instant::now();
+    assert!(winners.refresh().unwrap());
+    eprintln!("refresh, one new winner: {:?}", start.elapsed());
+}

@@ -1,0 +1,222 @@
+//! Winners as text: what is exported reads back to the same bits, and mistakes are named with their line.
+
+use ck_select::problem::{ConvProblem, GemmProblem, Problem};
+use ck_select::tuning::store::{
+    Filter, Mode, PoolHash, Record, RecordFormat, Scope, Store, Winner, WinnerSource, read_records,
+    write_records,
+};
+use ck_select::vocab::{ConvLayout, Direction, Dtype};
+use proptest::prelude::*;
+
+fn conv() -> impl Strategy<Value = Problem> {
+    let extent = || 1..=64_i64;
+    let parts = (
+        (0..3_usize, 2..=3_u8, 0..ConvLayout::ALL.len(), 0..Dtype::ALL.len()),
+        (1..=512_i64, 1..=8_i64, 1..=8_i64, 1..=4_i64),
+        prop::array::uniform3(extent()),
+        prop::array::uniform3(1..=3_i64),
+        prop::array::uniform3(0..=3_i64),
+        prop::array::uniform3(0..=3_i64),
+    );
+    parts.prop_filter_map(
+        "a valid problem",
+        |((direction, ndim, layout, dtype), (n, c, k, g), input, stride, left, right)| {
+            let mut problem = ConvProblem {
+                direction: Direction::ALL[direction],
+                ndim,
+                n,
+                c: c * g,
+                k: k * g,
+                g,
+                input,
+                stride,
+                pad_left: left,
+                pad_right: right,
+                dtype_in: Dtype::ALL[dtype],
+                layout: ConvLayout::ALL[layout],
+                ..ConvProblem::new_2d([1, 1], [1, 1])
+            };
+            if ndim == 2 {
+                (problem.input[0], problem.stride[0]) = (1, 1);
+                (problem.pad_left[0], problem.pad_right[0]) = (0, 0);
+            }
+            problem.validate().is_ok().then_some(Problem::Conv(problem))
+        },
+    )
+}
+
+fn gemm() -> impl Strategy<Value = Problem> {
+    (1..=i64::from(i32::MAX), 1..=65_536_i64, 1..=9_i64, 1..=64_i32, 0..Dtype::ALL.len()).prop_map(
+        |(m, n, k, split_k, dtype)| {
+            Problem::Gemm(GemmProblem { split_k, ..GemmProblem::new(m, n, k).of(Dtype::ALL[dtype]) })
+        },
+    )
+}
+
+fn record() -> impl Strategy<Value = Record> {
+    let scope = ("gfx9[0-9][0-9a-c]", "[^\\p{Cc}]{1,40}", any::<[u8; 2]>(), "[^\\p{Cc}]{0,20}");
+    let winner = (
+        "[^\\p{Cc}]{1,40}",
+        any::<f64>().prop_map(f64::abs).prop_filter("a time", |time| *time > 0.0 && time.is_finite()),
+        0.0..10.0_f64,
+        1..=u32::MAX,
+        1..=u32::MAX,
+        0..=i64::MAX as u64,
+        0..3_usize,
+    );
+    (scope, prop_oneof![conv(), gemm()], winner).prop_map(
+        |(
+            (arch, device, pool, driver),
+            problem,
+            (kernel, median_ms, cv, repeats, candidates, measured_at, source),
+        )| {
+            let pool = PoolHash::of_names([format!("{pool:?}").as_str()]);
+            let winner = Winner {
+                kernel: kernel.into(),
+                median_ms,
+                cv,
+                repeats,
+                candidates,
+                measured_at,
+                source: WinnerSource::ALL[source],
+            };
+            Record::new(Scope::new(arch.parse().unwrap(), device, pool, driver), &problem, winner).unwrap()
+        },
+    )
+}
+
+fn written(format: RecordFormat, records: &[Record]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    write_records(format, records, &mut bytes).unwrap();
+    bytes
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_is_exported_reads_back(records in prop::collection::vec(record(), 0..12)) {
+        for format in [RecordFormat::JsonLines, RecordFormat::Csv] {
+            prop_assert_eq!(&read_records("x", &written(format, &records)).unwrap(), &records);
+        }
+    }
+
+    #[test]
+    fn what_is_stored_exports_and_imports(records in prop::collection::vec(record(), 1..12)) {
+        let folder = tempfile::tempdir().unwrap();
+        let one = Store::open(folder.path().join("one.db"), Mode::ReadWrite).unwrap();
+        one.merge(&records).unwrap();
+        let (stored, unreadable) = one.records(&Filter::default()).unwrap();
+        prop_assert_eq!(unreadable, 0);
+        let other = Store::open(folder.path().join("other.db"), Mode::ReadWrite).unwrap();
+        let exported = written(RecordFormat::JsonLines, &stored);
+        let merged = other.merge(&read_records("x", &exported).unwrap()).unwrap();
+        prop_assert_eq!(merged.added, stored.len());
+        prop_assert_eq!(written(RecordFormat::JsonLines, &other.records(&Filter::default()).unwrap().0), exported);
+    }
+
+    #[test]
+    fn no_text_makes_reading_panic(bytes in prop::collection::vec(any::<u8>(), 0..200), cut in 0..400_usize) {
+        let _ = read_records("x", &bytes);
+        for format in [RecordFormat::JsonLines, RecordFormat::Csv] {
+            let mut text = written(format, &[one()]);
+            text.truncate(cut);
+            text.extend(&bytes);
+            let _ = read_records("x", &text);
+        }
+    }
+}
+
+fn one() -> Record {
+    let winner = Winner {
+        kernel: "kernel_a".into(),
+        median_ms: 0.1,
+        cv: 0.0,
+        repeats: 20,
+        candidates: 30,
+        measured_at: 1_800_000_000,
+        source: WinnerSource::Search,
+    };
+    let pool = PoolHash::of_names(["kernel_a"]);
+    let scope =
+        Scope { library: "0.1.0".into(), ..Scope::new("gfx950".parse().unwrap(), "MI355X", pool, "") };
+    Record::new(scope, &GemmProblem::new(1, 2, 3).into(), winner).unwrap()
+}
+
+#[test]
+fn the_formats_are_frozen() {
+    let json = "{\"arch\":\"gfx950\",\"device\":\"MI355X\",\"pool\":\"POOL\",\"library\":\"0.1.0\",\"driver\":\"\",\
+                \"op\":\"gemm_universal\",\"problem\":\"M=1,N=2,K=3,split_k=1,dtype_a=fp8,dtype_b=fp8,dtype_c=fp16,layout=rcr\",\
+                \"kernel\":\"kernel_a\",\"median_ms\":0.1,\"cv\":0.0,\"repeats\":20,\"candidates\":30,\
+                \"measured_at\":1800000000,\"source\":\"search\"}\n";
+    let csv = "arch,device,pool,library,driver,op,problem,kernel,median_ms,cv,repeats,candidates,measured_at,source\n\
+               gfx950,MI355X,POOL,0.1.0,,gemm_universal,\
+               \"M=1,N=2,K=3,split_k=1,dtype_a=fp8,dtype_b=fp8,dtype_c=fp16,layout=rcr\",kernel_a,0.1,0.0,20,30,1800000000,search\n";
+    let pool = one().scope.pool.to_string();
+    for (format, text) in [(RecordFormat::JsonLines, json), (RecordFormat::Csv, csv)] {
+        let text = text.replace("POOL", &pool);
+        assert_eq!(String::from_utf8(written(format, &[one()])).unwrap(), text);
+        assert_eq!(read_records("x", text.as_bytes()).unwrap(), [one()]);
+        assert_eq!(
+            read_records("x", format!("\u{feff}{text}").replace('\n', "\r\n").as_bytes()).unwrap(),
+            [one()]
+        );
+    }
+    assert_eq!(read_records("x", b"").unwrap(), []);
+    assert_eq!(read_records("x", &written(RecordFormat::Csv, &[])).unwrap(), []);
+}
+
+#[test]
+fn what_may_be_missing_has_one_meaning_and_problems_become_canonical() {
+    let pool = one().scope.pool;
+    let csv = format!(
+        "kernel,arch,device,pool,library,op,problem,median_ms,cv,repeats,candidates,measured_at\n\
+         kernel_a,gfx950:xnack-,MI355X,{pool},0.1.0,gemm_universal,m=1 n=2 k=3 arch=gfx950,0.1,0,20,30,1800000000\n"
+    );
+    let mut expected = one();
+    expected.winner.source = WinnerSource::Import;
+    assert_eq!(read_records("x", csv.as_bytes()).unwrap(), [expected]);
+}
+
+#[test]
+fn every_mistake_names_file_and_line() {
+    let good = String::from_utf8(written(RecordFormat::JsonLines, &[one()])).unwrap();
+    for (from, to, message) in [
+        ("\"kernel_a\"", "\"\"", "kernel: found 0 bytes, expected 1 to 1024 bytes"),
+        ("gfx950", "mi355x", "arch: unknown arch 'mi355x', expected one of: gfx9xx"),
+        (
+            "gemm_universal",
+            "gemm",
+            "op: unknown operation 'gemm', expected one of: gemm_universal, grouped_conv",
+        ),
+        ("M=1", "M=0", "problem: M: found 0, expected 1 to 2147483647"),
+        ("M=1,", "", "problem: M: found nothing, expected a whole number"),
+        ("M=1", "M=1,arch=gfx942", "arch: found gfx942, expected gfx950, the scope's"),
+        (":0.1,", ":-0.1,", "median_ms: found -0.1, expected a finite time above 0"),
+        (":20,", ":2.5,", "invalid type: floating point `2.5`, expected u32 (column "),
+        ("search", "guess", "unknown source 'guess', expected one of: search, refine, import"),
+        ("\"cv\"", "\"dv\"", "unknown field `dv`"),
+        ("\"source\":\"search\"}", "\"source\":\"search\"", "EOF while parsing an object (column "),
+        ("\"pool\":\"", "\"pool\":\"0", "pool: found '0"),
+    ] {
+        let bad = good.replacen(from, to, 1);
+        assert_ne!(bad, good);
+        let error =
+            read_records("winners.jsonl", format!("{good}\n{bad}").as_bytes()).unwrap_err().to_string();
+        assert!(error.starts_with(&format!("winners.jsonl: line 3: {message}")), "{error}");
+    }
+    let good = String::from_utf8(written(RecordFormat::Csv, &[one(), one()])).unwrap();
+    for (from, to, message) in [
+        ("\ngfx950", "\n950", "line 2: arch: unknown arch '950'"),
+        (",20,", ",many,", "line 2: repeats: invalid digit found in string"),
+        (",search", "", "line 2: CSV error: record 1 (line: 2"),
+        ("cv", "c.v.", "line 1: unknown column 'c.v.', expected arch, device, pool"),
+        ("cv,", "", "line 2: CSV error"),
+    ] {
+        let bad = good.replacen(from, to, 1);
+        let error = read_records("w.csv", bad.as_bytes()).unwrap_err().to_string();
+        assert!(error.starts_with(&format!("w.csv: {message}")), "{error}");
+    }
+    let error = read_records("w.csv", b"a,b\n1,\xff\n").unwrap_err().to_string();
+    assert_eq!(error, "w.csv: line 2: not UTF-8");
+}

@@ -1,0 +1,316 @@
+//! The store under many processes, kills, and disks that refuse.
+//!
+//! The children are this test program again: `child` does nothing unless the environment names a task.
+
+#![cfg(unix)]
+
+use std::collections::HashMap;
+use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use ck_select::problem::{GemmProblem, Problem};
+use ck_select::tuning::store::{
+    Filter, Journal, Mode, PoolHash, Saved, Scope, Store, StoreOptions, Winner, WinnerSource,
+};
+
+const TASK: &str = "CK_SELECT_TEST_TASK";
+const PATH: &str = "CK_SELECT_TEST_PATH";
+const RANK: &str = "CK_SELECT_TEST_RANK";
+
+unsafe extern "C" {
+    fn fork() -> i32;
+    fn waitpid(process: i32, status: *mut i32, options: i32) -> i32;
+    fn _exit(status: i32) -> !;
+}
+
+fn scope() -> Scope {
+    Scope::new("gfx950".parse().unwrap(), "test", PoolHash::of_names(["kernel"]), "")
+}
+
+fn gemm(rank: u32, count: u32) -> Problem {
+    GemmProblem::new(i64::from(rank) + 1, i64::from(count) + 1, 64).into()
+}
+
+/// A winner whose fields all follow from where it was written, so that a mixture of two would show.
+fn winner(rank: u32, count: u32) -> Winner {
+    Winner {
+        kernel: format!("kernel_{rank}_{count}").into(),
+        median_ms: f64::from(count + 1) / 7.0,
+        cv: f64::from(rank) / 13.0,
+        repeats: count + 1,
+        candidates: rank + 1,
+        measured_at: 1_800_000_000 + u64::from(count),
+        source: WinnerSource::Refine,
+    }
+}
+
+fn command(task: &str, path: &Path, rank: u32) -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["child", "--exact", "--nocapture", "--test-threads=1"]);
+    command.env(TASK, task).env(PATH, path).env(RANK, rank.to_string());
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::inherit());
+    command
+}
+
+/// What a child says, line by line, without what the test harness says.
+fn said(output: &[u8]) -> Vec<String> {
+    let text = String::from_utf8_lossy(output);
+    text.lines().filter_map(|line| line.split("@@").nth(1).map(str::to_owned)).collect()
+}
+
+fn say(line: &str) {
+    // One write, past the harness's capture; the parent reads it even when this process dies right after it.
+    std::io::stdout().write_all(format!("@@{line}\n").as_bytes()).unwrap();
+    std::io::stdout().flush().unwrap();
+}
+
+#[test]
+fn child() {
+    let (Ok(task), Ok(path)) = (std::env::var(TASK), std::env::var(PATH)) else { return };
+    let rank: u32 = std::env::var(RANK).unwrap().parse().unwrap();
+    match task.as_str() {
+        "forever" | "rollback" => {
+            let journal = (task == "rollback").then_some(Journal::Delete);
+            let options = StoreOptions { wait: Duration::from_secs(60), journal };
+            let store = Store::open_with(&path, Mode::ReadWrite, options).unwrap();
+            let winners = store.winners(scope()).unwrap();
+            for count in 0.. {
+                assert_eq!(winners.put(&gemm(rank, count), &winner(rank, count)), Ok(Saved::Disk));
+                say(&count.to_string());
+            }
+        }
+        "some" => {
+            let winners = Store::open(&path, Mode::ReadWrite).unwrap().winners(scope()).unwrap();
+            for count in 0..100 {
+                winners.put(&gemm(rank, count), &winner(rank, count)).unwrap();
+                // All ranks contend for this one.
+                winners.put(&gemm(1000, 0), &winner(rank, count)).unwrap();
+            }
+        }
+        "until full" => {
+            let winners = Store::open(&path, Mode::ReadWrite).unwrap().winners(scope()).unwrap();
+            for count in 0..100_000 {
+                match winners.put(&gemm(rank, count), &winner(rank, count)) {
+                    Ok(_) => say(&count.to_string()),
+                    Err(error) => {
+                        assert!(winners.snapshot().get(&gemm(rank, count)).is_some(), "kept in memory");
+                        say(&format!("error: {error}"));
+                        return;
+                    }
+                }
+            }
+        }
+        "fork" => {
+            let winners = Store::open(&path, Mode::ReadWrite).unwrap().winners(scope()).unwrap();
+            winners.put(&gemm(rank, 0), &winner(rank, 0)).unwrap();
+            // SAFETY: the only other thread of this process waits for this test to end, so it holds no lock that the
+            // child could miss. The child ends by `_exit`, without running anything of the harness.
+            let forked = unsafe { fork() };
+            assert!(forked >= 0);
+            if forked == 0 {
+                let saved = winners.put(&gemm(rank, 1), &winner(rank, 1));
+                // SAFETY: ends the process and touches nothing.
+                unsafe { _exit(i32::from(saved != Ok(Saved::Disk))) }
+            }
+            let mut status = -1;
+            // SAFETY: `status` lives until the call returns.
+            assert_eq!(unsafe { waitpid(forked, &raw mut status, 0) }, forked);
+            assert_eq!(status, 0);
+            winners.put(&gemm(rank, 2), &winner(rank, 2)).unwrap();
+            assert!(winners.refresh().unwrap());
+            say(&format!("winners: {}", winners.snapshot().len()));
+        }
+        "locked out" => match Store::open(&path, Mode::ReadWrite) {
+            Err(error) => say(&format!("error: {error}")),
+            Ok(store) => {
+                say(&format!("reason: {:?}", store.read_only()));
+                let winners = store.winners(scope()).unwrap();
+                say(&format!("winners: {}", winners.snapshot().len()));
+                let error = winners.put(&gemm(9, 9), &winner(9, 9)).unwrap_err();
+                say(&format!("put: {error}"));
+                say(&format!("winners: {}", winners.snapshot().len()));
+            }
+        },
+        other => panic!("{other}"),
+    }
+}
+
+fn stored(path: &Path) -> HashMap<Problem, Winner> {
+    let store = Store::open(path, Mode::ReadWrite).unwrap();
+    store.check().unwrap();
+    let (records, unreadable) = store.records(&Filter::default()).unwrap();
+    assert_eq!(unreadable, 0);
+    records.into_iter().map(|record| (record.problem, record.winner)).collect()
+}
+
+#[test]
+fn many_processes_write_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s.db");
+    // They also race for making the file.
+    let children: Vec<_> = (0..8).map(|rank| command("some", &path, rank).spawn().unwrap()).collect();
+    for child in children {
+        assert!(child.wait_with_output().unwrap().status.success());
+    }
+    let stored = stored(&path);
+    assert_eq!(stored.len(), 801);
+    for rank in 0..8 {
+        for count in 0..100 {
+            assert_eq!(stored[&gemm(rank, count)], winner(rank, count));
+        }
+    }
+    let contended = &stored[&gemm(1000, 0)];
+    assert_eq!(contended, &winner(contended.candidates - 1, contended.repeats - 1));
+}
+
+/// Eight processes write as fast as they can, each is killed after a while and replaced, `kills` times in all.
+/// Whatever a process had reported as put must be there afterwards.
+fn kill_writers(task: &str, kills: u32) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s.db");
+    let slots = 8;
+    let promised: Vec<(u32, u32)> = std::thread::scope(|threads| {
+        let slot = |slot: u32| {
+            let path = path.clone();
+            threads.spawn(move || {
+                let mut promised = Vec::new();
+                for rank in (0..kills).filter(|rank| rank % slots == slot) {
+                    let mut child = command(task, &path, rank).spawn().unwrap();
+                    let mut lines = BufReader::new(child.stdout.take().unwrap());
+                    // Most die at any moment of their writing, some while they open or recover the file.
+                    let early = rank % 5 == 4;
+                    let mut heard = String::new();
+                    while !early && !heard.contains("@@") {
+                        heard.clear();
+                        assert!(lines.read_line(&mut heard).unwrap() > 0, "the child died by itself");
+                    }
+                    let most = if early { 20_000 } else { 50_000 };
+                    std::thread::sleep(Duration::from_micros(u64::from(rank * 7919 % most)));
+                    child.kill().unwrap();
+                    let status = child.wait().unwrap();
+                    assert!(!status.success(), "killed");
+                    let mut rest = Vec::new();
+                    lines.read_to_end(&mut rest).unwrap();
+                    heard.push_str(&String::from_utf8_lossy(&rest));
+                    // A line that the kill cut short was never finished, so it promises nothing.
+                    let whole = heard.rfind('\n').map_or("", |end| &heard[..end]);
+                    promised.extend(
+                        said(whole.as_bytes()).iter().map(|count| (rank, count.parse::<u32>().unwrap())),
+                    );
+                }
+                promised
+            })
+        };
+        let threads: Vec<_> = (0..slots).map(slot).collect();
+        threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+    });
+    let stored = stored(&path);
+    for &(rank, count) in &promised {
+        assert_eq!(stored.get(&gemm(rank, count)), Some(&winner(rank, count)), "rank {rank}, put {count}");
+    }
+    // Each rank may have committed one winner that it could not report any more.
+    assert!(promised.len() >= (kills - kills / 5) as usize);
+    assert!(stored.len() <= promised.len() + kills as usize);
+    eprintln!("{task}: {kills} kills, {} promised winners, {} stored", promised.len(), stored.len());
+}
+
+#[test]
+fn no_kill_loses_a_winner() {
+    kill_writers("forever", 200);
+}
+
+#[test]
+fn no_kill_loses_a_winner_with_a_rollback_journal() {
+    kill_writers("rollback", 40);
+}
+
+#[test]
+fn a_full_disk_is_an_error_and_loses_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s.db");
+    // A limit on the size of files stands for the full disk; without the signal, writing fails as it does there.
+    let limited = |blocks: u32| {
+        let task = command("until full", &path, 1);
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$0\" \"$@\"")]);
+        shell.arg(task.get_program()).args(task.get_args());
+        for (name, value) in task.get_envs() {
+            shell.env(name, value.unwrap());
+        }
+        let output = shell.output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+        said(&output.stdout)
+    };
+    for blocks in [200, 2000] {
+        let lines = limited(blocks);
+        let (error, puts) = lines.split_last().unwrap();
+        assert!(error.contains("not written: ") && error.contains("disk"), "{error}");
+        let stored = stored(&path);
+        assert!(!puts.is_empty());
+        for put in puts {
+            let count: u32 = put.parse().unwrap();
+            assert_eq!(stored.get(&gemm(1, count)), Some(&winner(1, count)));
+        }
+    }
+    // With room again, all goes on.
+    let winners = Store::open(&path, Mode::ReadWrite).unwrap().winners(scope()).unwrap();
+    assert_eq!(winners.put(&gemm(2, 0), &winner(2, 0)), Ok(Saved::Disk));
+}
+
+/// What a process without write permission says. Root may write everything, so it becomes somebody else.
+fn locked_out(path: &Path) -> Vec<String> {
+    let mut command = command("locked out", path, 0);
+    if fs::metadata("/proc/self").is_ok_and(|data| data.uid() == 0) {
+        command.uid(65_534).gid(65_534);
+    }
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    said(&output.stdout)
+}
+
+#[test]
+fn a_folder_that_may_not_be_written_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let inner = folder.path().join("read only # ü");
+    fs::create_dir(&inner).unwrap();
+    let path = inner.join("s.db");
+    let permit = |mode: u32| fs::set_permissions(&inner, fs::Permissions::from_mode(mode)).unwrap();
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+
+    permit(0o555);
+    let lines = locked_out(&path);
+    assert!(lines[0].contains("s.db: the file cannot be opened or made"), "{lines:?}");
+
+    permit(0o755);
+    let winners = Store::open(&path, Mode::ReadWrite).unwrap().winners(scope()).unwrap();
+    winners.put(&gemm(1, 1), &winner(1, 1)).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o444)).unwrap();
+    permit(0o555);
+    // While the owner has it open, the log is there; afterwards it is not.
+    let open = locked_out(&path);
+    drop(winners);
+    let closed = locked_out(&path);
+    permit(0o755);
+    for lines in [open, closed] {
+        assert!(lines[0].starts_with("reason: Some("), "{lines:?}");
+        assert_eq!(lines[1], "winners: 1", "{lines:?}");
+        assert!(lines[2].starts_with("put: store ") && lines[2].contains("read-only: "), "{lines:?}");
+        assert_eq!(lines[3], "winners: 2", "{lines:?}");
+    }
+    assert_eq!(stored(&path).len(), 1);
+}
+
+#[test]
+fn a_forked_child_opens_the_file_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s.db");
+    let output = command("fork", &path, 3).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    assert_eq!(said(&output.stdout), ["winners: 3"]);
+    assert_eq!(stored(&path).len(), 3);
+}
