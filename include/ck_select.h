@@ -196,13 +196,21 @@ typedef enum {
  */
 typedef enum {
   /**
-   * Override, model, priority.
+   * Override, store, model, search if allowed, priority.
    */
   CK_MODE_MODEL = 0,
   /**
-   * Override, priority: nothing is predicted.
+   * Override, store, search, model, priority: what the store lacks is measured.
    */
-  CK_MODE_PRIORITY = 1,
+  CK_MODE_SEARCH = 1,
+  /**
+   * Override, store, search among the model's best `refine` kernels, model, priority.
+   */
+  CK_MODE_REFINE = 2,
+  /**
+   * Override, priority: nothing is predicted or measured.
+   */
+  CK_MODE_PRIORITY = 3,
 } ck_mode;
 
 /**
@@ -214,14 +222,52 @@ typedef enum {
    */
   CK_SOURCE_OVERRIDE = 0,
   /**
+   * A winner that was measured earlier.
+   */
+  CK_SOURCE_STORE = 1,
+  /**
    * A model's prediction.
    */
-  CK_SOURCE_MODEL = 1,
+  CK_SOURCE_MODEL = 2,
+  /**
+   * Measured now.
+   */
+  CK_SOURCE_SEARCH = 3,
   /**
    * The registered priority.
    */
-  CK_SOURCE_PRIORITY = 2,
+  CK_SOURCE_PRIORITY = 4,
 } ck_source;
+
+/**
+ * How much is said.
+ */
+typedef enum {
+  /**
+   * Nothing.
+   */
+  CK_LOG_LEVEL_OFF = 0,
+  /**
+   * What went wrong, so that an answer is missing.
+   */
+  CK_LOG_LEVEL_ERROR = 1,
+  /**
+   * What went wrong, so that an answer is from a worse source.
+   */
+  CK_LOG_LEVEL_WARN = 2,
+  /**
+   * What is loaded and measured.
+   */
+  CK_LOG_LEVEL_INFO = 3,
+  /**
+   * Each decision.
+   */
+  CK_LOG_LEVEL_DEBUG = 4,
+  /**
+   * Each decision with everything that led to it.
+   */
+  CK_LOG_LEVEL_TRACE = 5,
+} ck_log_level;
 
 /**
  * Kernels, models and options. Any number of threads may use one at once, also while others change it; only
@@ -391,7 +437,7 @@ typedef struct {
    */
   int32_t mode;
   /**
-   * Not 0: the environment (`CK_SELECT_MODE`, `CK_SELECT_OVERRIDE`) is not looked at.
+   * Not 0: the environment (`CK_SELECT_MODE`, `CK_SELECT_OVERRIDE`, `CK_SELECT_STORE`) is not looked at.
    */
   int32_t ignore_environment;
   /**
@@ -402,6 +448,53 @@ typedef struct {
    * The architecture to assume when a problem names none, such as "gfx950"; NULL for any. Copied.
    */
   const char *arch;
+  /**
+   * The file that keeps measured winners, or "off" for memory only; NULL for `CK_SELECT_STORE` or a file in the
+   * user's cache folder, which is then opened only by a registry that measures. Copied.
+   */
+  const char *store;
+  /**
+   * The name of the device whose winners the store holds; NULL asks the HIP runtime. Copied.
+   */
+  const char *device_name;
+  /**
+   * The stream to measure on (`hipStream_t`), which must live as long as the registry uses these options; NULL is the
+   * default stream.
+   */
+  void *stream;
+  /**
+   * How many of the model's best kernels `CK_MODE_REFINE` measures; 0 means 3.
+   */
+  int32_t refine;
+  /**
+   * How many of the model's best kernels `CK_MODE_MODEL` measures when the problem lies outside of what the model
+   * saw in training; 0 for none.
+   */
+  int32_t refine_out_of_range;
+  /**
+   * Not 0: `CK_MODE_MODEL` measures all kernels when no model fits.
+   */
+  int32_t search;
+  /**
+   * Runs of each kernel that count; 0 means 10.
+   */
+  int32_t repeats;
+  /**
+   * Runs of each kernel before those; 0 means 3, less than 0 means none.
+   */
+  int32_t warmup;
+  /**
+   * Must be 0.
+   */
+  int32_t reserved;
+  /**
+   * Milliseconds for one search; 0 means a minute.
+   */
+  double budget_ms;
+  /**
+   * A kernel is given up when its runs take so many times longer than the best one's; 0 means 3.
+   */
+  double cutoff;
 } ck_options;
 
 /**
@@ -436,6 +529,16 @@ typedef struct {
    * Whether the kernel can run a GEMM: not 0 for yes. NULL: it can. Asked on the select path.
    */
   int32_t (*supports_gemm)(const ck_gemm_problem *problem, void *user);
+  /**
+   * Runs a convolution once, with all its work on the stream. Answers the milliseconds that it took by its own timing;
+   * 0 when it is only launched, and events shall time it; less than 0, as the negative of an error code, when it
+   * could not be run. NULL: the kernel is never measured.
+   */
+  float (*run_conv)(const ck_conv_problem *problem, void *stream, void *user);
+  /**
+   * Runs a GEMM once; see `run_conv`.
+   */
+  float (*run_gemm)(const ck_gemm_problem *problem, void *stream, void *user);
 } ck_kernel_hooks;
 
 /**
@@ -527,6 +630,10 @@ typedef struct {
    */
   double score;
   /**
+   * How long it took when it was measured, in milliseconds; NaN when it was not.
+   */
+  double measured_ms;
+  /**
    * The state of the registry that was asked: it rises with every change.
    */
   uint64_t generation;
@@ -617,6 +724,19 @@ uint32_t ck_select_abi_version(void);
  * it.
  */
 const char *ck_last_error(void);
+
+/**
+ * Sends log lines of the whole process up to a level to a callback, in place of what `CK_SELECT_LOG` says; a NULL
+ * callback ends logging. The callback is called on any thread, by several at a time; its texts live as long as the
+ * call. It must not throw, nor call this function. A line that is on its way when the callback is replaced may still
+ * reach the old one.
+ *
+ * # Safety
+ * `callback` is NULL or stays callable with `user` until the process ends.
+ */
+ck_status ck_set_log_callback(int32_t level,
+                              void (*callback)(int32_t level, const char *source, const char *text, void *user),
+                              void *user);
 
 /**
  * Frees a text that the library gave. NULL is fine.
@@ -794,7 +914,8 @@ ck_status ck_registry_prepare(ck_registry *registry);
 /**
  * Chooses the kernel to run for a convolution: the best supported one by the first source that has an answer.
  *
- * On the hot path: takes no lock, makes no system call and does not allocate once it is warm.
+ * On the hot path, unless the options let it measure: takes no lock, makes no system call and does not allocate once it
+ * is warm. A call that measures runs kernels on the options' stream and waits for them.
  *
  * Fails with `CK_STATUS_NO_KERNEL` when no registered kernel fits and is supported, never with a wrong kernel; with
  * `CK_STATUS_OVERRIDE_FAILED` when an override names a kernel that cannot be taken.

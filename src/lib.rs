@@ -5,6 +5,7 @@ pub mod ffi;
 pub mod forest;
 pub mod hardware;
 pub mod kernel;
+pub mod log;
 pub mod model;
 pub mod pool;
 pub mod problem;

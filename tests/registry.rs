@@ -12,6 +12,9 @@ use ck_select::problem::{ConvProblem, Problem};
 use ck_select::registry::{
     Hooks, Mode, NewKernel, Options, Priority, Registry, SelectError, Source, UserData,
 };
+use ck_select::tuning::device::Stream;
+use ck_select::tuning::mock::MockDevice;
+use ck_select::tuning::search::RunOutcome;
 use ck_select::vocab::Direction;
 
 /// Counts the allocations of each thread.
@@ -102,10 +105,7 @@ fn the_model_chooses_and_unsupported_kernels_are_passed_over() {
     assert_eq!(second.rank, second.unsupported);
     assert!(second.unsupported > 0 && second.score < best.score);
     let text = picky.explain(&resnet()).unwrap();
-    assert!(
-        text.contains(", unsupported") && text.contains("selected: ") && text.contains(" by model"),
-        "{text}"
-    );
+    assert!(text.contains(", unsupported") && text.contains("search: not allowed"), "{text}");
 }
 
 #[test]
@@ -249,4 +249,125 @@ fn selections_are_consistent_while_kernels_and_models_change() {
         }
         stop.store(true, Ordering::Relaxed);
     });
+}
+
+/// A kernel that times itself: `ms` by its place among the three pipelines, so that the fastest is known.
+struct Timed {
+    ms: f64,
+    runs: Arc<std::sync::atomic::AtomicUsize>,
+}
+
+impl Hooks for Timed {
+    fn can_run(&self) -> bool {
+        true
+    }
+
+    fn run(&self, _: &Problem, _: Stream) -> RunOutcome {
+        self.runs.fetch_add(1, Ordering::Relaxed);
+        if self.ms < 0.0 { RunOutcome::Failed(1) } else { RunOutcome::Milliseconds(self.ms) }
+    }
+}
+
+/// The 30 kernels on a mock device; `ms` says how long each takes.
+fn measured(options: Options, ms: impl Fn(&str) -> f64) -> (Registry, Arc<std::sync::atomic::AtomicUsize>) {
+    let runs = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let registry = Registry::with_device(options, Box::new(MockDevice::new())).unwrap();
+    let new = kernels().into_iter().map(|kernel| {
+        let hooks = Timed { ms: ms(&kernel.name), runs: runs.clone() };
+        new(kernel, Priority::NORMAL, Some(Box::new(hooks)))
+    });
+    registry.add_all(new.collect()).unwrap();
+    (registry, runs)
+}
+
+fn off() -> Options {
+    Options { store: Some("off".into()), arch: "gfx950".parse().ok(), ..Options::default() }
+}
+
+const FASTEST: &str = "grouped_conv_forward_bf16_2d_16x64x128_compv4";
+
+fn ms(name: &str) -> f64 {
+    if name == FASTEST { 0.5 } else { 1.0 + name.len() as f64 / 100.0 }
+}
+
+#[test]
+fn search_measures_once_and_remembers() {
+    let (registry, runs) = measured(Options { mode: Mode::Search, ..off() }, ms);
+    let first = registry.select(&resnet()).unwrap();
+    assert_eq!((first.entry.name(), first.source, first.measured_ms), (FASTEST, Source::Search, Some(0.5)));
+    let tried = runs.load(Ordering::Relaxed);
+    assert!(tried >= 30);
+    let second = registry.select(&resnet()).unwrap();
+    assert_eq!((second.entry.name(), second.source, second.measured_ms), (FASTEST, Source::Store, Some(0.5)));
+    assert_eq!(runs.load(Ordering::Relaxed), tried, "nothing was run again");
+}
+
+#[test]
+fn refine_measures_the_models_best_and_only_those() {
+    let (registry, runs) = measured(Options { mode: Mode::Refine(3), ..off() }, ms);
+    registry.set_model(model(), None);
+    let ranking: Vec<String> =
+        registry.rank(&resnet()).unwrap().iter().map(|(_, entry, _)| entry.name().to_owned()).collect();
+    let selection = registry.select(&resnet()).unwrap();
+    assert_eq!(selection.source, Source::Search);
+    assert!(ranking[..3].iter().any(|name| name == selection.entry.name()));
+    // Three warm-up runs and ten that count, of three kernels at the most.
+    assert!(runs.load(Ordering::Relaxed) <= 3 * 13);
+    assert_eq!(registry.select(&resnet()).unwrap().source, Source::Store);
+}
+
+#[test]
+fn what_cannot_be_measured_falls_through_and_is_not_tried_again() {
+    let (registry, runs) = measured(Options { mode: Mode::Search, ..off() }, |_| -1.0);
+    registry.set_model(model(), None);
+    assert_eq!(registry.select(&resnet()).unwrap().source, Source::Model);
+    let tried = runs.load(Ordering::Relaxed);
+    assert!(tried >= 30);
+    assert_eq!(registry.select(&resnet()).unwrap().source, Source::Model);
+    assert_eq!(runs.load(Ordering::Relaxed), tried);
+}
+
+#[test]
+fn without_a_model_a_search_may_be_allowed() {
+    let (registry, _) = measured(Options { search: true, ..off() }, ms);
+    assert_eq!(registry.select(&resnet()).unwrap().entry.name(), FASTEST);
+    registry.set_model(model(), None);
+    let Problem::Conv(base) = resnet() else { panic!() };
+    assert_eq!(registry.select(&ConvProblem { n: 3, ..base }.into()).unwrap().source, Source::Model);
+
+    let refined = Options { refine_out_of_range: 2, ..off() };
+    let (registry, runs) = measured(refined, ms);
+    registry.set_model(model(), None);
+    assert_eq!(registry.select(&resnet()).unwrap().source, Source::Model);
+    assert_eq!(runs.load(Ordering::Relaxed), 0);
+    let far = registry.select(&ConvProblem { n: 5000, ..base }.into()).unwrap();
+    assert_eq!((far.source, far.out_of_range), (Source::Search, true));
+}
+
+#[test]
+fn winners_on_disk_serve_other_registries_with_the_same_pool_only() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = |mode| Options { mode, store: Some(folder.path().join("winners.db")), ..off() };
+    let (searching, _) = measured(options(Mode::Search), ms);
+    assert_eq!(searching.select(&resnet()).unwrap().source, Source::Search);
+
+    let (other, runs) = measured(options(Mode::Model), ms);
+    other.set_model(model(), None);
+    let selection = other.select(&resnet()).unwrap();
+    assert_eq!((selection.entry.name(), selection.source), (FASTEST, Source::Store));
+    assert_eq!(runs.load(Ordering::Relaxed), 0);
+    assert!(
+        other.explain(&resnet()).unwrap().contains("store: grouped_conv_forward_bf16_2d_16x64x128_compv4")
+    );
+
+    other.retain(|entry| !entry.name().contains("compv5"));
+    assert_eq!(other.select(&resnet()).unwrap().source, Source::Model, "another pool");
+}
+
+#[test]
+fn without_a_device_the_chain_goes_on() {
+    let registry = filled(Options { mode: Mode::Search, ..off() });
+    registry.set_model(model(), None);
+    assert_eq!(registry.select(&resnet()).unwrap().source, Source::Model);
+    assert!(registry.explain(&resnet()).unwrap().contains("search: all kernels, before the model, but "));
 }

@@ -12,6 +12,8 @@ use super::{CkRegistry, CkStatus};
 use crate::kernel::Kernel;
 use crate::problem::Problem;
 use crate::registry::{AddError, Hooks, NewKernel, Priority, Registry, UserData};
+use crate::tuning::device::Stream;
+use crate::tuning::search::RunOutcome;
 
 /// What the owner of a kernel can tell and do, and wants to get back. Every callback may be NULL. Callbacks are called
 /// on any thread, by several at a time, and must not throw, nor change the registry that calls them. The problem that
@@ -33,6 +35,16 @@ pub struct CkKernelHooks {
     pub supports_conv: Option<unsafe extern "C" fn(problem: *const CkConvProblem, user: *mut c_void) -> i32>,
     /// Whether the kernel can run a GEMM: not 0 for yes. NULL: it can. Asked on the select path.
     pub supports_gemm: Option<unsafe extern "C" fn(problem: *const CkGemmProblem, user: *mut c_void) -> i32>,
+    /// Runs a convolution once, with all its work on the stream. Answers the milliseconds that it took by its own timing;
+    /// 0 when it is only launched, and events shall time it; less than 0, as the negative of an error code, when it
+    /// could not be run. NULL: the kernel is never measured.
+    pub run_conv: Option<
+        unsafe extern "C" fn(problem: *const CkConvProblem, stream: *mut c_void, user: *mut c_void) -> f32,
+    >,
+    /// Runs a GEMM once; see `run_conv`.
+    pub run_gemm: Option<
+        unsafe extern "C" fn(problem: *const CkGemmProblem, stream: *mut c_void, user: *mut c_void) -> f32,
+    >,
 }
 
 // SAFETY: `repr(C)`, begins with its size, holds integers, addresses and optional function addresses; NULL is none.
@@ -61,6 +73,26 @@ impl Hooks for Callbacks {
                 let problem = CkGemmProblem::from_problem(problem);
                 // SAFETY: as above.
                 unsafe { supports(&raw const problem, hooks.user) != 0 }
+            }),
+        }
+    }
+
+    fn can_run(&self) -> bool {
+        self.0.run_conv.is_some() || self.0.run_gemm.is_some()
+    }
+
+    fn run(&self, problem: &Problem, stream: Stream) -> RunOutcome {
+        let hooks = &self.0;
+        match problem {
+            Problem::Conv(problem) => hooks.run_conv.map_or(RunOutcome::Failed(0), |run| {
+                let problem = CkConvProblem::from_problem(problem);
+                // SAFETY: as above; the stream is the one of the options.
+                outcome(unsafe { run(&raw const problem, stream.as_raw(), hooks.user) })
+            }),
+            Problem::Gemm(problem) => hooks.run_gemm.map_or(RunOutcome::Failed(0), |run| {
+                let problem = CkGemmProblem::from_problem(problem);
+                // SAFETY: as above.
+                outcome(unsafe { run(&raw const problem, stream.as_raw(), hooks.user) })
             }),
         }
     }
@@ -127,6 +159,15 @@ unsafe fn read_hooks(hooks: *const CkKernelHooks) -> Result<Option<CkKernelHooks
     }
     // SAFETY: the caller's contract.
     unsafe { read_struct(hooks) }.map(Some)
+}
+
+fn outcome(answer: f32) -> RunOutcome {
+    match answer {
+        0.0 => RunOutcome::Launched,
+        // The cast saturates: a code that is no whole number was none.
+        code if code < 0.0 => RunOutcome::Failed(-code as i32),
+        ms => RunOutcome::Milliseconds(ms.into()),
+    }
 }
 
 fn new_kernel(name: &str, hooks: Option<CkKernelHooks>) -> Result<NewKernel, Failure> {

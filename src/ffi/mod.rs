@@ -10,6 +10,7 @@
 mod error;
 mod input;
 mod kernels;
+mod log;
 mod memory;
 mod models;
 mod problems;
@@ -22,6 +23,7 @@ mod words;
 
 pub use error::*;
 pub use kernels::*;
+pub use log::*;
 pub use memory::*;
 pub use models::*;
 pub use problems::*;

@@ -1,6 +1,8 @@
 //! The registry's handle and options.
 
-use std::ffi::c_char;
+use std::ffi::{c_char, c_void};
+use std::fmt::Display;
+use std::time::Duration;
 
 use super::CkStatus;
 use super::error::{Failure, boundary, boundary_value};
@@ -9,6 +11,8 @@ use super::input::{
 };
 use super::words::word;
 use crate::registry::{Mode, Options, OptionsError, Registry};
+use crate::tuning::device::Stream;
+use crate::tuning::search::SearchOptions;
 
 /// Kernels, models and options. Any number of threads may use one at once, also while others change it; only
 /// `ck_registry_destroy` must be the last.
@@ -20,10 +24,14 @@ pub struct CkRegistry {
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CkMode {
-    /// Override, model, priority.
+    /// Override, store, model, search if allowed, priority.
     Model = 0,
-    /// Override, priority: nothing is predicted.
-    Priority = 1,
+    /// Override, store, search, model, priority: what the store lacks is measured.
+    Search = 1,
+    /// Override, store, search among the model's best `refine` kernels, model, priority.
+    Refine = 2,
+    /// Override, priority: nothing is predicted or measured.
+    Priority = 3,
 }
 
 /// How a registry chooses. Begin with all bytes 0 and `struct_size` set: those are the defaults.
@@ -34,12 +42,37 @@ pub struct CkOptions {
     pub struct_size: usize,
     /// A `ck_mode`.
     pub mode: i32,
-    /// Not 0: the environment (`CK_SELECT_MODE`, `CK_SELECT_OVERRIDE`) is not looked at.
+    /// Not 0: the environment (`CK_SELECT_MODE`, `CK_SELECT_OVERRIDE`, `CK_SELECT_STORE`) is not looked at.
     pub ignore_environment: i32,
     /// A file of rules `problem -> kernel name`, which come before everything else; NULL for none. Copied.
     pub override_file: *const c_char,
     /// The architecture to assume when a problem names none, such as "gfx950"; NULL for any. Copied.
     pub arch: *const c_char,
+    /// The file that keeps measured winners, or "off" for memory only; NULL for `CK_SELECT_STORE` or a file in the
+    /// user's cache folder, which is then opened only by a registry that measures. Copied.
+    pub store: *const c_char,
+    /// The name of the device whose winners the store holds; NULL asks the HIP runtime. Copied.
+    pub device_name: *const c_char,
+    /// The stream to measure on (`hipStream_t`), which must live as long as the registry uses these options; NULL is the
+    /// default stream.
+    pub stream: *mut c_void,
+    /// How many of the model's best kernels `CK_MODE_REFINE` measures; 0 means 3.
+    pub refine: i32,
+    /// How many of the model's best kernels `CK_MODE_MODEL` measures when the problem lies outside of what the model
+    /// saw in training; 0 for none.
+    pub refine_out_of_range: i32,
+    /// Not 0: `CK_MODE_MODEL` measures all kernels when no model fits.
+    pub search: i32,
+    /// Runs of each kernel that count; 0 means 10.
+    pub repeats: i32,
+    /// Runs of each kernel before those; 0 means 3, less than 0 means none.
+    pub warmup: i32,
+    /// Must be 0.
+    pub reserved: i32,
+    /// Milliseconds for one search; 0 means a minute.
+    pub budget_ms: f64,
+    /// A kernel is given up when its runs take so many times longer than the best one's; 0 means 3.
+    pub cutoff: f64,
 }
 
 // SAFETY: `repr(C)`, begins with its size, and holds only integers and addresses.
@@ -108,19 +141,67 @@ unsafe fn read_options(options: *const CkOptions) -> Result<Options, Failure> {
     if !options.is_null() {
         // SAFETY: the caller's contract.
         let raw = unsafe { read_struct(options) }?;
-        read.mode = word("mode", raw.mode, &[Mode::Model, Mode::Priority], &["model", "priority"])?;
+        read.mode = mode(&raw)?;
         // SAFETY: the caller's contract.
         unsafe {
             read.override_file = read_optional_text(raw.override_file, "override_file")?.map(Into::into);
             read.arch = read_arch(raw.arch, "arch")?;
+            read.store = read_optional_text(raw.store, "store")?.map(Into::into);
+            read.device_name = read_optional_text(raw.device_name, "device_name")?.map(Into::into);
         }
+        read.search = raw.search != 0;
+        read.refine_out_of_range = count("refine_out_of_range", raw.refine_out_of_range)?;
+        // SAFETY: the options' documentation asks for a stream that lives as long as the registry may measure on it.
+        read.stream = unsafe { Stream::from_raw(raw.stream) };
+        read.measuring = measuring(&raw)?;
         environment = raw.ignore_environment == 0;
     }
     if environment {
+        crate::log::init_from_environment();
         read.with_environment(|name| std::env::var_os(name)).map_err(options_failure)
     } else {
         Ok(read)
     }
+}
+
+fn mode(raw: &CkOptions) -> Result<Mode, Failure> {
+    let refine = count("refine", raw.refine)?;
+    let modes =
+        [Mode::Model, Mode::Search, Mode::Refine(if refine == 0 { 3 } else { refine }), Mode::Priority];
+    word("mode", raw.mode, &modes, &["model", "search", "refine", "priority"])
+}
+
+fn count(what: &str, value: i32) -> Result<usize, Failure> {
+    usize::try_from(value).map_err(|_| refused(what, value, "0 or more"))
+}
+
+fn refused(what: &str, found: impl Display, expected: &str) -> Failure {
+    Failure::new(CkStatus::InvalidArgument, format_args!("{what} is {found}, expected {expected}"))
+}
+
+fn measuring(raw: &CkOptions) -> Result<SearchOptions, Failure> {
+    if raw.reserved != 0 {
+        return Err(refused("reserved", raw.reserved, "0"));
+    }
+    let usual = SearchOptions::default();
+    let budget = match raw.budget_ms {
+        0.0 => usual.budget,
+        ms => Duration::try_from_secs_f64(ms / 1e3)
+            .map_err(|_| refused("budget_ms", ms, "milliseconds, or 0"))?,
+    };
+    let cutoff = match raw.cutoff {
+        0.0 => usual.cutoff,
+        factor if factor >= 1.0 => Some(factor),
+        factor => return Err(refused("cutoff", factor, "1 or more, or 0")),
+    };
+    let repeats = u32::try_from(raw.repeats).map_err(|_| refused("repeats", raw.repeats, "0 or more"))?;
+    Ok(SearchOptions {
+        budget,
+        cutoff,
+        repeats: if repeats == 0 { usual.repeats } else { repeats },
+        warmup: if raw.warmup == 0 { usual.warmup } else { u32::try_from(raw.warmup).unwrap_or(0) },
+        ..usual
+    })
 }
 
 fn options_failure(error: OptionsError) -> Failure {

@@ -15,10 +15,14 @@ use crate::registry::{SelectError, Source};
 pub enum CkSource {
     /// An override file.
     Override = 0,
+    /// A winner that was measured earlier.
+    Store = 1,
     /// A model's prediction.
-    Model = 1,
+    Model = 2,
+    /// Measured now.
+    Search = 3,
     /// The registered priority.
-    Priority = 2,
+    Priority = 4,
 }
 
 /// A chosen kernel.
@@ -39,6 +43,8 @@ pub struct CkSelection {
     pub unsupported: usize,
     /// What the model says of it, in the unit of its target, usually TFLOPS; NaN from other sources.
     pub score: f64,
+    /// How long it took when it was measured, in milliseconds; NaN when it was not.
+    pub measured_ms: f64,
     /// The state of the registry that was asked: it rises with every change.
     pub generation: u64,
     /// A `ck_source`: who chose it.
@@ -68,7 +74,8 @@ pub struct CkRanked {
 
 /// Chooses the kernel to run for a convolution: the best supported one by the first source that has an answer.
 ///
-/// On the hot path: takes no lock, makes no system call and does not allocate once it is warm.
+/// On the hot path, unless the options let it measure: takes no lock, makes no system call and does not allocate once it
+/// is warm. A call that measures runs kernels on the options' stream and waits for them.
 ///
 /// Fails with `CK_STATUS_NO_KERNEL` when no registered kernel fits and is supported, never with a wrong kernel; with
 /// `CK_STATUS_OVERRIDE_FAILED` when an override names a kernel that cannot be taken.
@@ -119,10 +126,13 @@ unsafe fn select<T: AsProblem>(
         rank: chosen.rank,
         unsupported: chosen.unsupported,
         score: chosen.score.unwrap_or(f64::NAN),
+        measured_ms: chosen.measured_ms.unwrap_or(f64::NAN),
         generation: chosen.generation,
         source: match chosen.source {
             Source::Override => CkSource::Override,
+            Source::Store => CkSource::Store,
             Source::Model => CkSource::Model,
+            Source::Search => CkSource::Search,
             Source::Priority => CkSource::Priority,
         } as i32,
         out_of_range: chosen.out_of_range.into(),

@@ -1,20 +1,25 @@
-//! The chain of sources: override, model, priority.
+//! The chain of sources: override, store, model, search, priority.
 
-use std::fmt::Write;
-
+use super::prepared::Prepared;
 use super::state::State;
 use super::{Entry, Mode, Registry};
+use crate::log::{self, Level};
 use crate::model::Predictions;
 use crate::problem::{InvalidField, Problem};
 use crate::select::{RankError, RankScratch, Ranker};
+use crate::tuning::store::WinnerSource;
 
 /// Where a selection is from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
     /// An override file.
     Override,
+    /// A winner that was measured earlier.
+    Store,
     /// A model's prediction.
     Model,
+    /// Measured now.
+    Search,
     /// The registered priority.
     Priority,
 }
@@ -24,7 +29,9 @@ impl Source {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Override => "override",
+            Self::Store => "store",
             Self::Model => "model",
+            Self::Search => "search",
             Self::Priority => "priority",
         }
     }
@@ -47,6 +54,8 @@ pub struct Selection<'r> {
     pub source: Source,
     /// What the model says of it; `None` from other sources.
     pub score: Option<f64>,
+    /// How long it took when it was measured; `None` when it was not.
+    pub measured_ms: Option<f64>,
     /// Its place in the source's order, counted from 0.
     pub rank: usize,
     /// Kernels that stand before it in that order and whose owners do not support the problem.
@@ -57,7 +66,24 @@ pub struct Selection<'r> {
     pub generation: u64,
 }
 
-/// Why there is no kernel to run.
+impl<'r> Selection<'r> {
+    /// A selection with what all sources have.
+    pub(super) const fn of(entry: &'r Entry, index: usize, source: Source, generation: u64) -> Self {
+        Self {
+            entry,
+            index,
+            source,
+            score: None,
+            measured_ms: None,
+            rank: 0,
+            unsupported: 0,
+            out_of_range: false,
+            generation,
+        }
+    }
+}
+
+/// Why there is no kernel to run, or nothing to say of one.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum SelectError {
     /// The problem is not one.
@@ -102,55 +128,220 @@ pub enum SelectError {
 impl Registry {
     /// Chooses a kernel.
     ///
-    /// Takes no lock, makes no system call, and does not allocate once as many calls as ever run at a time have run
-    /// once, unless a kernel's `supports` does. The first call after a change prepares the models; see
-    /// [`Registry::prepare`].
+    /// Unless it measures, it takes no lock, makes no system call, and does not allocate once as many calls as ever run
+    /// at a time have run once, unless a kernel's `supports` does. The first call after a change prepares the models;
+    /// see [`Registry::prepare`].
     pub fn select(&self, problem: &Problem) -> Result<Selection<'_>, SelectError> {
+        let answer = self.choose(problem);
+        if log::enabled(Level::Error) {
+            self.report(problem, &answer);
+        }
+        answer
+    }
+
+    fn choose(&self, problem: &Problem) -> Result<Selection<'_>, SelectError> {
         problem.validate()?;
         let state = self.state.load();
         if let Some(name) = state.overrides().get(problem) {
             return self.overridden(&state, problem, name);
         }
-        if state.options().mode == Mode::Model
-            && let Some(selection) = self.by_model(&state, problem)
-        {
-            return Ok(selection);
+        if state.options().mode != Mode::Priority {
+            let prepared = self.prepared(&state);
+            if let Some(selection) = self.stored(&state, prepared, problem) {
+                return Ok(selection);
+            }
+            if let Some(selection) = self.by_model_or_search(&state, prepared, problem) {
+                return Ok(selection);
+            }
         }
         self.by_priority(&state, problem)
     }
 
-    /// Says which sources were asked for a problem and what each answered, as text for people.
-    pub fn explain(&self, problem: &Problem) -> Result<String, SelectError> {
-        problem.validate()?;
-        let state = self.state.load();
-        let mut text = format!("problem: {problem}\n");
-        let rule = match state.overrides().get(problem) {
-            None if state.options().override_file.is_none() => "no file".to_owned(),
-            None => "no rule for this problem".to_owned(),
-            Some(name) => {
-                self.overridden(&state, problem, name).map_or_else(|e| e.to_string(), |s| described(&s))
+    fn by_model_or_search(
+        &self,
+        state: &State,
+        prepared: &Prepared,
+        problem: &Problem,
+    ) -> Option<Selection<'_>> {
+        let options = state.options();
+        if options.mode == Mode::Search
+            && let Some(selection) = self.search_all(state, prepared, problem)
+        {
+            return Some(selection);
+        }
+        let Some(best) = self.by_model(state, prepared, problem) else {
+            if options.mode == Mode::Model
+                && options.search
+                && let Some(selection) = self.search_all(state, prepared, problem)
+            {
+                return Some(selection);
             }
+            return None;
         };
-        let _ = writeln!(text, "override: {rule}");
-        let _ = writeln!(text, "model: {}", self.explain_model(&state, problem));
-        let last = self.by_priority(&state, problem).map_or_else(|e| e.to_string(), |s| described(&s));
-        let _ = writeln!(text, "priority: {last}");
-        match self.select(problem) {
-            Ok(selection) => {
-                let _ = writeln!(text, "selected: {} by {}", selection.entry.name(), selection.source);
+        let refined = match options.mode {
+            Mode::Refine(count) => count,
+            Mode::Model if best.out_of_range => options.refine_out_of_range,
+            _ => 0,
+        };
+        if refined > 0
+            && let Some(selection) = self.refine(state, prepared, problem, refined)
+        {
+            return Some(Selection { out_of_range: best.out_of_range, ..selection });
+        }
+        Some(best)
+    }
+
+    pub(super) fn overridden(
+        &self,
+        state: &State,
+        problem: &Problem,
+        name: &str,
+    ) -> Result<Selection<'_>, SelectError> {
+        let fault = |reason| SelectError::Override { kernel: name.to_owned(), reason };
+        let index = state.position(name).ok_or_else(|| fault("is not registered"))?;
+        let entry = self.entry_at(state, index).ok_or_else(|| fault("is not registered"))?;
+        if !entry.fits(problem, state.options().arch) {
+            return Err(fault("computes something else"));
+        }
+        if !entry.supports(problem) {
+            return Err(fault("does not support the problem"));
+        }
+        Ok(Selection::of(entry, index, Source::Override, state.generation()))
+    }
+
+    /// The measured winner, if it is still there and supported.
+    pub(super) fn stored(
+        &self,
+        state: &State,
+        prepared: &Prepared,
+        problem: &Problem,
+    ) -> Option<Selection<'_>> {
+        let snapshot = prepared.winners.as_ref().ok()?.snapshot();
+        let winner = snapshot.get(problem)?;
+        let index = state.position(&winner.kernel)?;
+        let entry = self.entry_at(state, index)?;
+        if !entry.fits(problem, state.options().arch) || !entry.supports(problem) {
+            return None;
+        }
+        let base = Selection::of(entry, index, Source::Store, state.generation());
+        Some(Selection { measured_ms: Some(winner.median_ms), ..base })
+    }
+
+    pub(super) fn by_model(
+        &self,
+        state: &State,
+        prepared: &Prepared,
+        problem: &Problem,
+    ) -> Option<Selection<'_>> {
+        let mut scratch = self.scratches.pop().unwrap_or_default();
+        let found = Self::ask_model(state, prepared, problem, &mut scratch).ok().and_then(|places| {
+            let mut unsupported = 0;
+            for (rank, ranked) in scratch.ranking().iter().enumerate() {
+                let index = *places.get(ranked.index)?;
+                let entry = self.entry_at(state, index)?;
+                if !entry.fits(problem, state.options().arch) {
+                    continue;
+                }
+                if !entry.supports(problem) {
+                    unsupported += 1;
+                    continue;
+                }
+                let score = Some(ranked.score);
+                let out_of_range = scratch.out_of_range();
+                let base = Selection::of(entry, index, Source::Model, state.generation());
+                return Some(Selection { score, rank, unsupported, out_of_range, ..base });
             }
-            Err(error) => {
-                let _ = writeln!(text, "selected: nothing: {error}");
+            None
+        });
+        // A full queue frees it: more calls ran at a time than are kept for.
+        let _ = self.scratches.push(scratch);
+        found
+    }
+
+    /// Measures every kernel that fits and is supported, in the model's order if there is one.
+    pub(super) fn search_all(
+        &self,
+        state: &State,
+        prepared: &Prepared,
+        problem: &Problem,
+    ) -> Option<Selection<'_>> {
+        let mut places = self.supported_by_model(state, prepared, problem, usize::MAX);
+        for place in state.by_priority() {
+            if !places.contains(&place) && self.is_candidate(state, place, problem) {
+                places.push(place);
             }
         }
-        Ok(text)
+        self.measure(state, prepared, problem, &places, WinnerSource::Search)
+    }
+
+    /// Measures the model's best supported kernels.
+    pub(super) fn refine(
+        &self,
+        state: &State,
+        prepared: &Prepared,
+        problem: &Problem,
+        count: usize,
+    ) -> Option<Selection<'_>> {
+        let places = self.supported_by_model(state, prepared, problem, count);
+        self.measure(state, prepared, problem, &places, WinnerSource::Refine)
+    }
+
+    /// The places of the model's best supported kernels.
+    fn supported_by_model(
+        &self,
+        state: &State,
+        prepared: &Prepared,
+        problem: &Problem,
+        count: usize,
+    ) -> Vec<usize> {
+        let mut scratch = RankScratch::default();
+        let Ok(places) = Self::ask_model(state, prepared, problem, &mut scratch) else { return Vec::new() };
+        let ranking = scratch.ranking().iter().filter_map(|ranked| places.get(ranked.index).copied());
+        ranking.filter(|&place| self.is_candidate(state, place, problem)).take(count).collect()
+    }
+
+    fn is_candidate(&self, state: &State, place: usize, problem: &Problem) -> bool {
+        self.entry_at(state, place)
+            .is_some_and(|entry| entry.fits(problem, state.options().arch) && entry.supports(problem))
+    }
+
+    /// Ranks into the scratch; returns the places of the ranker's kernels.
+    pub(super) fn ask_model<'p>(
+        state: &State,
+        prepared: &'p Prepared,
+        problem: &Problem,
+        scratch: &mut RankScratch,
+    ) -> Result<&'p [usize], SelectError> {
+        let at = state.model_for(problem, state.options().arch).ok_or(SelectError::NoModel)?;
+        let model = prepared.models.get(at).ok_or(SelectError::NoModel)?;
+        let nothing = SelectError::NoKernel { kernels: state.len(), unfit: state.len(), unsupported: 0 };
+        model.ranker.as_ref().ok_or(nothing)?.rank_with(problem, scratch)?;
+        Ok(&model.places)
+    }
+
+    pub(super) fn by_priority(&self, state: &State, problem: &Problem) -> Result<Selection<'_>, SelectError> {
+        let (mut rank, mut unfit, mut unsupported) = (0, 0, 0);
+        for index in state.by_priority() {
+            let Some(entry) = self.entry_at(state, index) else { continue };
+            if !entry.fits(problem, state.options().arch) {
+                unfit += 1;
+                continue;
+            }
+            if entry.supports(problem) {
+                let base = Selection::of(entry, index, Source::Priority, state.generation());
+                return Ok(Selection { rank, unsupported, ..base });
+            }
+            unsupported += 1;
+            rank += 1;
+        }
+        Err(SelectError::NoKernel { kernels: state.len(), unfit, unsupported })
     }
 
     /// Ranks by the model that fits all kernels that fit: place, kernel, score; best first. Support is not asked.
     pub fn rank(&self, problem: &Problem) -> Result<Vec<(usize, &Entry, f64)>, SelectError> {
         let state = self.state.load();
         let mut scratch = RankScratch::default();
-        let places = self.ask_model(&state, problem, &mut scratch)?;
+        let places = Self::ask_model(&state, self.prepared(&state), problem, &mut scratch)?;
         let known = scratch.ranking().iter().filter_map(|ranked| {
             let index = *places.get(ranked.index)?;
             Some((index, self.entry_at(&state, index)?, ranked.score))
@@ -180,153 +371,11 @@ impl Registry {
         index: usize,
     ) -> Result<(&'s Ranker, usize), SelectError> {
         let at = state.model_for(problem, state.options().arch).ok_or(SelectError::NoModel)?;
-        let prepared = state.prepare(&self.entries).get(at).ok_or(SelectError::NoModel)?;
-        let missing = SelectError::NotThere { kernels: state.len(), index };
-        let place = prepared.places.iter().position(|&place| place == index);
-        match (&prepared.ranker, place) {
+        let model = self.prepared(state).models.get(at).ok_or(SelectError::NoModel)?;
+        let place = model.places.iter().position(|&place| place == index);
+        match (&model.ranker, place) {
             (Some(ranker), Some(place)) => Ok((ranker, place)),
-            _ => Err(missing),
+            _ => Err(SelectError::NotThere { kernels: state.len(), index }),
         }
     }
-
-    fn overridden(&self, state: &State, problem: &Problem, name: &str) -> Result<Selection<'_>, SelectError> {
-        let fault = |reason| SelectError::Override { kernel: name.to_owned(), reason };
-        let index = state.position(name).ok_or_else(|| fault("is not registered"))?;
-        let entry = self.entry_at(state, index).ok_or_else(|| fault("is not registered"))?;
-        if !entry.fits(problem, state.options().arch) {
-            return Err(fault("computes something else"));
-        }
-        if !entry.supports(problem) {
-            return Err(fault("does not support the problem"));
-        }
-        Ok(Selection { entry, ..selection(entry, index, Source::Override, state) })
-    }
-
-    fn by_model(&self, state: &State, problem: &Problem) -> Option<Selection<'_>> {
-        let mut scratch = self.scratches.pop().unwrap_or_default();
-        let found = self.ask_model(state, problem, &mut scratch).ok().and_then(|places| {
-            let mut unsupported = 0;
-            for (rank, ranked) in scratch.ranking().iter().enumerate() {
-                let index = *places.get(ranked.index)?;
-                let entry = self.entry_at(state, index)?;
-                if !entry.fits(problem, state.options().arch) {
-                    continue;
-                }
-                if !entry.supports(problem) {
-                    unsupported += 1;
-                    continue;
-                }
-                let score = Some(ranked.score);
-                let out_of_range = scratch.out_of_range();
-                let base = selection(entry, index, Source::Model, state);
-                return Some(Selection { score, rank, unsupported, out_of_range, ..base });
-            }
-            None
-        });
-        // A full queue frees it: more calls ran at a time than are kept for.
-        let _ = self.scratches.push(scratch);
-        found
-    }
-
-    /// Ranks into the scratch; returns the places of the ranker's kernels.
-    fn ask_model<'s>(
-        &self,
-        state: &'s State,
-        problem: &Problem,
-        scratch: &mut RankScratch,
-    ) -> Result<&'s [usize], SelectError> {
-        let at = state.model_for(problem, state.options().arch).ok_or(SelectError::NoModel)?;
-        let prepared = state.prepare(&self.entries).get(at).ok_or(SelectError::NoModel)?;
-        let nothing = SelectError::NoKernel { kernels: state.len(), unfit: state.len(), unsupported: 0 };
-        let ranker = prepared.ranker.as_ref().ok_or(nothing)?;
-        ranker.rank_with(problem, scratch)?;
-        Ok(&prepared.places)
-    }
-
-    fn explain_model(&self, state: &State, problem: &Problem) -> String {
-        let arch = state.options().arch;
-        let Some((at, (key, model))) =
-            state.model_for(problem, arch).and_then(|at| Some((at, state.model(at)?)))
-        else {
-            return match state.model_keys().len() {
-                0 => "none is loaded".to_owned(),
-                count => format!("none of the {count} loaded ones fits the problem"),
-            };
-        };
-        let mut text = format!("{} ({key})", model.name());
-        if state.options().mode != Mode::Model {
-            text += ", not asked in this mode";
-        }
-        if let Some(prepared) = state.prepare(&self.entries).get(at) {
-            for (place, reason) in &prepared.left_out {
-                let name = self.entry_at(state, *place).map_or("", Entry::name);
-                let _ = write!(text, "\n  cannot describe {name}: {reason}");
-            }
-        }
-        let mut scratch = RankScratch::default();
-        match self.ask_model(state, problem, &mut scratch) {
-            Err(error) => {
-                let _ = write!(text, "\n  {error}");
-            }
-            Ok(places) => {
-                if scratch.out_of_range() {
-                    text += "\n  the problem lies outside of what it saw in training";
-                }
-                for (rank, ranked) in scratch.ranking().iter().enumerate() {
-                    let entry = places.get(ranked.index).and_then(|&place| self.entry_at(state, place));
-                    let Some(entry) = entry else { continue };
-                    let note = if !entry.fits(problem, arch) {
-                        ", computes something else"
-                    } else if entry.supports(problem) {
-                        ""
-                    } else {
-                        ", unsupported"
-                    };
-                    let _ =
-                        write!(text, "\n  {:>4}. {} score {}{note}", rank + 1, entry.name(), ranked.score);
-                }
-            }
-        }
-        text
-    }
-
-    fn by_priority(&self, state: &State, problem: &Problem) -> Result<Selection<'_>, SelectError> {
-        let (mut rank, mut unfit, mut unsupported) = (0, 0, 0);
-        for index in state.by_priority() {
-            let Some(entry) = self.entry_at(state, index) else { continue };
-            if !entry.fits(problem, state.options().arch) {
-                unfit += 1;
-                continue;
-            }
-            if entry.supports(problem) {
-                let base = selection(entry, index, Source::Priority, state);
-                return Ok(Selection { rank, unsupported, ..base });
-            }
-            unsupported += 1;
-            rank += 1;
-        }
-        Err(SelectError::NoKernel { kernels: state.len(), unfit, unsupported })
-    }
-}
-
-/// A selection with what all sources have.
-const fn selection<'r>(entry: &'r Entry, index: usize, source: Source, state: &State) -> Selection<'r> {
-    Selection {
-        entry,
-        index,
-        source,
-        score: None,
-        rank: 0,
-        unsupported: 0,
-        out_of_range: false,
-        generation: state.generation(),
-    }
-}
-
-fn described(selection: &Selection<'_>) -> String {
-    let mut text = selection.entry.name().to_owned();
-    if selection.unsupported > 0 {
-        let _ = write!(text, ", after {} unsupported ones", selection.unsupported);
-    }
-    text
 }

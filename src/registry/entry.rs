@@ -5,6 +5,8 @@ use std::ffi::{CStr, CString, c_void};
 use super::NewKernel;
 use crate::kernel::{Kernel, KernelKind};
 use crate::problem::Problem;
+use crate::tuning::device::Stream;
+use crate::tuning::search::RunOutcome;
 use crate::vocab::Arch;
 
 /// How a kernel ranks when nothing better is known; higher is better. CK uses 0, 1 and 2.
@@ -42,6 +44,17 @@ pub trait Hooks: Send + Sync {
     fn supports(&self, problem: &Problem) -> bool {
         let _ = problem;
         true
+    }
+
+    /// Whether [`Hooks::run`] does anything.
+    fn can_run(&self) -> bool {
+        false
+    }
+
+    /// Runs the problem once, all its work on the stream. Asked only when something is measured.
+    fn run(&self, problem: &Problem, stream: Stream) -> RunOutcome {
+        let _ = (problem, stream);
+        RunOutcome::Failed(0)
     }
 }
 
@@ -107,6 +120,13 @@ impl Entry {
     /// Whether its owner says that it can run the problem; without an answer it can.
     pub fn supports(&self, problem: &Problem) -> bool {
         self.hooks.as_ref().is_none_or(|hooks| hooks.supports(problem))
+    }
+}
+
+impl Entry {
+    /// What its owner can tell and do.
+    pub(super) fn hooks(&self) -> Option<&dyn Hooks> {
+        self.hooks.as_deref()
     }
 }
 

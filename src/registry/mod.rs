@@ -5,9 +5,12 @@
 
 mod chain;
 mod entry;
+mod explain;
 mod fitting;
+mod measure;
 mod options;
 mod overrides;
+mod prepared;
 mod state;
 
 pub use chain::{SelectError, Selection, Source};
@@ -24,7 +27,10 @@ use crossbeam_queue::ArrayQueue;
 use crate::kernel::Kernel;
 use crate::model::Model;
 use crate::select::RankScratch;
+use crate::tuning::device::Device;
 use crate::vocab::{Arch, Op};
+use measure::Gpu;
+use prepared::Prepared;
 use state::State;
 
 /// Calls at the same time whose working memory is kept for the next calls; more than that allocate.
@@ -55,6 +61,7 @@ pub struct Registry {
     state: ArcSwap<State>,
     writer: Mutex<()>,
     scratches: ArrayQueue<Box<RankScratch>>,
+    gpu: Gpu,
 }
 
 /// A kernel that cannot be added.
@@ -82,13 +89,26 @@ pub struct NewKernel {
 
 impl Registry {
     /// An empty registry. An override file that the options name is read now.
+    ///
+    /// When it has to measure, or to know the device whose winners a store holds, it takes the HIP runtime's current
+    /// device of the moment.
     pub fn new(options: Options) -> Result<Self, OptionsError> {
+        Self::with_gpu(options, Gpu::default())
+    }
+
+    /// The same, measuring on a device of the caller's.
+    pub fn with_device(options: Options, device: Box<dyn Device + Send>) -> Result<Self, OptionsError> {
+        Self::with_gpu(options, Gpu::new(device))
+    }
+
+    fn with_gpu(options: Options, gpu: Gpu) -> Result<Self, OptionsError> {
         let state = State::new(options)?;
         Ok(Self {
             entries: boxcar::Vec::new(),
             state: ArcSwap::from_pointee(state),
             writer: Mutex::new(()),
             scratches: ArrayQueue::new(SCRATCHES),
+            gpu,
         })
     }
 
@@ -164,7 +184,7 @@ impl Registry {
         let turn = self.turn();
         let mut state = State::clone(&self.state.load());
         state.set_model(key, model);
-        state.prepare(&self.entries);
+        self.prepared(&state);
         self.publish(state, turn);
     }
 
@@ -196,7 +216,11 @@ impl Registry {
 
     /// Prepares the models for the present kernels now. Without it, the first selection after a change does.
     pub fn prepare(&self) {
-        self.state.load().prepare(&self.entries);
+        self.prepared(&self.state.load());
+    }
+
+    fn prepared<'s>(&self, state: &'s State) -> &'s Prepared {
+        state.prepared(|earlier| Prepared::new(state, &self.entries, earlier, || self.gpu.facts()))
     }
 
     /// Number of kernels.

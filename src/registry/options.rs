@@ -1,22 +1,49 @@
 //! How a registry chooses, from its owner and from the environment.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use super::{OverrideError, Overrides};
+use crate::tuning::device::Stream;
+use crate::tuning::search::SearchOptions;
+use crate::tuning::store::Location;
 use crate::vocab::Arch;
 
-/// Which sources are asked.
+/// Which sources are asked, in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Mode {
-    /// Override, model, priority.
+    /// Override, store, model, search if allowed, priority.
     #[default]
     Model,
-    /// Override, priority: nothing is predicted.
+    /// Override, store, search, model, priority: what the store lacks is measured.
+    Search,
+    /// Override, store, search among the model's best so many, model, priority.
+    Refine(usize),
+    /// Override, priority: nothing is predicted or measured.
     Priority,
 }
 
+impl FromStr for Mode {
+    type Err = OptionsError;
+
+    fn from_str(word: &str) -> Result<Self, OptionsError> {
+        let unknown = || OptionsError::Mode { found: word.to_owned() };
+        match word {
+            "model" => Ok(Self::Model),
+            "search" => Ok(Self::Search),
+            "priority" => Ok(Self::Priority),
+            _ => {
+                let count =
+                    word.strip_prefix("refine=").ok_or_else(unknown)?.parse().map_err(|_| unknown())?;
+                if count == 0 { Err(unknown()) } else { Ok(Self::Refine(count)) }
+            }
+        }
+    }
+}
+
 /// How a registry chooses.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Options {
     /// Which sources are asked.
     pub mode: Mode,
@@ -24,16 +51,44 @@ pub struct Options {
     pub override_file: Option<PathBuf>,
     /// The architecture to assume when a problem does not name one.
     pub arch: Option<Arch>,
+    /// Where measured winners are kept; the word `off` for memory only. `None` leaves it to `CK_SELECT_STORE` and the
+    /// user's cache folder, and then the store is opened only by a registry that measures.
+    pub store: Option<PathBuf>,
+    /// The device whose winners a store holds; `None` asks the HIP runtime.
+    pub device_name: Option<String>,
+    /// Whether [`Mode::Model`] may measure all kernels when no model fits.
+    pub search: bool,
+    /// How many of the model's best kernels to measure when a problem lies outside of what the model saw; 0 for none.
+    pub refine_out_of_range: usize,
+    /// How long and how carefully to measure.
+    pub measuring: SearchOptions,
+    /// The stream to measure on.
+    pub stream: Stream,
+}
+
+impl Default for Options {
+    /// Model, then priority; nothing is measured.
+    fn default() -> Self {
+        Self {
+            mode: Mode::default(),
+            override_file: None,
+            arch: None,
+            store: None,
+            device_name: None,
+            search: false,
+            refine_out_of_range: 0,
+            measuring: SearchOptions::default(),
+            stream: Stream::DEFAULT,
+        }
+    }
 }
 
 /// Options that cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum OptionsError {
     /// A word that no mode has.
-    #[error("{variable}: found '{found}', expected one of model, priority")]
+    #[error("mode: found '{found}', expected one of model, search, refine=COUNT, priority")]
     Mode {
-        /// Where the word is from.
-        variable: &'static str,
         /// The word.
         found: String,
     },
@@ -43,28 +98,34 @@ pub enum OptionsError {
 }
 
 impl Options {
-    /// These options with what the environment says put over them: `CK_SELECT_MODE`, `CK_SELECT_OVERRIDE`.
+    /// These options with what the environment says put over them: `CK_SELECT_MODE`, `CK_SELECT_OVERRIDE`,
+    /// `CK_SELECT_STORE`.
     ///
     /// `variable` looks a variable up, usually [`std::env::var_os`].
     pub fn with_environment(
         mut self,
-        variable: impl Fn(&str) -> Option<std::ffi::OsString>,
+        variable: impl Fn(&str) -> Option<OsString>,
     ) -> Result<Self, OptionsError> {
         let set = |name: &str| variable(name).filter(|value| !value.is_empty());
         if let Some(word) = set("CK_SELECT_MODE") {
-            self.mode = match word.to_str() {
-                Some("model") => Mode::Model,
-                Some("priority") => Mode::Priority,
-                _ => {
-                    let found = word.to_string_lossy().into_owned();
-                    return Err(OptionsError::Mode { variable: "CK_SELECT_MODE", found });
-                }
-            };
+            self.mode = word.to_string_lossy().parse()?;
         }
         if let Some(path) = set("CK_SELECT_OVERRIDE") {
             self.override_file = Some(path.into());
         }
+        if let Some(path) = set(Location::VARIABLE) {
+            self.store = Some(path.into());
+        }
         Ok(self)
+    }
+
+    /// Whether a selection may measure.
+    pub fn measures(&self) -> bool {
+        match self.mode {
+            Mode::Search | Mode::Refine(_) => true,
+            Mode::Model => self.search || self.refine_out_of_range > 0,
+            Mode::Priority => false,
+        }
     }
 
     pub(super) fn read_overrides(&self) -> Result<Overrides, OptionsError> {
@@ -87,6 +148,8 @@ mod tests {
         assert_eq!(read("priority").unwrap().mode, Mode::Priority);
         assert_eq!(read("").unwrap(), Options::default());
         let error = read("magic").unwrap_err().to_string();
-        assert_eq!(error, "CK_SELECT_MODE: found 'magic', expected one of model, priority");
+        assert_eq!(error, "mode: found 'magic', expected one of model, search, refine=COUNT, priority");
+        assert_eq!(read("refine=3").unwrap().mode, Mode::Refine(3));
+        assert!(read("refine=0").is_err() && read("refine").is_err());
     }
 }

@@ -3,16 +3,15 @@
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
-use super::{Entry, ModelKey, Options, OptionsError, Overrides, Priority};
+use super::prepared::Prepared;
+use super::{ModelKey, Options, OptionsError, Overrides, Priority};
 use crate::model::Model;
-use crate::pool::Pool;
 use crate::problem::Problem;
-use crate::select::Ranker;
 use crate::vocab::Arch;
 
 /// One state of a registry. Kernels are numbered by their place in the registry's arena (`id`), their order of
 /// registration is their place in `ids`.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(super) struct State {
     generation: u64,
     ids: Vec<usize>,
@@ -20,21 +19,12 @@ pub(super) struct State {
     /// Places by priority, the highest first, then by order of registration.
     by_priority: Vec<(Priority, usize)>,
     models: Vec<(ModelKey, Arc<Model>)>,
-    /// One for each model, made on first use.
-    prepared: OnceLock<Arc<[Prepared]>>,
+    /// Made on first use.
+    prepared: OnceLock<Arc<Prepared>>,
+    /// What an earlier state had, to be taken over where it still fits.
+    earlier: Option<Arc<Prepared>>,
     options: Options,
     overrides: Arc<Overrides>,
-}
-
-/// A model prepared for the kernels of a state that it can describe.
-#[derive(Debug)]
-pub(super) struct Prepared {
-    /// `None` when the model can rank none of the kernels.
-    pub(super) ranker: Option<Ranker>,
-    /// The place of each of the ranker's kernels.
-    pub(super) places: Vec<usize>,
-    /// Places of kernels that the model's features cannot describe, with the reason.
-    pub(super) left_out: Vec<(usize, String)>,
 }
 
 impl State {
@@ -47,6 +37,7 @@ impl State {
             by_priority: Vec::new(),
             models: Vec::new(),
             prepared: OnceLock::new(),
+            earlier: None,
             options,
             overrides,
         })
@@ -99,7 +90,7 @@ impl State {
             .by_priority
             .partition_point(|&(known, at)| known > priority || (known == priority && at < place));
         self.by_priority.insert(at, (priority, place));
-        self.prepared = OnceLock::new();
+        self.unprepare();
     }
 
     /// Keeps the kernels that `keep` wants; `name` tells the name of one.
@@ -123,7 +114,7 @@ impl State {
             .iter()
             .filter_map(|&(priority, place)| new_places[place].map(|place| (priority, place)))
             .collect();
-        self.prepared = OnceLock::new();
+        self.unprepare();
     }
 
     pub(super) fn set_model(&mut self, key: ModelKey, model: Arc<Model>) {
@@ -134,7 +125,7 @@ impl State {
     pub(super) fn remove_model(&mut self, key: &ModelKey) -> bool {
         let before = self.models.len();
         self.models.retain(|(known, _)| known != key);
-        self.prepared = OnceLock::new();
+        self.unprepare();
         self.models.len() < before
     }
 
@@ -145,6 +136,19 @@ impl State {
     pub(super) fn set_options(&mut self, options: Options, overrides: Overrides) {
         self.options = options;
         self.overrides = Arc::new(overrides);
+        self.unprepare();
+        // The winners may have to come from elsewhere; models are quickly found again by the next selection.
+        self.earlier = None;
+    }
+
+    fn unprepare(&mut self) {
+        if let Some(prepared) = self.prepared.take() {
+            self.earlier = Some(prepared);
+        }
+    }
+
+    pub(super) fn models(&self) -> impl Iterator<Item = &Arc<Model>> {
+        self.models.iter().map(|(_, model)| model)
     }
 
     /// The model that fits a problem best; of equals, the one that was loaded last.
@@ -158,28 +162,8 @@ impl State {
         self.models.get(at)
     }
 
-    /// The models, prepared. Only the first call after a change works; others at the same time wait for it.
-    pub(super) fn prepare(&self, entries: &boxcar::Vec<Entry>) -> &[Prepared] {
-        self.prepared
-            .get_or_init(|| self.models.iter().map(|(_, model)| self.prepared(model, entries)).collect())
-    }
-
-    fn prepared(&self, model: &Arc<Model>, entries: &boxcar::Vec<Entry>) -> Prepared {
-        let (mut kernels, mut places, mut left_out) = (Vec::new(), Vec::new(), Vec::new());
-        for (place, &id) in self.ids.iter().enumerate() {
-            let Some(entry) = entries.get(id) else { continue };
-            if entry.kernel().op() != model.spec().op() {
-                continue;
-            }
-            match model.extractor().kernel_side(&entry.kernel().kind) {
-                Ok(_) => {
-                    kernels.push(entry.kernel().clone());
-                    places.push(place);
-                }
-                Err(reason) => left_out.push((place, reason.to_string())),
-            }
-        }
-        let ranker = Pool::new(kernels).ok().and_then(|pool| Ranker::new(model.clone(), Arc::new(pool)).ok());
-        Prepared { ranker, places, left_out }
+    /// What the state is prepared with. Only the first call after a change works; others at the same time wait for it.
+    pub(super) fn prepared(&self, make: impl FnOnce(Option<&Prepared>) -> Prepared) -> &Prepared {
+        self.prepared.get_or_init(|| Arc::new(make(self.earlier.as_deref())))
     }
 }

@@ -10,6 +10,11 @@ use crate::vocab::Arch;
 #[repr(transparent)]
 pub struct Stream(*mut c_void);
 
+// SAFETY: the handle is only handed through, and runtimes take a stream from any thread.
+unsafe impl Send for Stream {}
+// SAFETY: as above; it is never written to.
+unsafe impl Sync for Stream {}
+
 impl Stream {
     /// The default stream of the device that is current on the thread: the null handle.
     pub const DEFAULT: Self = Self(std::ptr::null_mut());

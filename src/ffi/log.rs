@@ -1,0 +1,74 @@
+//! Logging to a callback.
+
+use std::ffi::{CString, c_char, c_void};
+
+use super::CkStatus;
+use super::error::boundary;
+use super::words::word;
+use crate::log::{Level, set_sink};
+
+/// How much is said.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CkLogLevel {
+    /// Nothing.
+    Off = 0,
+    /// What went wrong, so that an answer is missing.
+    Error = 1,
+    /// What went wrong, so that an answer is from a worse source.
+    Warn = 2,
+    /// What is loaded and measured.
+    Info = 3,
+    /// Each decision.
+    Debug = 4,
+    /// Each decision with everything that led to it.
+    Trace = 5,
+}
+
+/// The owner's address, which the callback gets back.
+struct Owner(*mut c_void);
+
+// SAFETY: the address is only handed back; the owner was told that callbacks happen on any thread.
+unsafe impl Send for Owner {}
+// SAFETY: as above.
+unsafe impl Sync for Owner {}
+
+impl Owner {
+    const fn get(&self) -> *mut c_void {
+        self.0
+    }
+}
+
+/// Sends log lines of the whole process up to a level to a callback, in place of what `CK_SELECT_LOG` says; a NULL
+/// callback ends logging. The callback is called on any thread, by several at a time; its texts live as long as the
+/// call. It must not throw, nor call this function. A line that is on its way when the callback is replaced may still
+/// reach the old one.
+///
+/// # Safety
+/// `callback` is NULL or stays callable with `user` until the process ends.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ck_set_log_callback(
+    level: i32,
+    callback: Option<
+        unsafe extern "C" fn(level: i32, source: *const c_char, text: *const c_char, user: *mut c_void),
+    >,
+    user: *mut c_void,
+) -> CkStatus {
+    boundary(|| {
+        let level = word("level", level, &Level::ALL, Level::WORDS)?;
+        let owner = Owner(user);
+        set_sink(
+            level,
+            callback.map(|callback| -> Box<crate::log::Sink> {
+                Box::new(move |level, source, text| {
+                    let c_text =
+                        |text: &str| CString::new(text.replace('\0', "\u{fffd}")).unwrap_or_default();
+                    let (source, text) = (c_text(source), c_text(text));
+                    // SAFETY: the owner's callback, with what its documentation promises.
+                    unsafe { callback(level as i32, source.as_ptr(), text.as_ptr(), owner.get()) };
+                })
+            }),
+        );
+        Ok(())
+    })
+}

@@ -1,0 +1,164 @@
+//! Logging, off unless asked for: a callback, or `CK_SELECT_LOG=level[:file]` for standard error or a file.
+//!
+//! While it is off, a log line costs one load of a number. Lines are made and written only at a level that is on.
+
+use std::fmt;
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::str::FromStr;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, Mutex, Once, PoisonError};
+
+use arc_swap::ArcSwapOption;
+
+use crate::vocab::UnknownWord;
+
+/// How much is said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Level {
+    /// Nothing.
+    Off = 0,
+    /// What went wrong, so that an answer is missing.
+    Error = 1,
+    /// What went wrong, so that an answer is from a worse source.
+    Warn = 2,
+    /// What is loaded and measured.
+    Info = 3,
+    /// Each decision.
+    Debug = 4,
+    /// Each decision with everything that led to it.
+    Trace = 5,
+}
+
+impl Level {
+    /// All levels, in the order of their numbers.
+    pub const ALL: [Self; 6] = [Self::Off, Self::Error, Self::Warn, Self::Info, Self::Debug, Self::Trace];
+    /// Their words, in the same order.
+    pub const WORDS: &'static [&'static str] = &["off", "error", "warn", "info", "debug", "trace"];
+
+    /// The word.
+    pub const fn as_str(self) -> &'static str {
+        Self::WORDS[self as usize]
+    }
+}
+
+impl fmt::Display for Level {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl FromStr for Level {
+    type Err = UnknownWord;
+
+    fn from_str(word: &str) -> Result<Self, UnknownWord> {
+        Self::ALL.into_iter().find(|level| level.as_str() == word).ok_or(UnknownWord {
+            what: "log level",
+            found: word.to_owned(),
+            accepted: Self::WORDS,
+        })
+    }
+}
+
+/// Takes a line: its level, the part of the library that it is from, and the text.
+pub type Sink = dyn Fn(Level, &str, &str) + Send + Sync;
+
+static LEVEL: AtomicU8 = AtomicU8::new(Level::Off as u8);
+static SINK: ArcSwapOption<Box<Sink>> = ArcSwapOption::const_empty();
+static ENVIRONMENT: Once = Once::new();
+
+/// Sends lines up to a level to a sink; replaces what was set before. `None` ends logging.
+pub fn set_sink(level: Level, sink: Option<Box<Sink>>) {
+    let level = if sink.is_some() { level } else { Level::Off };
+    SINK.store(sink.map(Arc::new));
+    LEVEL.store(level as u8, Ordering::Relaxed);
+}
+
+/// Whether lines of this level go anywhere.
+pub fn enabled(level: Level) -> bool {
+    level != Level::Off && level as u8 <= LEVEL.load(Ordering::Relaxed)
+}
+
+/// Writes a line if its level is on.
+pub(crate) fn line(level: Level, source: &str, text: fmt::Arguments<'_>) {
+    if enabled(level)
+        && let Some(sink) = SINK.load().as_ref()
+    {
+        sink(level, source, &text.to_string());
+    }
+}
+
+/// Does what `CK_SELECT_LOG` says, once a process, unless a sink was set before. What it cannot do it says on standard
+/// error: whoever sets the variable looks there.
+pub(crate) fn init_from_environment() {
+    ENVIRONMENT.call_once(|| {
+        let Some(value) = std::env::var("CK_SELECT_LOG").ok().filter(|value| !value.is_empty()) else {
+            return;
+        };
+        if SINK.load().is_some() {
+            return;
+        }
+        match sink_of(&value) {
+            Ok((level, sink)) => set_sink(level, Some(sink)),
+            Err(reason) => {
+                let _ = writeln!(std::io::stderr(), "ck_select: CK_SELECT_LOG: {reason}");
+            }
+        }
+    });
+}
+
+fn sink_of(value: &str) -> Result<(Level, Box<Sink>), String> {
+    let (level, file) = value.split_once(':').map_or((value, None), |(level, file)| (level, Some(file)));
+    let level: Level = level.parse().map_err(|error: UnknownWord| error.to_string())?;
+    let sink: Box<Sink> = match file {
+        None => Box::new(|level, source, text| {
+            let _ = writeln!(std::io::stderr(), "ck_select {level} {source}: {text}");
+        }),
+        Some(path) => {
+            let file = OpenOptions::new().create(true).append(true).open(path);
+            to_file(file.map_err(|error| format!("{path}: {error}"))?)
+        }
+    };
+    Ok((level, sink))
+}
+
+fn to_file(file: File) -> Box<Sink> {
+    let file = Mutex::new(file);
+    Box::new(move |level, source, text| {
+        // One write a line, so that processes that share the file do not mix theirs.
+        let line = format!("{level} {source}: {text}\n");
+        let _ = file.lock().unwrap_or_else(PoisonError::into_inner).write_all(line.as_bytes());
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_levels_with_a_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log");
+        let (level, sink) = sink_of(&format!("debug:{}", path.display())).unwrap();
+        assert_eq!(level, Level::Debug);
+        sink(Level::Warn, "store", "a line");
+        sink(Level::Error, "model", "another");
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "warn store: a line\nerror model: another\n");
+        assert_eq!(sink_of("info").unwrap().0, Level::Info);
+        assert!(
+            sink_of("loud")
+                .err()
+                .unwrap()
+                .starts_with("unknown log level 'loud', expected one of: off, error")
+        );
+        assert!(sink_of("info:/no/such/folder/file").is_err());
+    }
+
+    #[test]
+    fn words_and_numbers_agree() {
+        for (number, level) in Level::ALL.into_iter().enumerate() {
+            assert_eq!((level as usize, level.as_str().parse()), (number, Ok(level)));
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! Saying how a choice comes about, as text for people.
+
+use std::fmt::Write;
+
+use super::prepared::Prepared;
+use super::state::State;
+use super::{Entry, Mode, Registry, SelectError, Selection};
+use crate::log::{self, Level};
+use crate::problem::Problem;
+use crate::select::RankScratch;
+
+impl Registry {
+    /// Says which sources there are for a problem and what each answers. Nothing is measured for it.
+    pub fn explain(&self, problem: &Problem) -> Result<String, SelectError> {
+        problem.validate()?;
+        let state = self.state.load();
+        let prepared = self.prepared(&state);
+        let mut text = format!("problem: {problem}\n");
+        let mut line = |source: &str, answer: &str| {
+            let _ = writeln!(text, "{source}: {answer}");
+        };
+        line("override", &self.explain_override(&state, problem));
+        line("store", &self.explain_store(&state, prepared, problem));
+        line("model", &self.explain_model(&state, prepared, problem));
+        line("search", &self.explain_search(&state));
+        line(
+            "priority",
+            &self.by_priority(&state, problem).map_or_else(|e| e.to_string(), |s| described(&s)),
+        );
+        Ok(text)
+    }
+
+    /// Logs a decision.
+    pub(super) fn report(&self, problem: &Problem, answer: &Result<Selection<'_>, SelectError>) {
+        match answer {
+            Err(error) => log::line(Level::Error, "select", format_args!("{problem}: {error}")),
+            Ok(selection) => {
+                let (name, source) = (selection.entry.name(), selection.source);
+                log::line(Level::Debug, "select", format_args!("{problem}: {name} by {source}"));
+                if selection.out_of_range {
+                    log::line(Level::Warn, "model", format_args!("{problem}: outside of what the model saw"));
+                }
+            }
+        }
+        if log::enabled(Level::Debug) {
+            let state = self.state.load();
+            let model = state.model_for(problem, state.options().arch).and_then(|at| state.model(at));
+            if let Some((_, model)) = model {
+                let model = model.name();
+                // The pool is the registry's: `ck_registry_kernel_at` walks over its names.
+                let command =
+                    format_args!("ckselect rank --model '{model}' --problem '{problem}' --pool NAMES.txt");
+                log::line(Level::Debug, "select", format_args!("reproduce with: {command}"));
+            }
+        }
+        if log::enabled(Level::Trace) {
+            let text = self.explain(problem).unwrap_or_else(|error| error.to_string());
+            log::line(Level::Trace, "select", format_args!("{text}"));
+        }
+    }
+
+    fn explain_override(&self, state: &State, problem: &Problem) -> String {
+        match state.overrides().get(problem) {
+            None if state.options().override_file.is_none() => "no file".to_owned(),
+            None => "no rule for this problem".to_owned(),
+            Some(name) => {
+                self.overridden(state, problem, name).map_or_else(|e| e.to_string(), |s| described(&s))
+            }
+        }
+    }
+
+    fn explain_store(&self, state: &State, prepared: &Prepared, problem: &Problem) -> String {
+        match &prepared.winners {
+            Err(reason) => format!("none: {reason}"),
+            Ok(winners) => match (self.stored(state, prepared, problem), winners.snapshot().get(problem)) {
+                (Some(selection), _) => described(&selection),
+                (None, Some(winner)) => {
+                    format!("{}, which is not registered or not supported", winner.kernel)
+                }
+                (None, None) => "no winner for this problem".to_owned(),
+            },
+        }
+    }
+
+    fn explain_search(&self, state: &State) -> String {
+        let options = state.options();
+        let what = match options.mode {
+            Mode::Search => "all kernels, before the model".to_owned(),
+            Mode::Refine(count) => format!("the model's best {count}"),
+            Mode::Model if options.search => "all kernels, when no model fits".to_owned(),
+            Mode::Model if options.refine_out_of_range > 0 => {
+                format!("the model's best {} when the problem is out of range", options.refine_out_of_range)
+            }
+            Mode::Model | Mode::Priority => return "not allowed".to_owned(),
+        };
+        match self.gpu.facts() {
+            Ok(facts) => format!("{what}, on {}", facts.name),
+            Err(reason) => format!("{what}, but {reason}"),
+        }
+    }
+
+    fn explain_model(&self, state: &State, prepared: &Prepared, problem: &Problem) -> String {
+        let arch = state.options().arch;
+        let fitting =
+            state.model_for(problem, arch).and_then(|at| Some((state.model(at)?, prepared.models.get(at)?)));
+        let Some(((key, model), compiled)) = fitting else {
+            return match state.model_keys().len() {
+                0 => "none is loaded".to_owned(),
+                count => format!("none of the {count} loaded ones fits the problem"),
+            };
+        };
+        let mut text = format!("{} ({key})", model.name());
+        if state.options().mode == Mode::Priority {
+            text += ", not asked in this mode";
+        }
+        for (place, reason) in &compiled.left_out {
+            let name = self.entry_at(state, *place).map_or("", Entry::name);
+            let _ = write!(text, "\n  cannot describe {name}: {reason}");
+        }
+        let mut scratch = RankScratch::default();
+        match Self::ask_model(state, prepared, problem, &mut scratch) {
+            Err(error) => {
+                let _ = write!(text, "\n  {error}");
+            }
+            Ok(places) => {
+                if scratch.out_of_range() {
+                    text += "\n  the problem lies outside of what it saw in training";
+                }
+                for (rank, ranked) in scratch.ranking().iter().enumerate() {
+                    let entry = places.get(ranked.index).and_then(|&place| self.entry_at(state, place));
+                    let Some(entry) = entry else { continue };
+                    let note = if !entry.fits(problem, arch) {
+                        ", computes something else"
+                    } else if entry.supports(problem) {
+                        ""
+                    } else {
+                        ", unsupported"
+                    };
+                    let _ =
+                        write!(text, "\n  {:>4}. {} score {}{note}", rank + 1, entry.name(), ranked.score);
+                }
+            }
+        }
+        text
+    }
+}
+
+fn described(selection: &Selection<'_>) -> String {
+    let mut text = selection.entry.name().to_owned();
+    if let Some(ms) = selection.measured_ms {
+        let _ = write!(text, ", measured {ms} ms");
+    }
+    if selection.unsupported > 0 {
+        let _ = write!(text, ", after {} unsupported ones", selection.unsupported);
+    }
+    text
+}

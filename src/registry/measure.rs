@@ -1,0 +1,154 @@
+//! Measuring kernels of the registry, one search at a time.
+
+use std::collections::HashSet;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+use super::prepared::Prepared;
+use super::state::State;
+use super::{Registry, Selection, Source};
+use crate::log::{self, Level};
+use crate::problem::Problem;
+use crate::tuning::device::{Device, DeviceFacts};
+use crate::tuning::hip::Hip;
+use crate::tuning::search::{Candidate, SearchReport, Verdict, search};
+use crate::tuning::store::{Winner, WinnerSource};
+
+/// Problems that could not be measured are remembered, so that not each selection tries again; so many at the most.
+const MOST_FAILED: usize = 10_000;
+
+/// The device to measure on, found when it is first needed.
+#[derive(Default)]
+pub(super) struct Gpu {
+    device: OnceLock<Result<Lab, String>>,
+}
+
+struct Lab {
+    facts: DeviceFacts,
+    /// Held while something is measured: two searches at a time would measure each other.
+    bench: Mutex<Bench>,
+}
+
+struct Bench {
+    device: Box<dyn Device + Send>,
+    /// What could not be measured, by the state's generation.
+    failed: HashSet<(u64, Problem)>,
+}
+
+impl Gpu {
+    pub(super) fn new(device: Box<dyn Device + Send>) -> Self {
+        Self { device: OnceLock::from(Ok(Lab::new(device))) }
+    }
+
+    fn lab(&self) -> Result<&Lab, String> {
+        let find = || {
+            let device = Hip::get().and_then(Hip::current_device).map_err(|error| error.to_string())?;
+            Ok(Lab::new(Box::new(device)))
+        };
+        self.device.get_or_init(find).as_ref().map_err(Clone::clone)
+    }
+
+    pub(super) fn facts(&self) -> Result<DeviceFacts, String> {
+        self.lab().map(|lab| lab.facts.clone())
+    }
+}
+
+impl Lab {
+    fn new(device: Box<dyn Device + Send>) -> Self {
+        let facts = device.facts().clone();
+        Self { facts, bench: Mutex::new(Bench { device, failed: HashSet::new() }) }
+    }
+
+    fn bench(&self) -> MutexGuard<'_, Bench> {
+        self.bench.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Registry {
+    /// Measures kernels of these places, best guess first, and keeps the winner. Those whose owners cannot run them
+    /// are left out. Why there is no winner is logged.
+    pub(super) fn measure(
+        &self,
+        state: &State,
+        prepared: &Prepared,
+        problem: &Problem,
+        places: &[usize],
+        source: WinnerSource,
+    ) -> Option<Selection<'_>> {
+        let lab = match self.gpu.lab() {
+            Ok(lab) => lab,
+            Err(reason) => return nothing(problem, &reason),
+        };
+        let mut bench = lab.bench();
+        // Another thread may have measured it while this one waited.
+        if let Some(selection) = self.stored(state, prepared, problem) {
+            return Some(Selection { source: Source::Search, ..selection });
+        }
+        let attempt = (state.generation(), *problem);
+        if bench.failed.contains(&attempt) {
+            return nothing(problem, "an earlier attempt failed");
+        }
+        let report = self.try_out(state, bench.device.as_ref(), problem, places);
+        let winner = report.winner.and_then(|winner| Some((winner, self.entry_at(state, winner.index)?)));
+        let Some((winner, entry)) = winner else {
+            if bench.failed.len() < MOST_FAILED {
+                bench.failed.insert(attempt);
+            }
+            let name =
+                |index| self.entry_at(state, index).map_or_else(String::new, |entry| entry.name().to_owned());
+            return nothing(problem, &report.text(name));
+        };
+        if let Ok(winners) = &prepared.winners {
+            let (cv, repeats) = spread(&report, winner.index);
+            let record = Winner {
+                kernel: entry.name().into(),
+                median_ms: winner.median_ms,
+                cv,
+                repeats,
+                candidates: u32::try_from(report.tried).unwrap_or(u32::MAX),
+                measured_at: Winner::now(),
+                source,
+            };
+            // The winner is in memory even when the disk refuses it.
+            if let Err(error) = winners.put(problem, &record) {
+                log::line(Level::Warn, "store", format_args!("{error}"));
+            }
+        }
+        let (name, ms, tried) = (entry.name(), winner.median_ms, report.tried);
+        log::line(
+            Level::Info,
+            "search",
+            format_args!("{problem}: {name} takes {ms} ms, the fastest of {tried}"),
+        );
+        let base = Selection::of(entry, winner.index, Source::Search, state.generation());
+        Some(Selection { measured_ms: Some(ms), ..base })
+    }
+
+    fn try_out(
+        &self,
+        state: &State,
+        device: &dyn Device,
+        problem: &Problem,
+        places: &[usize],
+    ) -> SearchReport {
+        let mut candidates: Vec<Candidate<'_>> = places
+            .iter()
+            .filter_map(|&place| Some((place, self.entry_at(state, place)?.hooks()?)))
+            .filter(|(_, hooks)| hooks.can_run())
+            .map(|(place, hooks)| Candidate::new(place, move |stream| hooks.run(problem, stream)))
+            .collect();
+        search(device, state.options().stream, &mut candidates, &state.options().measuring)
+    }
+}
+
+fn nothing(problem: &Problem, reason: &str) -> Option<Selection<'static>> {
+    log::line(Level::Warn, "search", format_args!("{problem}: nothing measured: {reason}"));
+    None
+}
+
+fn spread(report: &SearchReport, index: usize) -> (f64, u32) {
+    let entry = report.entries.iter().find(|entry| entry.index == index);
+    match entry.map(|entry| &entry.verdict) {
+        Some(Verdict::Measured { cv, repeats, .. }) => (cv.unwrap_or(0.0), *repeats),
+        _ => (0.0, 1),
+    }
+}

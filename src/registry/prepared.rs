@@ -1,0 +1,121 @@
+//! What is made of a state once, before the first selection on it: models compiled for its kernels, and the measured
+//! winners of its pool.
+
+use std::sync::Arc;
+
+use super::Entry;
+use super::state::State;
+use crate::model::Model;
+use crate::pool::Pool;
+use crate::select::Ranker;
+use crate::tuning::device::DeviceFacts;
+use crate::tuning::store::{Location, Mode, PoolHash, Scope, Store, Winners};
+
+/// What is made of a state once.
+pub(super) struct Prepared {
+    /// One for each model.
+    pub(super) models: Vec<Arc<PreparedModel>>,
+    /// The winners, or why there are none.
+    pub(super) winners: Result<Arc<Winners>, String>,
+    /// Where they came from, so that another state over the same pool can go on with them.
+    pub(super) pool: PoolHash,
+}
+
+/// A model prepared for the kernels that it can describe.
+pub(super) struct PreparedModel {
+    model: Arc<Model>,
+    /// The kernels that it was prepared for, by their numbers in the arena.
+    ids: Arc<[usize]>,
+    /// `None` when the model can rank none of the kernels.
+    pub(super) ranker: Option<Ranker>,
+    /// The place of each of the ranker's kernels.
+    pub(super) places: Vec<usize>,
+    /// Places of kernels that the model's features cannot describe, with the reason.
+    pub(super) left_out: Vec<(usize, String)>,
+}
+
+impl Prepared {
+    /// Prepares a state; what an earlier one has for the same kernels is taken over. `facts` is asked for the device
+    /// only when winners need it.
+    pub(super) fn new(
+        state: &State,
+        entries: &boxcar::Vec<Entry>,
+        earlier: Option<&Self>,
+        facts: impl FnOnce() -> Result<DeviceFacts, String>,
+    ) -> Self {
+        let ids: Arc<[usize]> = state.ids().into();
+        let models = state.models().map(|model| {
+            let known = earlier.and_then(|earlier| {
+                earlier.models.iter().find(|known| Arc::ptr_eq(&known.model, model) && known.ids == ids)
+            });
+            known.cloned().unwrap_or_else(|| Arc::new(PreparedModel::new(model, &ids, entries)))
+        });
+        let models = models.collect();
+        let names = ids.iter().filter_map(|&id| entries.get(id)).map(Entry::name);
+        let pool = PoolHash::of_names(names);
+        let known =
+            earlier.filter(|earlier| earlier.pool == pool).and_then(|earlier| earlier.winners.as_ref().ok());
+        let winners = match known {
+            Some(winners) => Ok(winners.clone()),
+            None => winners(state, pool, facts),
+        };
+        Self { models, winners, pool }
+    }
+}
+
+impl PreparedModel {
+    fn new(model: &Arc<Model>, ids: &Arc<[usize]>, entries: &boxcar::Vec<Entry>) -> Self {
+        let (mut kernels, mut places, mut left_out) = (Vec::new(), Vec::new(), Vec::new());
+        for (place, &id) in ids.iter().enumerate() {
+            let Some(entry) = entries.get(id) else { continue };
+            if entry.kernel().op() != model.spec().op() {
+                continue;
+            }
+            match model.extractor().kernel_side(&entry.kernel().kind) {
+                Ok(_) => {
+                    kernels.push(entry.kernel().clone());
+                    places.push(place);
+                }
+                Err(reason) => left_out.push((place, reason.to_string())),
+            }
+        }
+        let ranker = Pool::new(kernels).ok().and_then(|pool| Ranker::new(model.clone(), Arc::new(pool)).ok());
+        Self { model: model.clone(), ids: ids.clone(), ranker, places, left_out }
+    }
+}
+
+/// Opens the winners of a pool. Without a device there are none: what one device measured says nothing of another.
+fn winners(
+    state: &State,
+    pool: PoolHash,
+    facts: impl FnOnce() -> Result<DeviceFacts, String>,
+) -> Result<Arc<Winners>, String> {
+    let options = state.options();
+    if state.ids().is_empty() {
+        return Err("no kernels".to_owned());
+    }
+    if !options.measures() && options.store.is_none() {
+        return Err("not asked for".to_owned());
+    }
+    let (arch, device, driver) = if let Some(name) = &options.device_name {
+        (options.arch, name.clone(), String::new())
+    } else {
+        let facts = facts()?;
+        let driver = facts.driver_version.or(facts.runtime_version);
+        (facts.arch().or(options.arch), facts.name, driver.map_or_else(String::new, |v| v.to_string()))
+    };
+    let arch = arch.ok_or("no architecture is known")?;
+    let location = match &options.store {
+        Some(path) => Location::from_environment(Some(path)),
+        None => Location::from_environment(None),
+    };
+    let mode = if options.measures() { Mode::ReadWrite } else { Mode::ReadOnly };
+    let store = match location.and_then(|location| Store::open_at(&location, mode)) {
+        Ok(store) => store,
+        // What cannot be kept on disk is still kept in memory.
+        Err(_) if options.measures() => Store::disabled(),
+        Err(error) => return Err(error.to_string()),
+    };
+    let scope = Scope::new(arch, device, pool, driver);
+    store.winners(scope).map(Arc::new).map_err(|error| error.to_string())
+}
