@@ -63,7 +63,9 @@ fn narrow_batches(cells: &Cells, all: u32, scratch: &mut Scratch) {
         let cells = &cells.cells[batch.start..];
         let leaves = narrow_walk(cells, batch, all, scratch);
         let rows = &mut scratch.rows[..batch.trees * ROW];
-        for (&place, &lanes) in scratch.leaf_at[..leaves].iter().zip(&scratch.leaf_set[..leaves]) {
+        for leaf in 0..leaves {
+            let (place, lanes) = (scratch.leaf_at[leaf], scratch.leaf_set[leaf]);
+            prefetch_one(cells, scratch.leaf_at[leaf + LEAVES_AHEAD]);
             let value = _mm512_set1_pd(leaf_value(cells, place));
             let row = (place >> TREE_SHIFT) as usize * ROW;
             let mut lanes = lanes;
@@ -92,6 +94,28 @@ fn narrow_batches(cells: &Cells, all: u32, scratch: &mut Scratch) {
     }
 }
 
+/// How far ahead in the queue cells are fetched into the cache.
+const AHEAD: usize = 32;
+/// The same for the leaf list.
+const LEAVES_AHEAD: usize = 12;
+
+/// Fetches the cells of the sixteen items from `start` on.
+#[inline(always)]
+fn prefetch(cells: &[u32], places: &[u32], start: usize) {
+    if let Some(places) = places.get(start..start + WIDTH) {
+        for &place in places {
+            prefetch_one(cells, place);
+        }
+    }
+}
+
+#[inline(always)]
+fn prefetch_one(cells: &[u32], place: u32) {
+    let cell = cells.as_ptr().wrapping_add((place & CELL) as usize);
+    // SAFETY: fetching in advance reads nothing, so any address will do.
+    unsafe { _mm_prefetch::<_MM_HINT_T0>(cell.cast()) };
+}
+
 /// Fills the leaf list of a batch, and returns its length.
 #[inline]
 #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512dq,bmi1,bmi2,lzcnt,popcnt")]
@@ -101,9 +125,9 @@ fn narrow_walk(cells: &[u32], batch: &Batch, all: u32, scratch: &mut Scratch) ->
     let mut leaves = List { at: leaf_at, set: leaf_set, len: 0 };
     nodes.start(&batch.roots, all);
     leaves.start(&batch.lone_leaves, all);
-    let mut head = 0;
-    while head < nodes.len {
-        let count = (nodes.len - head).min(WIDTH);
+    let (mut head, mut end) = (0, nodes.len);
+    while head < end {
+        let count = (end - head).min(WIDTH);
         let live = _bzhi_u32(0xffff, count as u32) as __mmask16;
         // SAFETY: lists have room for a vector behind their end, and only live items are followed: places lead to
         // cells, and cells hold questions of this forest, of which there are as many as answers (`Cells::new`,
@@ -112,6 +136,7 @@ fn narrow_walk(cells: &[u32], batch: &Batch, all: u32, scratch: &mut Scratch) ->
         unsafe {
             let place = _mm512_loadu_si512(nodes.at.as_ptr().add(head).cast());
             let lanes = _mm512_maskz_loadu_epi32(live, nodes.set.as_ptr().add(head).cast());
+            prefetch(cells, nodes.at, head + AHEAD);
             head += count;
             let index = _mm512_and_si512(place, _mm512_set1_epi32(CELL as i32));
             let zero = _mm512_setzero_si512();
@@ -134,6 +159,9 @@ fn narrow_walk(cells: &[u32], batch: &Batch, all: u32, scratch: &mut Scratch) ->
             nodes.append(any_far & !far_leaf, far, far_lanes);
             leaves.append(any_near & near_leaf, near, near_lanes);
             leaves.append(any_far & far_leaf, far, far_lanes);
+        }
+        if head == end {
+            end = nodes.len;
         }
     }
     leaves.len

@@ -23,12 +23,14 @@ mod scratch;
 mod tests;
 mod unchecked;
 mod wide;
+mod work;
 
 use std::sync::Arc;
 
 pub use features::{CallValues, MixedPool, PoolFeatures};
 pub use pool::{Column, PoolTable};
 pub use scratch::Scratch;
+pub use work::Work;
 
 use crate::forest::Forest;
 use cells::Cells;
@@ -192,6 +194,22 @@ impl PoolScorer {
             *score = scratch.sums[lane as usize];
         }
         Ok(())
+    }
+
+    /// Counts what [`score`](Self::score) would visit; nothing for a pool that is scored kernel by kernel.
+    pub fn work(&self, uniform: &[f64], pair: &[f64], scratch: &mut Scratch) -> Result<Work, SizeError> {
+        let values = self.values(uniform, pair)?;
+        Ok(match &self.way {
+            Way::Narrow { walk, ladders, cells } => {
+                walk.fit(cells, ladders, scratch);
+                walk.work(cells, ladders, &values, scratch)
+            }
+            Way::Wide { walk, ladders, cells } => {
+                walk.fit(cells, ladders, scratch);
+                walk.work(cells, ladders, &values, scratch)
+            }
+            Way::Scalar(_) => Work::default(),
+        })
     }
 
     fn values<'a>(&self, uniform: &'a [f64], pair: &'a [f64]) -> Result<Values<'a>, SizeError> {

@@ -24,6 +24,7 @@ use super::narrow::leaf_value;
 use super::pool::{Column, Lanes};
 use super::scratch::{Scratch, grow};
 use super::unchecked::{get, set};
+use super::work::Work;
 
 /// Trees that are walked at once.
 pub(super) const BATCH: usize = 8;
@@ -115,6 +116,22 @@ impl Wide {
             }
             scratch.sums = sums;
         }
+    }
+}
+
+impl Wide {
+    /// Counts what a call visits.
+    pub(super) fn work(&self, cells: &Cells, ladders: &Ladders, values: &Values<'_>, scratch: &mut Scratch) -> Work {
+        let mut work = Work::default();
+        for slab in &self.slabs {
+            slab.answer(ladders, values, scratch);
+            let view = View { cells, words: slab.words, all: &slab.all, masks: &slab.masks };
+            for batch in &cells.batches {
+                let lists = walk(view, batch, scratch);
+                work.count(scratch, lists);
+            }
+        }
+        work
     }
 }
 
@@ -241,7 +258,7 @@ fn score_avx2(view: View<'_>, scratch: &mut Scratch, sums: &mut [f64]) {
 #[inline(always)]
 fn score_portable(view: View<'_>, scratch: &mut Scratch, sums: &mut [f64]) {
     for batch in &view.cells.batches {
-        let leaves = walk(view, batch, scratch);
+        let (_, leaves) = walk(view, batch, scratch);
         by_tree(batch, scratch, leaves);
         for &leaf in &scratch.order[..leaves] {
             let value = leaf_value(&view.cells.cells[batch.start..], scratch.leaf_at[leaf as usize]);
@@ -302,9 +319,9 @@ pub(super) fn start(view: View<'_>, batch: &Batch, scratch: &mut Scratch) -> (us
     (roots, batch.lone_leaves.len())
 }
 
-/// Fills the leaf list of a batch, and returns its length.
+/// Fills the queue and the leaf list of a batch, and returns their lengths.
 #[inline(always)]
-fn walk(view: View<'_>, batch: &Batch, scratch: &mut Scratch) -> usize {
+fn walk(view: View<'_>, batch: &Batch, scratch: &mut Scratch) -> (usize, usize) {
     let (mut tail, mut leaves) = start(view, batch, scratch);
     let cells = &view.cells.cells[batch.start..];
     let mut sets = batch.trees;
@@ -360,7 +377,7 @@ fn walk(view: View<'_>, batch: &Batch, scratch: &mut Scratch) -> usize {
             }
         }
     }
-    leaves
+    (tail, leaves)
 }
 
 /// The lanes that answer yes.
