@@ -6,6 +6,7 @@ use super::cells::{Batch, CELL, Cells, FAR_LEAF, FAR_MAX, FAR_SHIFT, FLIPPED, NE
 use super::isa::Avx512;
 use super::narrow::{LANES, ROW, leaf_value};
 use super::scratch::Scratch;
+use super::unchecked::{get, set};
 use super::wide::{self, VECTOR, View};
 
 /// Items of a vector.
@@ -94,20 +95,8 @@ fn narrow_batches(cells: &Cells, all: u32, scratch: &mut Scratch) {
     }
 }
 
-/// How far ahead in the queue cells are fetched into the cache.
-const AHEAD: usize = 32;
-/// The same for the leaf list.
+/// How far ahead in the leaf list values are fetched into the cache.
 const LEAVES_AHEAD: usize = 12;
-
-/// Fetches the cells of the sixteen items from `start` on.
-#[inline(always)]
-fn prefetch(cells: &[u32], places: &[u32], start: usize) {
-    if let Some(places) = places.get(start..start + WIDTH) {
-        for &place in places {
-            prefetch_one(cells, place);
-        }
-    }
-}
 
 #[inline(always)]
 fn prefetch_one(cells: &[u32], place: u32) {
@@ -120,13 +109,27 @@ fn prefetch_one(cells: &[u32], place: u32) {
 #[inline]
 #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512dq,bmi1,bmi2,lzcnt,popcnt")]
 fn narrow_walk(cells: &[u32], batch: &Batch, all: u32, scratch: &mut Scratch) -> usize {
-    let Scratch { answers, node_at, node_set, leaf_at, leaf_set, .. } = scratch;
+    let Scratch { answers, node_at, node_set, leaf_at, leaf_set, cell_of, yes_of, .. } = scratch;
     let mut nodes = List { at: node_at, set: node_set, len: 0 };
     let mut leaves = List { at: leaf_at, set: leaf_set, len: 0 };
     nodes.start(&batch.roots, all);
     leaves.start(&batch.lone_leaves, all);
-    let (mut head, mut end) = (0, nodes.len);
-    while head < end {
+    let (mut head, mut end) = (0, 0);
+    loop {
+        if head == end {
+            if end == nodes.len {
+                break;
+            }
+            end = nodes.len;
+            // SAFETY: see below.
+            unsafe {
+                for item in head..end {
+                    let cell = get(cells, (get(nodes.at, item) & CELL) as usize);
+                    set(cell_of, item, cell);
+                    set(yes_of, item, get(answers, (cell & QUESTION) as usize));
+                }
+            }
+        }
         let count = (end - head).min(WIDTH);
         let live = _bzhi_u32(0xffff, count as u32) as __mmask16;
         // SAFETY: lists have room for a vector behind their end, and only live items are followed: places lead to
@@ -136,13 +139,9 @@ fn narrow_walk(cells: &[u32], batch: &Batch, all: u32, scratch: &mut Scratch) ->
         unsafe {
             let place = _mm512_loadu_si512(nodes.at.as_ptr().add(head).cast());
             let lanes = _mm512_maskz_loadu_epi32(live, nodes.set.as_ptr().add(head).cast());
-            prefetch(cells, nodes.at, head + AHEAD);
+            let cell = _mm512_loadu_si512(cell_of.as_ptr().add(head).cast());
+            let yes = _mm512_loadu_si512(yes_of.as_ptr().add(head).cast());
             head += count;
-            let index = _mm512_and_si512(place, _mm512_set1_epi32(CELL as i32));
-            let zero = _mm512_setzero_si512();
-            let cell = _mm512_mask_i32gather_epi32::<4>(zero, live, index, cells.as_ptr().cast());
-            let question = _mm512_and_si512(cell, _mm512_set1_epi32(QUESTION as i32));
-            let yes = _mm512_mask_i32gather_epi32::<4>(zero, live, question, answers.as_ptr().cast());
             let yes = _mm512_xor_si512(yes, _mm512_srai_epi32::<31>(cell));
 
             let near_lanes = _mm512_and_si512(lanes, yes);
@@ -159,9 +158,6 @@ fn narrow_walk(cells: &[u32], batch: &Batch, all: u32, scratch: &mut Scratch) ->
             nodes.append(any_far & !far_leaf, far, far_lanes);
             leaves.append(any_near & near_leaf, near, near_lanes);
             leaves.append(any_far & far_leaf, far, far_lanes);
-        }
-        if head == end {
-            end = nodes.len;
         }
     }
     leaves.len
