@@ -31,7 +31,7 @@ use super::{Values, low_bits};
 /// The most lanes that fit.
 pub(super) const LANES: usize = 32;
 /// Values of a row, with room for a vector that starts at the last lane.
-pub(super) const ROW: usize = 40;
+pub(super) const ROW: usize = 32;
 /// Trees that are walked at once.
 pub(super) const BATCH: usize = 64;
 

@@ -10,7 +10,7 @@ pub struct Scratch {
     pub(super) node_at: Vec<u32>,
     pub(super) node_set: Vec<u32>,
     pub(super) cell_of: Vec<u32>,
-    pub(super) yes_of: Vec<u32>,
+    pub(super) answer_of: Vec<u32>,
     /// The list of leaves that were reached.
     pub(super) leaf_at: Vec<u32>,
     pub(super) leaf_set: Vec<u32>,
@@ -51,7 +51,7 @@ impl Scratch {
 
     /// Makes room for lists of all nodes and all leaves of a batch.
     pub(super) fn fit_lists(&mut self, nodes: usize, trees: usize) {
-        for list in [&mut self.cell_of, &mut self.yes_of, &mut self.node_at, &mut self.node_set, &mut self.split_at, &mut self.split_set] {
+        for list in [&mut self.cell_of, &mut self.answer_of, &mut self.node_at, &mut self.node_set, &mut self.split_at, &mut self.split_set] {
             grow(list, nodes + trees + SLACK);
         }
         for list in [&mut self.leaf_at, &mut self.leaf_set, &mut self.order] {

@@ -27,7 +27,7 @@ use super::unchecked::{get, set};
 use super::work::Work;
 
 /// Trees that are walked at once.
-pub(super) const BATCH: usize = 8;
+pub(super) const BATCH: usize = 32;
 /// The most lanes of a slab.
 const SLAB: usize = 8192;
 /// Words of a vector: sets are whole vectors long.
