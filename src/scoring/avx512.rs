@@ -27,11 +27,6 @@ impl List<'_> {
         self.len = places.len();
     }
 
-    fn push(&mut self, place: u32, set: u32) {
-        (self.at[self.len], self.set[self.len]) = (place, set);
-        self.len += 1;
-    }
-
     /// Appends the chosen items.
     ///
     /// # Safety
@@ -194,28 +189,34 @@ fn wide_batches(view: View<'_>, scratch: &mut Scratch, sums: &mut [f64]) {
     for batch in &view.cells.batches {
         let leaves = wide_walk(view, batch, scratch);
         wide::by_tree(batch, scratch, leaves);
-        for &leaf in &scratch.order[..leaves] {
-            let value = leaf_value(&view.cells.cells[batch.start..], scratch.leaf_at[leaf as usize]);
-            let words = scratch.leaf_set[leaf as usize] as usize * view.words;
-            add(&scratch.sets[words..words + view.words], sums, value);
+        let cells = &view.cells.cells[batch.start..];
+        let mut count = 0;
+        for leaf in 0..leaves {
+            let leaf = scratch.order[leaf] as usize;
+            let value = leaf_value(cells, scratch.leaf_at[leaf]);
+            let set = scratch.leaf_set[leaf] as usize * view.words;
+            let Scratch { sets, add_to, add_lanes, add_value, .. } = scratch;
+            for (vector, words) in sets[set..set + view.words].chunks_exact(VECTOR).enumerate() {
+                debug_assert!(count + VECTOR <= add_to.len() && VECTOR == 8);
+                // SAFETY: eight words; a tree adds to each word of lanes at most as often as the word has lanes or the
+                // tree has leaves, and the lists have room for that and a vector more (`Wide::fit`).
+                unsafe {
+                    let lanes = _mm512_loadu_si512(words.as_ptr().cast());
+                    let some = _mm512_test_epi64_mask(lanes, lanes);
+                    let lanes = _mm512_maskz_compress_epi64(some, lanes);
+                    _mm512_storeu_si512(add_lanes.as_mut_ptr().add(count).cast(), lanes);
+                    let numbers = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+                    let numbers = _mm256_add_epi32(numbers, _mm256_set1_epi32((vector * VECTOR) as i32));
+                    let numbers = _mm256_maskz_compress_epi32(some, numbers);
+                    _mm256_storeu_si256(add_to.as_mut_ptr().add(count).cast(), numbers);
+                    _mm512_storeu_pd(add_value.as_mut_ptr().add(count), _mm512_set1_pd(value));
+                    count += some.count_ones() as usize;
+                }
+            }
         }
-    }
-}
-
-/// Adds the value to the sums whose bits are set.
-#[inline]
-#[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512dq,bmi1,bmi2,lzcnt,popcnt")]
-fn add(words: &[u64], sums: &mut [f64], value: f64) {
-    debug_assert_eq!(words.len() * 64, sums.len());
-    let value = _mm512_set1_pd(value);
-    for (words, sums) in words.chunks_exact(VECTOR).zip(sums.chunks_exact_mut(VECTOR * 64)) {
-        // SAFETY: eight words.
-        let vector = unsafe { _mm512_loadu_si512(words.as_ptr().cast()) };
-        let mut some = _mm512_test_epi64_mask(vector, vector);
-        while some != 0 {
-            let word = some.trailing_zeros() as usize;
-            some &= some - 1;
-            let lanes = words[word];
+        for entry in 0..count {
+            let (word, lanes) = (scratch.add_to[entry] as usize, scratch.add_lanes[entry]);
+            let value = _mm512_set1_pd(scratch.add_value[entry]);
             let sums = &mut sums[word * 64..word * 64 + 64];
             for (group, sums) in sums.chunks_exact_mut(8).enumerate() {
                 // SAFETY: eight sums.
@@ -283,18 +284,34 @@ fn wide_walk(view: View<'_>, batch: &Batch, scratch: &mut Scratch) -> usize {
             let (here, fresh) = sets.split_at_mut(used * view.words);
             let here = &mut here[set as usize * view.words..][..view.words];
             let (near, far) = cut(here, &mut fresh[..view.words], mask, cell & FLIPPED != 0);
-            if near {
-                let list = if cell & NEAR_LEAF == 0 { &mut nodes } else { &mut leaves };
-                list.push(place + 1, set);
+            let far_place = place + ((cell >> FAR_SHIFT) & FAR_MAX as u32);
+            // SAFETY: the lists have room for all nodes and leaves and more.
+            unsafe {
+                offer(&mut nodes, &mut leaves, near, cell & NEAR_LEAF != 0, place + 1, set);
+                offer(&mut nodes, &mut leaves, far, cell & FAR_LEAF != 0, far_place, used as u32);
             }
-            if far {
-                let list = if cell & FAR_LEAF == 0 { &mut nodes } else { &mut leaves };
-                list.push(place + ((cell >> FAR_SHIFT) & FAR_MAX as u32), used as u32);
-                used += 1;
-            }
+            used += usize::from(far);
         }
     }
     leaves.len
+}
+
+/// Appends an item to one of two lists if it has lanes, without a branch: nobody can predict it.
+///
+/// # Safety
+///
+/// There is room for an item behind the end of both.
+#[inline(always)]
+unsafe fn offer(nodes: &mut List<'_>, leaves: &mut List<'_>, some: bool, leaf: bool, place: u32, lanes: u32) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        set(nodes.at, nodes.len, place);
+        set(nodes.set, nodes.len, lanes);
+        set(leaves.at, leaves.len, place);
+        set(leaves.set, leaves.len, lanes);
+    }
+    nodes.len += usize::from(some & !leaf);
+    leaves.len += usize::from(some & leaf);
 }
 
 /// Cuts a set: what goes near stays, what goes far becomes fresh. Whether there is any of each.

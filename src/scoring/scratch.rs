@@ -27,6 +27,10 @@ pub struct Scratch {
     pub(super) sets: Vec<u64>,
     /// Wide: leaves by tree.
     pub(super) order: Vec<u32>,
+    /// Wide: additions to come: the word of lanes, which of them, and what.
+    pub(super) add_to: Vec<u32>,
+    pub(super) add_lanes: Vec<u64>,
+    pub(super) add_value: Vec<f64>,
     /// Wide: classes by position.
     pub(super) positions: Vec<(u32, u32)>,
     /// A row for the scalar way.

@@ -27,7 +27,7 @@ use super::unchecked::{get, set};
 use super::work::Work;
 
 /// Trees that are walked at once.
-pub(super) const BATCH: usize = 32;
+pub(super) const BATCH: usize = 16;
 /// The most lanes of a slab.
 const SLAB: usize = 8192;
 /// Words of a vector: sets are whole vectors long.
@@ -91,6 +91,12 @@ impl Wide {
         grow(&mut scratch.answers, ladders.questions);
         grow(&mut scratch.masks, masks * words);
         grow(&mut scratch.sets, (cells.most_nodes + BATCH + 1) * words);
+        // A leaf adds to a word at most once, and no two leaves of a tree add to the same lane.
+        let leaves = cells.most_nodes + BATCH;
+        let additions = (leaves * words).min(BATCH * words * 64) + VECTOR;
+        grow(&mut scratch.add_to, additions);
+        grow(&mut scratch.add_lanes, additions);
+        grow(&mut scratch.add_value, additions);
         grow(&mut scratch.positions, runs);
         grow(&mut scratch.sums, self.slabs.last().map_or(0, |slab| slab.first + slab.words * 64));
     }
