@@ -150,6 +150,20 @@ impl Direction {
     }
 }
 
+impl ConvLayout {
+    /// The order of images, groups, channels and space, whatever the number of spatial dimensions: the layout that the
+    /// two-dimensional word names.
+    pub const fn order(self) -> Self {
+        match self {
+            Self::Nwgc | Self::Nhwgc | Self::Ndhwgc => Self::Nhwgc,
+            Self::Nwc | Self::Nhwc | Self::Ndhwc => Self::Nhwc,
+            Self::Gnwc | Self::Gnhwc | Self::Gndhwc => Self::Gnhwc,
+            Self::Ngcw | Self::Ngchw | Self::Ngcdhw => Self::Ngchw,
+            Self::Ncw | Self::Nchw | Self::Ncdhw => Self::Nchw,
+        }
+    }
+}
+
 impl Dtype {
     /// The element type that accumulates products of this one.
     pub const fn accumulator(self) -> Self {

@@ -1,3 +1,65 @@
-//! The command `ckselect`.
+//! The command `ckselect`: everything around choosing a kernel that is not done inside a C++ process.
+//!
+//! Results go to standard output, messages to standard error. Exit codes: 0 done, 1 failed, 2 wrong use.
 
-fn main() {}
+#![allow(
+    clippy::doc_markdown,
+    reason = "doc comments of arguments are help texts, where backticks are noise"
+)]
+
+mod commands;
+mod error;
+mod input;
+mod output;
+mod table;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use error::CliError;
+
+/// Choose the fastest GPU kernel for a problem without trying them all.
+#[derive(Parser)]
+#[command(
+    name = "ckselect",
+    version,
+    max_term_width = 110,
+    subcommand_required = true,
+    arg_required_else_help = true
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Rank(commands::rank::Args),
+    Explain(commands::explain::Args),
+    Features(commands::features::Args),
+    Predict(commands::predict::Args),
+    Inspect(commands::inspect::Args),
+}
+
+fn main() -> ExitCode {
+    let result = match Cli::parse().command {
+        Command::Rank(args) => commands::rank::run(&args),
+        Command::Explain(args) => commands::explain::run(&args),
+        Command::Features(args) => commands::features::run(&args),
+        Command::Predict(args) => commands::predict::run(&args),
+        Command::Inspect(args) => commands::inspect::run(&args),
+    };
+    match result {
+        // A reader that has seen enough (`| head`) is no failure.
+        Ok(()) | Err(CliError::BrokenPipe) => ExitCode::SUCCESS,
+        Err(CliError::Usage(message)) => {
+            eprintln!("ckselect: {message}");
+            ExitCode::from(2)
+        }
+        Err(CliError::Failed(message)) => {
+            eprintln!("ckselect: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}

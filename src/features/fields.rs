@@ -19,12 +19,6 @@ pub trait Fields {
     fn get(&self, name: &str) -> Option<&str>;
 }
 
-impl<F: Fn(&str) -> Option<&'static str>> Fields for F {
-    fn get(&self, name: &str) -> Option<&str> {
-        self(name)
-    }
-}
-
 /// A cell that cannot be used: its column, what it holds, what it may hold.
 pub type FieldError = InvalidField;
 

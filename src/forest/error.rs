@@ -164,11 +164,32 @@ impl fmt::Display for Place {
     }
 }
 
-/// The first characters of a text, for a message that stays one readable line.
+/// The first characters of a text, without control characters, for a message that stays one readable line.
 pub(super) fn cut(text: &str) -> String {
     const SHOWN: usize = 40;
-    match text.char_indices().nth(SHOWN) {
-        Some((end, _)) => format!("{}...", &text[..end]),
-        None => text.to_owned(),
+    let mut shown = String::new();
+    for (index, character) in text.chars().enumerate() {
+        match character {
+            _ if index == SHOWN => {
+                shown.push_str("...");
+                break;
+            }
+            '"' | '\'' => shown.push(character),
+            _ => shown.extend(character.escape_debug()),
+        }
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_quoted_stays_short_and_on_its_line() {
+        assert_eq!(cut("\"it's\""), "\"it's\"");
+        assert_eq!(cut("a\tb\0\u{feff}é"), "a\\tb\\0\\u{feff}é");
+        assert_eq!(cut(&"é".repeat(40)), "é".repeat(40));
+        assert_eq!(cut(&"é".repeat(41)), "é".repeat(40) + "...");
     }
 }

@@ -52,7 +52,7 @@
 //! Not every model that LightGBM reads is a forest here: one output, constant leaves, and an [`Objective`] whose
 //! prediction is a simple function of the sum. The error says what is supported.
 
-// How the files divide the work. `text` cuts the bytes into lines and numbers, `fields` sorts a part's lines by key.
+// How the files divide the work. `text` cuts the bytes into lines and lists (of `number`s), `fields` sorts a part's lines by key.
 // `header`, `tree_text` (with `categories` and `shape`) and `sections` say what the keys mean and check it; what they
 // let through, `row` and `contributions` walk without asking again. `error` is where any of them says what is wrong.
 
@@ -62,6 +62,7 @@ mod error;
 mod feature_info;
 mod fields;
 mod header;
+mod number;
 mod objective;
 mod row;
 mod sections;

@@ -1,8 +1,7 @@
 //! Lines, fields and lists of numbers: the grammar of the text, without what it means.
 
-use std::str::FromStr;
-
 use super::error::{ForestError, Place, Reason};
+use super::number::Number;
 
 /// The lines of the text with their numbers, without blank lines and `#` comments, each without its line end.
 #[derive(Clone)]
@@ -58,39 +57,59 @@ impl<'a> Field<'a> {
     }
 
     /// The value as one number that satisfies `accept`.
-    pub(super) fn number<T: FromStr + Copy>(
+    pub(super) fn number<T: Number>(
         &self,
         expected: &'static str,
         accept: impl Fn(T) -> bool,
     ) -> Result<T, ForestError> {
-        let token = self.value.trim_matches(' ');
-        token.parse().ok().filter(|&value| accept(value)).ok_or_else(|| self.place.value(token, expected))
+        let text = self.value.trim_matches(' ');
+        match T::read(text.as_bytes()) {
+            Some((number, used)) if used == text.len() && accept(number) => Ok(number),
+            _ => Err(self.place.value(text, expected)),
+        }
     }
 
     /// The value as a list of exactly `count` numbers, each of which must satisfy `accept`.
     ///
     /// Room is made for what the text holds, never for what a count in the text claims.
-    pub(super) fn list<T: FromStr + Copy>(
+    pub(super) fn list<T: Number>(
         &self,
         count: Count,
         expected: &'static str,
         accept: impl Fn(T) -> bool,
     ) -> Result<Vec<T>, ForestError> {
         let most = self.value.len().div_ceil(2);
-        let mut values = Vec::with_capacity(count.expected.min(most));
-        let mut tokens = self.tokens();
-        for (index, token) in tokens.by_ref().take(count.expected).enumerate() {
-            match token.parse() {
-                Ok(value) if accept(value) => values.push(value),
-                _ => return Err(self.place.index(index).value(token, expected)),
+        let mut numbers = Vec::with_capacity(count.expected.min(most));
+        let mut at = self.skip_blanks(0);
+        while at < self.value.len() && numbers.len() < count.expected {
+            match T::read(&self.value.as_bytes()[at..]) {
+                Some((number, used)) if self.ends_at(at + used) && accept(number) => {
+                    numbers.push(number);
+                    at = self.skip_blanks(at + used);
+                }
+                _ => {
+                    let token = Tokens { rest: &self.value[at..] }.next().unwrap_or_default();
+                    return Err(self.place.index(numbers.len()).value(token, expected));
+                }
             }
         }
-        count.check(self.place, values.len() + tokens.count())?;
-        Ok(values)
+        count.check(self.place, numbers.len() + Tokens { rest: &self.value[at..] }.count())?;
+        Ok(numbers)
+    }
+
+    fn ends_at(&self, at: usize) -> bool {
+        self.value.as_bytes().get(at).is_none_or(|&byte| byte == b' ')
+    }
+
+    fn skip_blanks(&self, mut at: usize) -> usize {
+        while self.value.as_bytes().get(at) == Some(&b' ') {
+            at += 1;
+        }
+        at
     }
 }
 
-/// The blank-separated parts of a value. Most are a few bytes long, so that looking at each byte beats a search.
+/// The blank-separated parts of a value.
 pub(super) struct Tokens<'a> {
     rest: &'a str,
 }

@@ -4,6 +4,7 @@ use super::MAX_VALUE;
 use super::categories::CategorySets;
 use super::error::{ForestError, Place};
 use super::fields::Fields;
+use super::number::Number;
 use super::shape;
 use super::text::Count;
 use super::tree::{Child, Missing, Node, Split, Tree};
@@ -135,7 +136,7 @@ fn missing(bits: u8) -> Option<Missing> {
 
 /// A list that LightGBM takes as all zeros where the text has none. To be asked for once a list that must be there
 /// has proved the count.
-fn list_or_zeros<T: std::str::FromStr + Default + Copy>(
+fn list_or_zeros<T: Number + Default>(
     fields: &Fields<'_>,
     key: &'static str,
     count: Count,

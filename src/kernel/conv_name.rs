@@ -71,7 +71,7 @@ pub(crate) struct ConvName {
 impl ConvName {
     /// Reads a name of any of the three grammars.
     pub(crate) fn parse(name: &str) -> Result<Self, NameError> {
-        let mut scan = Scan::new(name);
+        let mut scan = Scan::whole(name)?;
         if !scan.eat("grouped_conv_") {
             return Err(scan.fail("expected 'grouped_conv_'"));
         }

@@ -51,11 +51,12 @@ impl GemmKernel {
     /// [`Dtype::accumulator`]; `block_size` is 0 (not known) until [`GemmKernel::set_arch`]; `double_buffer` follows
     /// from the pipeline; one wave group; no transposes, not grouped.
     pub fn parse_name(name: &str) -> Result<ParsedGemmName, NameError> {
+        let whole = Scan::whole(name)?;
         let vec = find_vec(name)?;
         let shorter = vec.as_ref().map(|vec| [&name[..vec.at], &name[vec.at + vec.len..]].concat());
         let mut scan = match (&vec, &shorter) {
             (Some(vec), Some(text)) => Scan::without(name, text, vec.at, vec.len),
-            _ => Scan::new(name),
+            _ => whole,
         };
         if !scan.eat("gemm_") {
             return Err(scan.fail("expected 'gemm_' or 'gemm_universal_'"));
@@ -85,7 +86,7 @@ impl GemmKernel {
     /// [`GemmKernel::identifier`] gives back the same bytes. Identifiers of older dispatchers, which begin with the
     /// tile and hold neither dtype nor layout nor pipeline, are refused as such.
     pub fn parse_identifier(identifier: &str) -> Result<Self, NameError> {
-        let mut scan = Scan::new(identifier);
+        let mut scan = Scan::whole(identifier)?;
         if scan.token().contains('x') && identifier.starts_with(|c: char| c.is_ascii_digit()) {
             return Err(scan.fail(
                 "an identifier of an older dispatcher: it begins with the tile and lacks dtype, layout, pipeline and \
@@ -241,7 +242,7 @@ fn find_vec(name: &str) -> Result<Option<VecPart>, NameError> {
         if !numbers.starts_with(|c: char| c.is_ascii_digit()) {
             continue;
         }
-        let mut scan = Scan::new(numbers);
+        let mut scan = Scan::whole(numbers)?;
         match three_numbers(&mut scan) {
             Ok(widths) => {
                 let len = found.len() + numbers.len() - scan.rest().len();

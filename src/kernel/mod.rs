@@ -3,11 +3,13 @@
 mod conv_name;
 mod gemm_name;
 mod name;
-pub(crate) mod scan;
+mod scan;
 mod tiles;
 
+pub(crate) use conv_name::ConvName;
 pub use gemm_name::ParsedGemmName;
 pub use name::NameError;
+pub(crate) use scan::{MAX_EXTENT, MAX_SMALL};
 pub use tiles::ConvTile;
 
 use crate::vocab::{
@@ -36,6 +38,17 @@ impl Mnk {
 impl std::fmt::Display for Mnk {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}x{}x{}", self.m, self.n, self.k)
+    }
+}
+
+/// Reads three positive numbers joined by `x`, such as `64x128x32`.
+impl std::str::FromStr for Mnk {
+    type Err = NameError;
+
+    fn from_str(text: &str) -> Result<Self, NameError> {
+        let mut scan = scan::Scan::whole(text)?;
+        let mnk = scan.triple("a shape", MAX_EXTENT)?;
+        scan.end("three numbers joined by 'x'").map(|()| mnk)
     }
 }
 

@@ -10,6 +10,9 @@ pub(crate) const MAX_EXTENT: u32 = u16::MAX as u32;
 /// Largest wave count, instruction extent, split-K or number of D tensors: 8 bits in the dispatcher's GEMM key.
 pub(crate) const MAX_SMALL: u32 = u8::MAX as u32;
 
+/// Longest name in bytes; the longest that any grammar can produce has about 300.
+const MAX_LEN: usize = 1024;
+
 /// A position in a name.
 ///
 /// The text that is scanned may be the name without one stretch (see [`Scan::without`]); errors still count bytes
@@ -24,8 +27,14 @@ pub(super) struct Scan<'a> {
 }
 
 impl<'a> Scan<'a> {
-    pub(super) fn new(name: &'a str) -> Self {
-        Self { name, text: name, at: 0, cut_at: name.len(), cut_len: 0 }
+    /// Scans a name. Names longer than [`MAX_LEN`] are refused here, so that no error repeats a whole file.
+    pub(super) fn whole(name: &'a str) -> Result<Self, NameError> {
+        if name.len() > MAX_LEN {
+            let start: String = name.chars().take(40).collect();
+            let reason = format!("the name has {} bytes, expected at most {MAX_LEN}", name.len());
+            return Err(NameError { name: format!("{start}…"), at: MAX_LEN, reason });
+        }
+        Ok(Self { name, text: name, at: 0, cut_at: name.len(), cut_len: 0 })
     }
 
     /// Scans `text`, which is `name` with `cut_len` bytes at `cut_at` taken out.
@@ -203,16 +212,16 @@ mod tests {
             ("comp_tdm_v2", Pipeline::CompTdmV2, ""),
             ("comp_tdm_v22", Pipeline::CompTdm, "_v22"),
         ] {
-            let mut scan = Scan::new(text);
+            let mut scan = Scan::whole(text).unwrap();
             assert_eq!(scan.word(Pipeline::WORDS), Ok(pipeline));
             assert_eq!(scan.rest(), rest);
         }
-        assert!(Scan::new("compv34").word::<Pipeline>(Pipeline::WORDS).is_err());
+        assert!(Scan::whole("compv34").unwrap().word::<Pipeline>(Pipeline::WORDS).is_err());
     }
 
     #[test]
     fn numbers_are_bounded_and_plain() {
-        let read = |text| Scan::new(text).number("tile", 1, 300).map_err(|error| error.reason);
+        let read = |text| Scan::whole(text).unwrap().number("tile", 1, 300).map_err(|error| error.reason);
         assert_eq!(read("300x"), Ok(300));
         for (text, reason) in [
             ("301", "tile is 301, expected 1 to 300"),

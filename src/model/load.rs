@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
+use std::sync::Arc;
 
 use flate2::read::MultiGzDecoder;
 
@@ -47,7 +48,7 @@ impl Model {
             let packed = directory.join(target.file_name() + ".gz");
             let path = [plain, packed].into_iter().find(|path| path.exists());
             if let Some(path) = path {
-                forests[target as usize] = Some(forest(&path, &spec, limits)?);
+                forests[target as usize] = Some(Arc::new(forest(&path, &spec, limits)?));
             }
         }
         Self::assemble(label(directory), spec, forests)
@@ -65,7 +66,7 @@ impl Model {
         // The only forest that there is has to rank.
         spec.rank_by = target;
         let mut forests = [const { None }; Target::ALL.len()];
-        forests[target as usize] = Some(forest(path, &spec, &limits)?);
+        forests[target as usize] = Some(Arc::new(forest(path, &spec, &limits)?));
         Self::assemble(label(path), spec, forests)
     }
 
@@ -77,7 +78,7 @@ impl Model {
         for &(target, bytes) in forests {
             let file = format!("{name}/{}", target.file_name());
             let text = decompressed(&file, bytes.to_vec(), limits.forest_bytes)?;
-            parsed[target as usize] = Some(checked(&file, &text, &spec)?);
+            parsed[target as usize] = Some(Arc::new(checked(&file, &text, &spec)?));
         }
         Self::assemble(name.to_owned(), spec, parsed)
     }
@@ -85,7 +86,7 @@ impl Model {
     fn assemble(
         name: String,
         spec: FeatureSpec,
-        forests: [Option<Forest>; Target::ALL.len()],
+        forests: [Option<Arc<Forest>>; Target::ALL.len()],
     ) -> Result<Self, ModelError> {
         let rank_by = spec.rank_by;
         if forests[rank_by as usize].is_none() {

@@ -10,6 +10,7 @@ pub use spec::FeatureSpec;
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use crate::features::Extractor;
 use crate::forest::Forest;
@@ -80,7 +81,7 @@ impl FromStr for Target {
 pub struct Model {
     name: String,
     spec: FeatureSpec,
-    forests: [Option<Forest>; Target::ALL.len()],
+    forests: [Option<Arc<Forest>>; Target::ALL.len()],
 }
 
 /// What a model says of one kernel; `None` where it has no forest for it.
@@ -111,7 +112,7 @@ impl Model {
     }
 
     /// The forest of a target, if the model has one.
-    pub fn forest(&self, target: Target) -> Option<&Forest> {
+    pub fn forest(&self, target: Target) -> Option<&Arc<Forest>> {
         self.forests[target as usize].as_ref()
     }
 
@@ -121,7 +122,7 @@ impl Model {
     }
 
     /// The forest that ranks. The target is [`FeatureSpec::rank_by`]; loading made sure that it is there.
-    pub fn ranking_forest(&self) -> Option<&Forest> {
+    pub fn ranking_forest(&self) -> Option<&Arc<Forest>> {
         self.forest(self.spec.rank_by)
     }
 

@@ -152,32 +152,27 @@ impl ConvProblem {
                 return Err(InvalidField::new(field, value, format!("a multiple of G = {}", self.g)));
             }
         }
+        let output = self.output();
         for axis in 0..3 {
             let neutral = axis < 3 - usize::from(self.ndim);
             for (field, values) in self.extents() {
-                let (name, value) = (axis_name(field, axis), values[axis]);
-                positive(&name, value)?;
-                if neutral && value != 1 {
-                    return Err(InvalidField::new(name, value, format!("1 in a {}D problem", self.ndim)));
+                let value = values[axis];
+                if !(1..=MAX_EXTENT).contains(&value) || (neutral && value != 1) {
+                    return Err(self.wrong_axis(axis_name(field, axis), value, 1, neutral));
                 }
             }
             for (side, pads) in [("left", &self.pad_left), ("right", &self.pad_right)] {
-                let (name, value) = (format!("{}_{side}", axis_name("pad", axis)), pads[axis]);
-                if !(0..=MAX_EXTENT).contains(&value) {
-                    return Err(InvalidField::new(name, value, format!("0 to {MAX_EXTENT}")));
-                }
-                if neutral && value != 0 {
-                    return Err(InvalidField::new(name, value, format!("0 in a {}D problem", self.ndim)));
+                let value = pads[axis];
+                if !(0..=MAX_EXTENT).contains(&value) || (neutral && value != 0) {
+                    let name = format!("{}_{side}", axis_name("pad", axis));
+                    return Err(self.wrong_axis(name, value, 0, neutral));
                 }
             }
-            if self.output()[axis] < 1 {
+            if output[axis] < 1 {
                 let found = format!("a dilated filter that reaches over {}", self.filter_reach(axis));
                 let room = self.input[axis] + self.pad_left[axis] + self.pad_right[axis];
-                return Err(InvalidField::new(
-                    axis_name("filter", axis),
-                    found,
-                    format!("at most the padded input's {room}"),
-                ));
+                let expected = format!("at most the padded input's {room}");
+                return Err(InvalidField::new(axis_name("filter", axis), found, expected));
             }
         }
         if self.split_k < 1 {
@@ -194,6 +189,16 @@ impl ConvProblem {
             * product(self.output())
             * (self.c as f64 / self.g.max(1) as f64)
             * product(self.filter)
+    }
+
+    /// Names are made only for errors: the check itself is on the select path.
+    fn wrong_axis(&self, name: String, value: i64, least: i64, neutral: bool) -> InvalidField {
+        let expected = if neutral {
+            format!("{least} in a {}D problem", self.ndim)
+        } else {
+            format!("{least} to {MAX_EXTENT}")
+        };
+        InvalidField::new(name, value, expected)
     }
 
     fn filter_reach(&self, axis: usize) -> i64 {

@@ -1,5 +1,6 @@
 //! Problems from text: `N=16,C=256,…` on a command line, or the named cells of a CSV row.
 
+use std::fmt;
 use std::str::FromStr;
 
 use super::{ConvProblem, GemmProblem, InvalidField, Problem};
@@ -140,6 +141,50 @@ impl Problem {
         };
         problem.validate()?;
         Ok(problem)
+    }
+}
+
+/// All fields in a fixed order: equal problems have equal texts, different ones have different texts, and
+/// [`Problem::parse`] reads a text back to an equal problem. The direction and types are always said.
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let arch = |f: &mut fmt::Formatter<'_>, arch: Option<Arch>| {
+            arch.map_or(Ok(()), |arch| write!(f, ",arch={arch}"))
+        };
+        match self {
+            Self::Conv(p) => {
+                write!(
+                    f,
+                    "direction={},ndim={},N={},C={},K={},G={}",
+                    p.direction, p.ndim, p.n, p.c, p.k, p.g
+                )?;
+                let axes = [
+                    (["Di", "Hi", "Wi"], p.input),
+                    (["Z", "Y", "X"], p.filter),
+                    (["stride_d", "stride_h", "stride_w"], p.stride),
+                    (["dilation_d", "dilation_h", "dilation_w"], p.dilation),
+                    (["pad_d_left", "pad_h_left", "pad_w_left"], p.pad_left),
+                    (["pad_d_right", "pad_h_right", "pad_w_right"], p.pad_right),
+                ];
+                for (names, values) in axes {
+                    for (name, value) in names.into_iter().zip(values) {
+                        write!(f, ",{name}={value}")?;
+                    }
+                }
+                write!(f, ",split_k={},dtype_in={},dtype_wei={}", p.split_k, p.dtype_in, p.dtype_wei)?;
+                write!(f, ",dtype_out={},layout={}", p.dtype_out, p.layout)?;
+                arch(f, p.arch)
+            }
+            Self::Gemm(p) => {
+                write!(f, "M={},N={},K={},split_k={}", p.m, p.n, p.k, p.split_k)?;
+                write!(
+                    f,
+                    ",dtype_a={},dtype_b={},dtype_c={},layout={}",
+                    p.dtype_a, p.dtype_b, p.dtype_c, p.layout
+                )?;
+                arch(f, p.arch)
+            }
+        }
     }
 }
 
@@ -304,5 +349,19 @@ mod tests {
         );
         let error = conv(&format!("{RESNET},dtype=half")).unwrap_err().to_string();
         assert!(error.starts_with("dtype: found 'half', expected one of fp16, bf16"), "{error}");
+    }
+
+    #[test]
+    fn texts_read_back() {
+        let three_d = "ndim=3,C=8,K=16,G=4,Di=5,Hi=6,Wi=7,Z=2,Y=3,X=1,pad_h_left=2,stride_w=3,dtype_out=fp32,arch=gfx950";
+        for problem in [conv(RESNET).unwrap(), conv(three_d).unwrap()] {
+            assert_eq!(conv(&problem.to_string()), Ok(problem), "{problem}");
+        }
+        let problem = gemm("M=1,N=2,K=3,split_k=4,layout=ccr,dtype=int8").unwrap();
+        assert_eq!(
+            problem.to_string(),
+            "M=1,N=2,K=3,split_k=4,dtype_a=int8,dtype_b=int8,dtype_c=int32,layout=ccr"
+        );
+        assert_eq!(gemm(&problem.to_string()), Ok(problem));
     }
 }

@@ -1,0 +1,43 @@
+# Two commands do everything on a fresh machine: `make demo` needs only cargo and a C++ compiler, `make test`
+# installs what else the tests need (see mk/) and runs them all.
+
+include mk/lightgbm.mk
+
+CARGO ?= cargo
+
+.PHONY: help demo test lint fuzz clean
+
+help:
+	@echo 'make demo   choose kernels with a small model, from the command line'
+	@echo 'make test   install what the tests need and run all tests'
+	@echo 'make lint   formatting, clippy and documentation, warnings denied'
+	@echo 'make fuzz   fuzz every parser, SECONDS_EACH=150 seconds each'
+
+demo:
+	$(CARGO) build --release --quiet --package ckselect
+	@echo '$$ ckselect rank --model tests/golden/models/conv_small --pool configs/forward_bf16.txt ...'
+	@target/release/ckselect rank --model tests/golden/models/conv_small --pool configs/forward_bf16.txt \
+		--problem 'N=16,C=256,K=128,Hi=28,Wi=28,Y=3,X=3,pad_h=1,pad_w=1' --top 5
+
+test: lightgbm-tools
+	$(LIGHTGBM_ENV) $(CARGO) test --workspace
+
+lint: lightgbm-tools
+	$(CARGO) fmt --all --check
+	$(LIGHTGBM_ENV) $(CARGO) clippy --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --no-deps --quiet --package ck-select
+
+# libFuzzer needs compiler flags that only nightly offers; RUSTC_BOOTSTRAP lends them to a stable compiler.
+SECONDS_EACH ?= 150
+FUZZ_TARGETS := forest spec names pool
+
+fuzz:
+	@command -v cargo-fuzz >/dev/null || $(CARGO) install cargo-fuzz --locked --quiet
+	@set -e; for target in $(FUZZ_TARGETS); do \
+		mkdir -p fuzz/corpus/$$target; \
+		RUSTC_BOOTSTRAP=1 $(CARGO) fuzz run $$target fuzz/corpus/$$target fuzz/seeds/$$target -- \
+			-max_total_time=$(SECONDS_EACH) -rss_limit_mb=4096 -print_final_stats=1; \
+	done
+
+clean:
+	$(CARGO) clean

@@ -1,0 +1,98 @@
+//! `ckselect explain`: why a model prefers one kernel to another.
+
+use ck_select::select::Ranker;
+
+use super::ModelAndPool;
+use crate::error::CliError;
+use crate::output::Output;
+use crate::table::{Cell, Format, Table};
+
+const EXAMPLES: &str = "Examples:
+  ckselect explain --model models/M --pool kernels.txt --problem 'N=16,C=256,K=128,Hi=28,Wi=28,Y=3,X=3'
+  ckselect explain --model models/M --pool kernels.txt --problem '…' --first NAME --second NAME
+
+Each feature's contribution is what the splits on it add along the kernel's way through the trees. Bias,
+contributions and rounding add up to the raw score exactly.";
+
+/// Explain by features why a model ranks one kernel above another
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    ranker: ModelAndPool,
+    /// The problem, as key=value pairs
+    #[arg(long, value_name = "PAIRS")]
+    problem: String,
+    /// The kernel to explain; by default the best one
+    #[arg(long, value_name = "NAME")]
+    first: Option<String>,
+    /// The kernel to compare it with; by default the second best
+    #[arg(long, value_name = "NAME")]
+    second: Option<String>,
+    /// Only the COUNT features that matter most
+    #[arg(long, value_name = "COUNT")]
+    top: Option<usize>,
+    /// How to write the result
+    #[arg(long, value_enum, default_value = "table")]
+    format: Format,
+}
+
+pub(crate) fn run(args: &Args) -> Result<(), CliError> {
+    let (ranker, defaults) = args.ranker.load()?;
+    let problem = super::parse_problem(&ranker, &args.problem, &defaults)?;
+    let ranking = ranker.rank(&problem)?;
+    let best = ranking.first().map_or(0, |ranked| ranked.index);
+    let first = find(&ranker, "--first", args.first.as_deref())?.unwrap_or(best);
+    let second = match find(&ranker, "--second", args.second.as_deref())? {
+        Some(index) => index,
+        None => ranking
+            .iter()
+            .map(|ranked| ranked.index)
+            .find(|&index| index != first)
+            .ok_or_else(|| CliError::failed("the pool has no second kernel for this problem"))?,
+    };
+    let comparison = ranker.compare(&problem, first, second)?;
+    let mut table = Table::new(["feature", "first_value", "second_value", "first", "second", "difference"]);
+    let mut total = |name: &str, parts: [f64; 2]| {
+        let difference = parts[0] - parts[1];
+        table.push(vec![
+            name.into(),
+            Cell::Empty,
+            Cell::Empty,
+            parts[0].into(),
+            parts[1].into(),
+            difference.into(),
+        ]);
+    };
+    total("(raw score)", comparison.raw);
+    total("(bias)", comparison.parts.each_ref().map(|part| part.bias));
+    total("(rounding)", comparison.parts.each_ref().map(|part| part.rounding));
+    for term in comparison.terms.iter().take(args.top.unwrap_or(usize::MAX)) {
+        let [first_value, second_value] = term.values;
+        let [first, second] = term.contributions;
+        table.push(vec![
+            term.feature.into(),
+            first_value.into(),
+            second_value.into(),
+            first.into(),
+            second.into(),
+            term.difference().into(),
+        ]);
+    }
+    if args.format == Format::Table {
+        eprintln!("first:  {}\nsecond: {}", ranker.name(first), ranker.name(second));
+    }
+    let mut out = Output::create(None)?;
+    table.write(args.format, &mut out).map_err(|error| CliError::io(out.name(), &error))?;
+    out.finish()
+}
+
+fn find(ranker: &Ranker, flag: &str, name: Option<&str>) -> Result<Option<usize>, CliError> {
+    name.map(|name| {
+        ranker
+            .pool()
+            .position(name)
+            .ok_or_else(|| CliError::usage(format!("{flag}: the pool has no kernel '{name}'")))
+    })
+    .transpose()
+}

@@ -1,0 +1,126 @@
+//! `ckselect features`: the rows that a model would see.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use ck_select::features::{Engine, Extractor, RowInputs, conv, gemm};
+use ck_select::vocab::Op;
+use csv::StringRecord;
+
+use super::Unknown;
+use crate::error::CliError;
+use crate::input::{CsvFile, NamedRow};
+use crate::output::Output;
+use crate::table::{Format, Table};
+
+const EXAMPLES: &str = "Examples:
+  ckselect features --engine conv97 --input rows.csv --output features.csv
+  ckselect features --model models/M --input rows.csv --output features.csv
+  ckselect features --engine gemm72 --list
+
+Input columns of convolutions: N, C, K, G, Hi, Wi, Y, X, Di, Z, stride_d/h/w, pad_d/h/w, dilation_d/h/w, dtype,
+block_size, gemm_m_per_block, gemm_n_per_block, gemm_k_per_block, pipeline, wave_mode, has_dsb, has_si. Of GEMMs:
+m, n, k, split_k, dtype, layout, arch, tile_m/n/k, warp_m/n/k, warp_tile_m/n/k, pipeline, scheduler, epilogue,
+pad_m/n/k, persistent, vec_a/b/c. Columns hw_<name> override the hardware. Other columns are passed over.";
+
+/// Compute feature rows from a CSV of problems and kernels
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES, group = clap::ArgGroup::new("schema").required(true).multiple(true))]
+pub(crate) struct Args {
+    /// Schema: gemm55, gemm72, gemm78vec, conv74, conv83, conv91, conv97, conv_superset, conv_gfx942, conv_gfx950
+    #[arg(long, value_name = "NAME", group = "schema", value_parser = engine)]
+    engine: Option<Engine>,
+    /// Take columns, rules and hardware from this model directory instead
+    #[arg(long, value_name = "DIR", group = "schema")]
+    model: Option<PathBuf>,
+    /// CSV with the input columns; - is standard input
+    #[arg(long, value_name = "IN.csv", required_unless_present = "list")]
+    input: Option<PathBuf>,
+    /// Where the columns f:<name> go; standard output when not given
+    #[arg(long, value_name = "OUT.csv")]
+    output: Option<PathBuf>,
+    /// Absent cells, and words without a number in the encoding
+    #[arg(long, value_enum)]
+    unknown: Option<Unknown>,
+    /// List the features with what they depend on and mean, and read nothing
+    #[arg(long)]
+    list: bool,
+    /// How to write the list
+    #[arg(long, value_enum, default_value = "table", requires = "list")]
+    format: Format,
+}
+
+fn engine(word: &str) -> Result<Engine, String> {
+    word.parse().map_err(|error: ck_select::vocab::UnknownWord| error.to_string())
+}
+
+pub(crate) fn run(args: &Args) -> Result<(), CliError> {
+    let extractor = extractor(args)?;
+    if args.list {
+        return list(&extractor, args.format);
+    }
+    let Some(input) = &args.input else { return Err(CliError::usage("--input is missing")) };
+    let mut file = CsvFile::open(input, true)?;
+    let columns = file.columns()?;
+    let names = extractor.schema.names();
+    let mut out = Output::create(args.output.as_deref())?;
+    let name = out.name();
+    let failed = |error| CliError::io(&name, &error);
+
+    let header: Vec<String> = names.iter().map(|name| format!("f:{name}")).collect();
+    writeln!(out, "{}", header.join(",")).map_err(failed)?;
+    let mut row = vec![0.0; names.len()];
+    let mut record = StringRecord::new();
+    while file.next(&mut record)? {
+        let fields = NamedRow { columns: &columns, record: &record };
+        let inputs = RowInputs::read(&extractor, &fields).map_err(|error| file.fault(&record, error))?;
+        extractor.schema.fill(&inputs.problem, &inputs.kernel, &inputs.hardware, &mut row);
+        for (column, value) in row.iter().enumerate() {
+            let comma = if column == 0 { "" } else { "," };
+            // Debug prints the shortest digits that read back to the same bits.
+            write!(out, "{comma}{value:?}").map_err(failed)?;
+        }
+        writeln!(out).map_err(failed)?;
+    }
+    out.finish()
+}
+
+fn extractor(args: &Args) -> Result<Extractor, CliError> {
+    let mut extractor = match (&args.model, args.engine) {
+        (Some(directory), None) => super::load_model(directory, args.unknown)?.extractor().clone(),
+        (None, Some(engine)) => Extractor::of_engine(engine),
+        // Both: the model's rules and hardware, the engine's columns.
+        (Some(directory), Some(engine)) => {
+            let model = super::load_model(directory, args.unknown)?;
+            if model.spec().op() != engine.op() {
+                return Err(CliError::usage(format!(
+                    "--engine {} is for {}, the model is for {}",
+                    engine.as_str(),
+                    engine.op(),
+                    model.spec().op()
+                )));
+            }
+            let schema = ck_select::features::Schema::of_engine(engine);
+            Extractor { schema, ..model.extractor().clone() }
+        }
+        (None, None) => return Err(CliError::usage("give --engine or --model")),
+    };
+    if let Some(unknown) = args.unknown {
+        extractor.rules.uncoded = unknown.uncoded();
+    }
+    Ok(extractor)
+}
+
+fn list(extractor: &Extractor, format: Format) -> Result<(), CliError> {
+    let mut table = Table::new(["feature", "depends_on", "meaning"]);
+    for (name, scope) in extractor.schema.names().into_iter().zip(extractor.schema.scopes()) {
+        let doc = match extractor.schema.op() {
+            Op::GroupedConv => conv::FEATURES.iter().find(|feature| feature.name == name).map(|f| f.doc),
+            Op::Gemm => gemm::FEATURES.iter().find(|feature| feature.name == name).map(|f| f.doc),
+        };
+        table.push(vec![name.into(), scope.into(), doc.unwrap_or_default().into()]);
+    }
+    let mut out = Output::create(None)?;
+    table.write(format, &mut out).map_err(|error| CliError::io(out.name(), &error))?;
+    out.finish()
+}

@@ -1,0 +1,108 @@
+//! One file a subcommand, and what they share.
+
+pub(crate) mod explain;
+pub(crate) mod features;
+pub(crate) mod inspect;
+pub(crate) mod predict;
+pub(crate) mod rank;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use ck_select::features::Uncoded;
+use ck_select::kernel::KernelKind;
+use ck_select::model::{Model, Target};
+use ck_select::pool::Pool;
+use ck_select::problem::{Problem, ProblemDefaults};
+use ck_select::select::Ranker;
+use clap::ValueEnum;
+
+use crate::error::CliError;
+
+/// What to do with words that the model's encoding has no number for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Unknown {
+    /// Refuse them, naming the accepted words
+    Error,
+    /// Take upstream's silent defaults
+    Upstream,
+}
+
+impl Unknown {
+    pub(crate) const fn uncoded(self) -> Uncoded {
+        match self {
+            Self::Error => Uncoded::Error,
+            Self::Upstream => Uncoded::Upstream,
+        }
+    }
+}
+
+/// A model and the pool that it ranks.
+#[derive(clap::Args)]
+pub(crate) struct ModelAndPool {
+    /// Model directory: feature_spec.json and model_<target>.lgbm or .lgbm.gz
+    #[arg(long, value_name = "DIR")]
+    model: PathBuf,
+    /// Kernels to choose from: a text file of names, a CSV with a `kernel` column, or the JSON of `enumerate` or
+    /// of a CK registry
+    #[arg(long, value_name = "FILE")]
+    pool: PathBuf,
+    /// Words without a number in the model's encoding (pipelines, dtypes, layouts); by default the model's own rule
+    #[arg(long, value_enum)]
+    unknown: Option<Unknown>,
+    /// Rank by another of the model's targets
+    #[arg(long, value_name = "TARGET", value_parser = target)]
+    rank_by: Option<Target>,
+}
+
+pub(crate) fn target(word: &str) -> Result<Target, String> {
+    word.parse().map_err(|error: ck_select::vocab::UnknownWord| error.to_string())
+}
+
+impl ModelAndPool {
+    /// Loads both, and what to assume of a problem that does not say.
+    pub(crate) fn load(&self) -> Result<(Ranker, ProblemDefaults), CliError> {
+        let mut model = load_model(&self.model, self.unknown)?;
+        if let Some(target) = self.rank_by {
+            model = model.ranking_by(target)?;
+        }
+        let pool = Pool::read(&self.pool)?;
+        let mut defaults = model.spec().problem_defaults();
+        // A model that does not record its direction is asked in the direction of the pool.
+        if let (None, Some(direction)) = (model.spec().direction, common_direction(&pool)) {
+            defaults.direction = direction;
+        }
+        Ok((Ranker::new(Arc::new(model), Arc::new(pool))?, defaults))
+    }
+}
+
+/// Loads a model directory, with another rule for unknown words if asked.
+pub(crate) fn load_model(directory: &Path, unknown: Option<Unknown>) -> Result<Model, CliError> {
+    let model = Model::load(directory)?;
+    Ok(match unknown {
+        None => model,
+        Some(unknown) => {
+            let rules = model.extractor().rules;
+            model.with_rules(ck_select::features::Rules { uncoded: unknown.uncoded(), ..rules })
+        }
+    })
+}
+
+fn common_direction(pool: &Pool) -> Option<ck_select::vocab::Direction> {
+    let mut directions = pool.iter().map(|kernel| match &kernel.kind {
+        KernelKind::Conv(kernel) => Some(kernel.direction),
+        KernelKind::Gemm(_) => None,
+    });
+    let first = directions.next()??;
+    directions.all(|direction| direction == Some(first)).then_some(first)
+}
+
+/// Reads the value of `--problem`; a mistake in it is wrong use.
+pub(crate) fn parse_problem(
+    ranker: &Ranker,
+    text: &str,
+    defaults: &ProblemDefaults,
+) -> Result<Problem, CliError> {
+    Problem::parse(ranker.model().spec().op(), text, defaults)
+        .map_err(|error| CliError::usage(format!("--problem: {error}")))
+}

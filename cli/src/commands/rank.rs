@@ -1,0 +1,123 @@
+//! `ckselect rank`: which kernels of a pool are best for a problem.
+
+use std::path::{Path, PathBuf};
+
+use ck_select::model::Target;
+use ck_select::problem::{Problem, ProblemDefaults};
+use ck_select::select::Ranker;
+use csv::StringRecord;
+
+use super::ModelAndPool;
+use crate::error::CliError;
+use crate::input::{CsvFile, NamedRow};
+use crate::output::Output;
+use crate::table::{Cell, Format, Table};
+
+const EXAMPLES: &str = "Examples:
+  ckselect rank --model models/M --pool kernels.txt \\
+      --problem 'N=16,C=256,K=128,Hi=28,Wi=28,Y=3,X=3,pad_h=1,pad_w=1' --top 5
+  ckselect rank --model models/M --pool sweep.csv --problems shapes.csv --top 1 --format csv
+
+A problem of a grouped convolution needs C, K, Hi, Wi, Y, X; N, G, Di, Z, stride_d/h/w, pad_d/h/w (or
+pad_h_left, pad_h_right, …), dilation_d/h/w, direction, dtype, layout, split_k, ndim and arch are optional.
+A GEMM needs M, N, K; split_k, dtype, layout and arch are optional. What is not said is taken from the model.";
+
+/// Rank the kernels of a pool for a problem
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES, group = clap::ArgGroup::new("asked").required(true))]
+pub(crate) struct Args {
+    #[command(flatten)]
+    ranker: ModelAndPool,
+    /// One problem, as key=value pairs
+    #[arg(long, value_name = "PAIRS", group = "asked")]
+    problem: Option<String>,
+    /// Many problems: a CSV with a column for each field. Rows of a benchmark CSV (with a `kernel` column) that
+    /// repeat a problem count once
+    #[arg(long, value_name = "FILE", group = "asked")]
+    problems: Option<PathBuf>,
+    /// Only the best COUNT kernels of each problem
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
+    top: Option<u64>,
+    /// How to write the result
+    #[arg(long, value_enum, default_value = "table")]
+    format: Format,
+    /// Where to write it instead of standard output
+    #[arg(long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+pub(crate) fn run(args: &Args) -> Result<(), CliError> {
+    let (ranker, defaults) = args.ranker.load()?;
+    let top = args.top.map_or(usize::MAX, |count| usize::try_from(count).unwrap_or(usize::MAX));
+    let others: Vec<Target> = [Target::Tflops, Target::Latency, Target::Bandwidth]
+        .into_iter()
+        .filter(|&target| target != ranker.model().spec().rank_by && ranker.model().forest(target).is_some())
+        .collect();
+    let many = args.problems.is_some();
+    let mut header: Vec<&str> = if many { vec!["problem"] } else { Vec::new() };
+    header.extend(["rank", "kernel", "score"]);
+    header.extend(others.iter().map(|target| match target {
+        Target::Latency => "latency_ms",
+        Target::Bandwidth => "bandwidth_gb_s",
+        other => other.as_str(),
+    }));
+    let mut table = Table::new(header);
+    let mut add = |label: Option<&str>, problem: &Problem| -> Result<(), CliError> {
+        for (place, ranked) in ranker.top(problem, top)?.into_iter().enumerate() {
+            let mut row: Vec<Cell> = label.map(Cell::from).into_iter().collect();
+            row.extend([(place + 1).into(), ranker.name(ranked.index).into(), ranked.score.into()]);
+            if !others.is_empty() {
+                let predictions = ranker.predict(problem, ranked.index)?;
+                row.extend(others.iter().map(|target| {
+                    Cell::from(match target {
+                        Target::Latency => predictions.latency_ms,
+                        Target::Bandwidth => predictions.bandwidth_gb_s,
+                        _ => predictions.tflops,
+                    })
+                }));
+            }
+            table.push(row);
+        }
+        Ok(())
+    };
+    match (&args.problem, &args.problems) {
+        (Some(text), _) => add(None, &super::parse_problem(&ranker, text, &defaults)?)?,
+        (None, Some(path)) => {
+            for (label, problem) in read_problems(path, &ranker, &defaults)? {
+                add(Some(&label), &problem)?;
+            }
+        }
+        (None, None) => return Err(CliError::usage("give --problem or --problems")),
+    }
+    let mut out = Output::create(args.output.as_deref())?;
+    table.write(args.format, &mut out).map_err(|error| CliError::io(out.name(), &error))?;
+    out.finish()
+}
+
+/// The problems of a CSV, each with its `problem_idx`, else with its place among the rows.
+fn read_problems(
+    path: &Path,
+    ranker: &Ranker,
+    defaults: &ProblemDefaults,
+) -> Result<Vec<(String, Problem)>, CliError> {
+    let mut file = CsvFile::open(path, true)?;
+    let columns = file.columns()?;
+    // One row a measurement: a problem stands there once for each kernel.
+    let measurements = columns.contains_key("kernel") || columns.contains_key("kernel_name");
+    let label_column = columns.get("problem_idx").copied();
+    let mut seen = std::collections::HashSet::new();
+    let mut problems = Vec::new();
+    let mut record = StringRecord::new();
+    let mut place = 0;
+    while file.next(&mut record)? {
+        let fields = NamedRow { columns: &columns, record: &record };
+        let problem = Problem::from_fields(ranker.model().spec().op(), &fields, defaults)
+            .map_err(|error| file.fault(&record, error))?;
+        if !measurements || seen.insert(problem) {
+            let label = label_column.and_then(|column| record.get(column)).unwrap_or_default();
+            problems.push((if label.is_empty() { place.to_string() } else { label.to_owned() }, problem));
+            place += 1;
+        }
+    }
+    Ok(problems)
+}

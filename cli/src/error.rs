@@ -1,0 +1,40 @@
+//! Why a command did not do what it was asked.
+
+use std::fmt::Display;
+use std::io;
+
+/// The two kinds of failure, by whose fault it is, and one that is none.
+#[derive(Debug)]
+pub(crate) enum CliError {
+    /// The command line is wrong: exit code 2.
+    Usage(String),
+    /// The work could not be done: exit code 1.
+    Failed(String),
+    /// Whoever read the output has stopped.
+    BrokenPipe,
+}
+
+/// Any error whose text already names the file and what is wrong.
+impl<E: std::error::Error> From<E> for CliError {
+    fn from(error: E) -> Self {
+        Self::Failed(error.to_string())
+    }
+}
+
+impl CliError {
+    pub(crate) fn usage(message: impl Display) -> Self {
+        Self::Usage(message.to_string())
+    }
+
+    pub(crate) fn failed(message: impl Display) -> Self {
+        Self::Failed(message.to_string())
+    }
+
+    /// A failed read or write of a named file.
+    pub(crate) fn io(name: impl Display, error: &io::Error) -> Self {
+        if error.kind() == io::ErrorKind::BrokenPipe {
+            return Self::BrokenPipe;
+        }
+        Self::Failed(format!("{name}: {error}"))
+    }
+}

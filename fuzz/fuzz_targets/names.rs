@@ -1,0 +1,26 @@
+#![no_main]
+//! A name never panics; one that reads must read the same after printing, and an identifier must print back.
+
+use ck_select::kernel::{ConvKernel, GemmKernel, Kernel, KernelKind};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|name: &str| {
+    match Kernel::from_name(name) {
+        Ok(Kernel { kind: KernelKind::Conv(conv), .. }) => {
+            let _ = (conv.name(), conv.key_name(), conv.decl_name());
+            assert_eq!(ConvKernel::parse_name(&conv.long_name()), Ok(conv));
+        }
+        Ok(Kernel { kind: KernelKind::Gemm(gemm), .. }) => {
+            if !name.starts_with("gemm_") {
+                assert_eq!(gemm.identifier(), name);
+            }
+            assert_eq!(GemmKernel::parse_name(&gemm.name()).map(|parsed| parsed.kernel), Ok(gemm));
+        }
+        Err(error) => {
+            // Of a name that is too long, the error holds only the beginning.
+            if error.name == name {
+                assert!(name.is_char_boundary(error.at));
+            }
+        }
+    }
+});

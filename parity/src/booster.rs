@@ -1,0 +1,222 @@
+//! A model of the real LightGBM.
+
+use std::ffi::{CStr, CString, c_int};
+use std::ptr;
+
+use lightgbm3_sys as sys;
+
+use crate::dataset::Dataset;
+use crate::{LightGbmError, Matrix, check, silence};
+
+/// A model of the real LightGBM: trained here, or read from a text.
+pub struct Booster {
+    handle: sys::BoosterHandle,
+    /// Iterations that count: fewer than were trained, after early stopping.
+    iterations: c_int,
+    /// What the handle refers to, freed after it.
+    data: Vec<Dataset>,
+}
+
+/// How to train. LightGBM's own parameters go into `params`, as `key=value` separated by blanks.
+pub struct Training<'a> {
+    /// What to learn from.
+    pub data: &'a Matrix,
+    /// LightGBM's parameters.
+    pub params: &'a str,
+    /// The most iterations to train.
+    pub iterations: usize,
+    /// The model to train on top of, if any.
+    pub start: Option<&'a Booster>,
+    /// Data to stop early on, and after how many iterations without a better result, if training may stop early.
+    pub validation: Option<(&'a Matrix, usize)>,
+}
+
+/// Which of LightGBM's answers to ask for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Output {
+    /// `predict()`
+    Prediction,
+    /// `predict(raw_score=True)`
+    RawScore,
+}
+
+impl<'a> Training<'a> {
+    /// Training from nothing for so many iterations.
+    pub fn new(data: &'a Matrix, params: &'a str, iterations: usize) -> Training<'a> {
+        Training { data, params, iterations, start: None, validation: None }
+    }
+
+    /// Trains a model.
+    pub fn run(&self) -> Result<Booster, LightGbmError> {
+        let params = text(&format!("{} verbosity=-1 num_threads=1", self.params));
+        let data = Dataset::new(self.data, &params, None)?;
+        if let Some(start) = self.start {
+            data.start_from(&start.predict(&self.data.values, Output::RawScore)?)?;
+        }
+        let mut handle = ptr::null_mut();
+        // SAFETY: the dataset is live and moves into the booster, which frees it last.
+        check(unsafe { sys::LGBM_BoosterCreate(data.handle, params.as_ptr(), &raw mut handle) })?;
+        let mut booster = Booster { handle, iterations: -1, data: vec![data] };
+        if let Some(start) = self.start {
+            // SAFETY: both handles are live; the trees are copied.
+            check(unsafe { sys::LGBM_BoosterMerge(handle, start.handle) })?;
+        }
+        match self.validation {
+            None => booster.update(self.iterations)?,
+            Some((matrix, patience)) => {
+                let validation = Dataset::new(matrix, &params, booster.data.first())?;
+                // SAFETY: both handles are live, and the booster frees the data last.
+                check(unsafe { sys::LGBM_BoosterAddValidData(handle, validation.handle) })?;
+                booster.data.push(validation);
+                booster.update_until_stale(self.iterations, patience)?;
+            }
+        }
+        Ok(booster)
+    }
+}
+
+impl Booster {
+    /// Reads a model from its text.
+    pub fn from_text(model: &str) -> Result<Booster, LightGbmError> {
+        silence();
+        let model = text(model);
+        let (mut handle, mut iterations) = (ptr::null_mut(), 0);
+        // SAFETY: a C string, which the call copies.
+        check(unsafe {
+            sys::LGBM_BoosterLoadModelFromString(model.as_ptr(), &raw mut iterations, &raw mut handle)
+        })?;
+        Ok(Booster { handle, iterations: -1, data: Vec::new() })
+    }
+
+    /// Reads a model from a file.
+    pub fn from_file(path: &str) -> Result<Booster, LightGbmError> {
+        silence();
+        let path = text(path);
+        let (mut handle, mut iterations) = (ptr::null_mut(), 0);
+        // SAFETY: a C string.
+        check(unsafe {
+            sys::LGBM_BoosterCreateFromModelfile(path.as_ptr(), &raw mut iterations, &raw mut handle)
+        })?;
+        Ok(Booster { handle, iterations: -1, data: Vec::new() })
+    }
+
+    /// The model's text: the best iterations, if training stopped early.
+    pub fn to_text(&self) -> Result<String, LightGbmError> {
+        let mut buffer: Vec<u8> = Vec::new();
+        loop {
+            let mut needed = 0;
+            // SAFETY: LightGBM writes at most as many bytes as the buffer has, and says how many it needs.
+            check(unsafe {
+                sys::LGBM_BoosterSaveModelToString(
+                    self.handle,
+                    0,
+                    self.iterations,
+                    sys::C_API_FEATURE_IMPORTANCE_SPLIT as i32,
+                    buffer.len() as i64,
+                    &raw mut needed,
+                    buffer.as_mut_ptr().cast(),
+                )
+            })?;
+            if needed as usize <= buffer.len() {
+                let model =
+                    CStr::from_bytes_until_nul(&buffer).map_err(|error| LightGbmError(error.to_string()))?;
+                return Ok(model.to_string_lossy().into_owned());
+            }
+            buffer.resize(needed as usize, 0);
+        }
+    }
+
+    /// One answer for each of the rows that lie one after the other in `values`.
+    pub fn predict(&self, values: &[f64], output: Output) -> Result<Vec<f64>, LightGbmError> {
+        silence();
+        let width = self.width()?;
+        let height = values.len() / width;
+        if values.len() != height * width {
+            return Err(LightGbmError(format!("{} values are not whole rows of {width}", values.len())));
+        }
+        let mut results = vec![0.0; height];
+        let kind = match output {
+            Output::Prediction => sys::C_API_PREDICT_NORMAL,
+            Output::RawScore => sys::C_API_PREDICT_RAW_SCORE,
+        };
+        let mut written = 0;
+        // SAFETY: the values are height x width doubles; models of one output write one double a row.
+        check(unsafe {
+            sys::LGBM_BoosterPredictForMat(
+                self.handle,
+                values.as_ptr().cast(),
+                sys::C_API_DTYPE_FLOAT64 as i32,
+                height as i32,
+                width as i32,
+                1,
+                kind as i32,
+                0,
+                self.iterations,
+                c"verbosity=-1 num_threads=1".as_ptr(),
+                &raw mut written,
+                results.as_mut_ptr(),
+            )
+        })?;
+        debug_assert_eq!(written as usize, height, "one result a row");
+        Ok(results)
+    }
+
+    /// How many values a row has.
+    pub fn width(&self) -> Result<usize, LightGbmError> {
+        let mut width = 0;
+        // SAFETY: the handle is live.
+        check(unsafe { sys::LGBM_BoosterGetNumFeature(self.handle, &raw mut width) })?;
+        Ok(width as usize)
+    }
+
+    fn update(&mut self, iterations: usize) -> Result<(), LightGbmError> {
+        for _ in 0..iterations {
+            let mut finished = 0;
+            // SAFETY: the handle is live and has training data.
+            check(unsafe { sys::LGBM_BoosterUpdateOneIter(self.handle, &raw mut finished) })?;
+            if finished == 1 {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Trains until the first metric on the validation data, which must be a loss, has not fallen for `patience`
+    /// iterations, and keeps the iterations up to its lowest.
+    fn update_until_stale(&mut self, iterations: usize, patience: usize) -> Result<(), LightGbmError> {
+        let mut lowest = (f64::INFINITY, 0);
+        for iteration in 1..=iterations {
+            self.update(1)?;
+            let loss = self.validation_loss()?;
+            if loss < lowest.0 {
+                lowest = (loss, iteration);
+            }
+            if iteration >= lowest.1 + patience {
+                break;
+            }
+        }
+        self.iterations = lowest.1 as c_int;
+        Ok(())
+    }
+
+    fn validation_loss(&self) -> Result<f64, LightGbmError> {
+        let mut count = 0;
+        // SAFETY: the handle is live.
+        check(unsafe { sys::LGBM_BoosterGetEvalCounts(self.handle, &raw mut count) })?;
+        let mut losses = vec![f64::NAN; count as usize];
+        // SAFETY: there is room for as many results as there are metrics; 1 is the first validation data.
+        check(unsafe { sys::LGBM_BoosterGetEval(self.handle, 1, &raw mut count, losses.as_mut_ptr()) })?;
+        Ok(losses[0])
+    }
+}
+
+impl Drop for Booster {
+    fn drop(&mut self) {
+        // SAFETY: made by LightGBM and freed once, before the data that it refers to.
+        unsafe { sys::LGBM_BoosterFree(self.handle) };
+    }
+}
+
+fn text(text: &str) -> CString {
+    CString::new(text).expect("a text without NUL bytes")
+}

@@ -1,0 +1,90 @@
+//! Training data, as values here and as LightGBM's own binned copy.
+
+use std::ffi::{CStr, CString, c_void};
+use std::ptr;
+
+use lightgbm3_sys as sys;
+
+use crate::{LightGbmError, check, silence};
+
+/// Rows to train on, with what is to be learned.
+#[derive(Debug, Clone, Default)]
+pub struct Matrix {
+    /// How many values a row has.
+    pub width: usize,
+    /// The rows, one after the other.
+    pub values: Vec<f64>,
+    /// One label a row.
+    pub labels: Vec<f32>,
+    /// For ranking: how many rows each group has, in order. Otherwise empty.
+    pub groups: Vec<i32>,
+}
+
+impl Matrix {
+    /// How many rows there are.
+    pub fn height(&self) -> usize {
+        self.labels.len()
+    }
+
+    /// The rows, each a slice.
+    pub fn rows(&self) -> std::slice::ChunksExact<'_, f64> {
+        self.values.chunks_exact(self.width)
+    }
+}
+
+/// LightGBM's binned copy of a matrix.
+pub(crate) struct Dataset {
+    pub(crate) handle: sys::DatasetHandle,
+}
+
+impl Dataset {
+    /// Bins the matrix; on the bins of `like`, if given, as validation data must be.
+    pub(crate) fn new(
+        data: &Matrix,
+        params: &CString,
+        like: Option<&Dataset>,
+    ) -> Result<Dataset, LightGbmError> {
+        silence();
+        assert_eq!(data.values.len(), data.width * data.height(), "one label for each row");
+        let mut handle = ptr::null_mut();
+        // SAFETY: the values are height x width doubles, row after row, which the call copies.
+        check(unsafe {
+            sys::LGBM_DatasetCreateFromMat(
+                data.values.as_ptr().cast(),
+                sys::C_API_DTYPE_FLOAT64 as i32,
+                data.height() as i32,
+                data.width as i32,
+                1,
+                params.as_ptr(),
+                like.map_or(ptr::null_mut(), |like| like.handle),
+                &raw mut handle,
+            )
+        })?;
+        let dataset = Dataset { handle };
+        dataset.set(c"label", &data.labels, sys::C_API_DTYPE_FLOAT32)?;
+        if !data.groups.is_empty() {
+            dataset.set(c"group", &data.groups, sys::C_API_DTYPE_INT32)?;
+        }
+        Ok(dataset)
+    }
+
+    /// Scores to train on top of, one a row.
+    pub(crate) fn start_from(&self, scores: &[f64]) -> Result<(), LightGbmError> {
+        self.set(c"init_score", scores, sys::C_API_DTYPE_FLOAT64)
+    }
+
+    fn set<T>(&self, field: &CStr, values: &[T], kind: u32) -> Result<(), LightGbmError> {
+        let data: *const c_void = values.as_ptr().cast();
+        // SAFETY: the handle is live, and `kind` is the type of the values, which the call copies.
+        check(unsafe {
+            sys::LGBM_DatasetSetField(self.handle, field.as_ptr(), data, values.len() as i32, kind as i32)
+        })
+    }
+}
+
+impl Drop for Dataset {
+    fn drop(&mut self) {
+        // SAFETY: made by LightGBM and freed once; a booster that refers to it is dropped before.
+        unsafe { sys::LGBM_DatasetFree(self.handle) };
+    }
+}

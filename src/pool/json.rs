@@ -1,0 +1,213 @@
+//! Pools in JSON: three exporters' dialects, and bare names.
+//!
+//! Elements become kernels one by one while the text is read, so memory does not grow with what is thrown away.
+
+mod conv;
+mod fields;
+mod gemm;
+mod raw;
+
+use std::fmt;
+
+use serde::Deserialize as _;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
+
+use self::raw::RawKernel;
+use super::{Builder, PoolError, PoolFault};
+use crate::kernel::Kernel;
+use crate::vocab::Arch;
+
+pub(super) fn read(text: &str, builder: &mut Builder) -> Result<(), PoolError> {
+    let mut fault = None;
+    let mut deserializer = serde_json::Deserializer::from_str(text);
+    let result = Document { builder, fault: &mut fault }
+        .deserialize(&mut deserializer)
+        .and_then(|()| deserializer.end());
+    result.map_err(|error| {
+        let line = error.line() as u64;
+        let found = fault.unwrap_or_else(|| {
+            let message = error.to_string();
+            let message = message.rsplit_once(" at line ").map_or(message.as_str(), |(message, _)| message);
+            PoolError::new(PoolFault::Syntax(format!("JSON, column {}: {message}", error.column())))
+        });
+        found.line(line)
+    })
+}
+
+/// The whole file. A fault of a kernel is kept in `fault`, because the JSON reader's own errors are only text.
+struct Document<'b> {
+    builder: &'b mut Builder,
+    fault: &'b mut Option<PoolError>,
+}
+
+impl<'de> DeserializeSeed<'de> for Document<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Document<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an export with 'kernels', an array of kernels or names, or one kernel")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<(), A::Error> {
+        Elements { field: "", builder: self.builder, fault: self.fault }.visit_seq(seq)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        let mut several = false;
+        let mut one = RawKernel::default();
+        while let Some(key) = map.next_key::<String>()? {
+            match key.as_str() {
+                "kernels" if several => return Err(A::Error::duplicate_field("kernels")),
+                "kernels" => {
+                    several = true;
+                    map.next_value_seed(Elements {
+                        field: "kernels",
+                        builder: self.builder,
+                        fault: self.fault,
+                    })?;
+                }
+                "name" => one.name = map.next_value()?,
+                "identifier" => one.identifier = map.next_value()?,
+                "signature" => one.signature = map.next_value()?,
+                "algorithm" => one.algorithm = map.next_value()?,
+                "arch" => one.arch = map.next_value()?,
+                "gfx_arch" => one.gfx_arch = map.next_value()?,
+                _ => {
+                    map.next_value::<IgnoredAny>()?;
+                }
+            }
+        }
+        if several {
+            return Ok(());
+        }
+        if one.name.is_none() && one.identifier.is_none() {
+            *self.fault = Some(PoolError::value(
+                "an object without 'kernels' and without 'name'",
+                "an export, an array of kernels or names, or one kernel",
+            ));
+            return Err(A::Error::custom("no kernels"));
+        }
+        kernel(one).and_then(|kernel| self.builder.push(kernel)).map_err(|error| {
+            *self.fault = Some(error);
+            A::Error::custom("a kernel's fault")
+        })
+    }
+}
+
+/// An array of kernels, which lies in `field`.
+struct Elements<'b> {
+    field: &'static str,
+    builder: &'b mut Builder,
+    fault: &'b mut Option<PoolError>,
+}
+
+impl<'de> DeserializeSeed<'de> for Elements<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_seq(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Elements<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an array of kernels")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
+        let Self { field, builder, fault } = self;
+        let mut index = 0;
+        while seq.next_element_seed(Element { field, index, builder, fault })?.is_some() {
+            index += 1;
+        }
+        Ok(())
+    }
+}
+
+/// One element of the array. It is judged while it is read, so that the reader's line is the element's own.
+struct Element<'b> {
+    field: &'static str,
+    index: usize,
+    builder: &'b mut Builder,
+    fault: &'b mut Option<PoolError>,
+}
+
+impl Element<'_> {
+    fn push<E: serde::de::Error>(self, kernel: Result<Kernel, PoolError>) -> Result<(), E> {
+        kernel.and_then(|kernel| self.builder.push(kernel)).map_err(|error| {
+            *self.fault = Some(error.within(&format!("{}[{}]", self.field, self.index)));
+            E::custom("a kernel's fault")
+        })
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Element<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Element<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a kernel or a kernel's name")
+    }
+
+    fn visit_str<E: serde::de::Error>(self, name: &str) -> Result<(), E> {
+        self.push(readable(name).and_then(|()| super::named(name)))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<(), A::Error> {
+        let raw = RawKernel::deserialize(MapAccessDeserializer::new(map))?;
+        self.push(kernel(raw))
+    }
+}
+
+/// Refuses what the C++ exporters make of text beyond ASCII: each byte becomes `\uffffffXX`, which JSON reads as
+/// U+FFFF and two or more ordinary characters.
+fn readable(text: &str) -> Result<(), PoolError> {
+    if text.contains('\u{ffff}') {
+        return Err(PoolError::value(
+            "an escape '\\uffff'",
+            "ASCII: the exporter garbles other characters (as \\uffffffXX), so the name is lost",
+        ));
+    }
+    Ok(())
+}
+
+fn kernel(raw: RawKernel) -> Result<Kernel, PoolError> {
+    for (field, text) in [("name", &raw.name), ("identifier", &raw.identifier)] {
+        readable(text.as_deref().unwrap_or_default()).map_err(|error| error.within(field))?;
+    }
+    match (raw.identifier, raw.name) {
+        (None, None) => Err(PoolError::value("no name", "a field 'name' or 'identifier'").within("name")),
+        (None, Some(name)) if name.starts_with("grouped_conv_") => {
+            let arch = arch(raw.arch, raw.gfx_arch)?;
+            conv::kernel(name, raw.signature.unwrap_or_default(), raw.algorithm.unwrap_or_default(), arch)
+        }
+        (identifier, name) => {
+            let arch = arch(raw.arch, raw.gfx_arch)?;
+            let source = gemm::Source::new(identifier, name)?;
+            gemm::kernel(source, raw.signature.unwrap_or_default(), raw.algorithm.unwrap_or_default(), arch)
+        }
+    }
+}
+
+/// The architecture, under the key of either exporter. An empty one is not known.
+fn arch(arch: Option<String>, gfx_arch: Option<String>) -> Result<Option<Arch>, PoolError> {
+    let (field, text) = if arch.is_some() { ("arch", arch) } else { ("gfx_arch", gfx_arch) };
+    fields::word(field, text.filter(|text| !text.is_empty()))
+}

@@ -1,0 +1,144 @@
+//! A registered kernel.
+
+use std::ffi::{CStr, CString, c_void};
+
+use super::NewKernel;
+use crate::kernel::{Kernel, KernelKind};
+use crate::problem::Problem;
+use crate::vocab::Arch;
+
+/// How a kernel ranks when nothing better is known; higher is better. CK uses 0, 1 and 2.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Priority(pub i32);
+
+impl Priority {
+    /// CK's lowest.
+    pub const LOW: Self = Self(0);
+    /// CK's usual one.
+    pub const NORMAL: Self = Self(1);
+    /// CK's highest.
+    pub const HIGH: Self = Self(2);
+}
+
+/// Whatever the owner of a kernel wants to get back with a selection: an address that is never looked behind here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UserData(pub *mut c_void);
+
+impl Default for UserData {
+    fn default() -> Self {
+        Self(std::ptr::null_mut())
+    }
+}
+
+// SAFETY: the address is only stored and handed back. What it points to is the owner's, who was told that callbacks and
+// selections happen on any thread.
+unsafe impl Send for UserData {}
+// SAFETY: as above; it is never written to.
+unsafe impl Sync for UserData {}
+
+/// What the owner of a kernel can tell and do. Called on any thread, by several at a time.
+pub trait Hooks: Send + Sync {
+    /// Whether the kernel can run this problem. Asked on the select path: it should not take long.
+    fn supports(&self, problem: &Problem) -> bool {
+        let _ = problem;
+        true
+    }
+}
+
+/// A registered kernel.
+pub struct Entry {
+    kernel: Kernel,
+    c_name: CString,
+    priority: Priority,
+    user: UserData,
+    hooks: Option<Box<dyn Hooks>>,
+}
+
+impl Entry {
+    /// `None` when the name has a NUL character.
+    pub(super) fn new(new: NewKernel) -> Option<Self> {
+        let NewKernel { kernel, priority, user, hooks } = new;
+        let c_name = CString::new(kernel.name.as_str()).ok()?;
+        Some(Self { kernel, c_name, priority, user, hooks })
+    }
+
+    /// What it is.
+    pub const fn kernel(&self) -> &Kernel {
+        &self.kernel
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.kernel.name
+    }
+
+    /// Its name, as C wants it.
+    pub fn c_name(&self) -> &CStr {
+        &self.c_name
+    }
+
+    /// How it ranks when nothing better is known.
+    pub const fn priority(&self) -> Priority {
+        self.priority
+    }
+
+    /// What its owner wants to get back.
+    pub const fn user(&self) -> UserData {
+        self.user
+    }
+
+    /// The architecture that it was built for, when known.
+    pub const fn arch(&self) -> Option<Arch> {
+        match &self.kernel.kind {
+            KernelKind::Conv(kernel) => kernel.arch,
+            KernelKind::Gemm(kernel) => kernel.arch,
+        }
+    }
+
+    /// Whether it computes the problem, in its types and layout, on its architecture; the owner is not asked.
+    pub fn fits(&self, problem: &Problem, arch: Option<Arch>) -> bool {
+        let on_arch = match (self.arch(), problem.arch().or(arch)) {
+            (Some(own), Some(asked)) => own == asked,
+            _ => true,
+        };
+        on_arch && self.kernel.answers(problem) && self.kernel.has_types_of(problem)
+    }
+
+    /// Whether its owner says that it can run the problem; without an answer it can.
+    pub fn supports(&self, problem: &Problem) -> bool {
+        self.hooks.as_ref().is_none_or(|hooks| hooks.supports(problem))
+    }
+}
+
+impl std::fmt::Debug for Entry {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Entry")
+            .field("name", &self.name())
+            .field("priority", &self.priority)
+            .field("user", &self.user)
+            .field("has_hooks", &self.hooks.is_some())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Kernel {
+    /// Whether operand types and layouts are the problem's. Convolution layouts that differ only in the number of
+    /// dimensions (`nhwgc`, `ndhwgc`) are one: CK's tools use either word for 3D.
+    pub fn has_types_of(&self, problem: &Problem) -> bool {
+        match (&self.kind, problem) {
+            (KernelKind::Conv(k), Problem::Conv(p)) => {
+                k.dtype_in == p.dtype_in
+                    && k.dtype_wei == p.dtype_wei
+                    && k.dtype_out == p.dtype_out
+                    && k.layout.order() == p.layout.order()
+            }
+            (KernelKind::Gemm(k), Problem::Gemm(p)) => {
+                k.dtype_a == p.dtype_a
+                    && k.dtype_b == p.dtype_b
+                    && k.dtype_c == p.dtype_c
+                    && k.layout == p.layout
+            }
+            _ => false,
+        }
+    }
+}

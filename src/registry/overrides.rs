@@ -1,0 +1,134 @@
+//! Override files: which kernel to take for which problem, whatever models say.
+//!
+//! One rule a line, `problem -> kernel name`, the problem as [`Problem::parse`] reads it; `#` begins a comment.
+//!
+//! ```text
+//! # the model is wrong about this layer
+//! N=16,C=256,K=128,Hi=28,Wi=28,Y=3,X=3,pad_h=1,pad_w=1 -> grouped_conv_forward_bf16_2d_64x128x64_compv4_intrawave_dsb
+//! M=128,N=1536,K=7168 -> gemm_universal_fp8_rcr_compv3_default_intrawave_False_False_False_True_128x128x64_2x2x1_32x32x16
+//! ```
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use crate::problem::{Problem, ProblemDefaults};
+use crate::vocab::Op;
+
+/// Which kernel to take for which problem.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Overrides {
+    names: HashMap<Problem, String>,
+}
+
+/// An override file that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum OverrideError {
+    /// It cannot be read.
+    #[error("{file}: {source}")]
+    Io {
+        /// The file.
+        file: String,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// A line that is no rule.
+    #[error("{file}: line {line}: {reason}")]
+    Line {
+        /// The file.
+        file: String,
+        /// The line, counted from 1.
+        line: usize,
+        /// What is wrong with it.
+        reason: String,
+    },
+}
+
+impl Overrides {
+    /// Reads a file.
+    pub fn read(path: &Path) -> Result<Self, OverrideError> {
+        let file = path.display().to_string();
+        let text = std::fs::read_to_string(path)
+            .map_err(|source| OverrideError::Io { file: file.clone(), source })?;
+        Self::parse(&file, &text)
+    }
+
+    /// Reads the text of a file; `file` is what errors call it.
+    pub fn parse(file: &str, text: &str) -> Result<Self, OverrideError> {
+        let mut names = HashMap::new();
+        for (index, line) in text.lines().enumerate() {
+            let rule = line.split('#').next().unwrap_or("").trim();
+            if rule.is_empty() {
+                continue;
+            }
+            let fault =
+                |reason: String| OverrideError::Line { file: file.to_owned(), line: index + 1, reason };
+            let (problem, kernel) =
+                rule.split_once("->").ok_or_else(|| fault("expected 'problem -> kernel name'".to_owned()))?;
+            let (problem, kernel) = (problem.trim(), kernel.trim());
+            if kernel.is_empty() {
+                return Err(fault("no kernel name after '->'".to_owned()));
+            }
+            // Only a GEMM has an M.
+            let is_gemm =
+                problem.split([',', ' ']).any(|pair| pair.starts_with("M=") || pair.starts_with("m="));
+            let op = if is_gemm { Op::Gemm } else { Op::GroupedConv };
+            let problem = Problem::parse(op, problem, &ProblemDefaults::of(op))
+                .map_err(|error| fault(error.to_string()))?;
+            if names.insert(problem, kernel.to_owned()).is_some() {
+                return Err(fault("an earlier line has a rule for the same problem".to_owned()));
+            }
+        }
+        Ok(Self { names })
+    }
+
+    /// The kernel to take for a problem. A rule that names no architecture is for all.
+    pub fn get(&self, problem: &Problem) -> Option<&str> {
+        if self.names.is_empty() {
+            return None;
+        }
+        let found = self.names.get(problem).or_else(|| {
+            let mut anywhere = *problem;
+            match &mut anywhere {
+                Problem::Conv(problem) => problem.arch = None,
+                Problem::Gemm(problem) => problem.arch = None,
+            }
+            self.names.get(&anywhere)
+        });
+        found.map(String::as_str)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::problem::GemmProblem;
+
+    #[test]
+    fn rules_are_found_by_problem() {
+        let text =
+            "# comment\n\nC=8,K=8,Hi=8,Wi=8,Y=1,X=1 -> conv_kernel # why\r\nM=1,N=2,K=3 ->gemm_kernel\n";
+        let overrides = Overrides::parse("rules", text).unwrap();
+        let gemm = GemmProblem::new(1, 2, 3);
+        assert_eq!(overrides.get(&gemm.into()), Some("gemm_kernel"));
+        assert_eq!(
+            overrides.get(&GemmProblem { arch: "gfx950".parse().ok(), ..gemm }.into()),
+            Some("gemm_kernel")
+        );
+        assert_eq!(overrides.get(&GemmProblem::new(1, 2, 4).into()), None);
+    }
+
+    #[test]
+    fn mistakes_are_named_with_their_line() {
+        for (text, message) in [
+            ("\nM=1,N=2,K=3", "rules: line 2: expected 'problem -> kernel name'"),
+            ("M=1,N=2,K=3 ->", "rules: line 1: no kernel name after '->'"),
+            ("M=1,N=2 -> x", "rules: line 1: K: found nothing, expected a whole number"),
+            (
+                "M=1,N=2,K=3 -> x\nM=1,N=2,K=3 -> y",
+                "rules: line 2: an earlier line has a rule for the same problem",
+            ),
+        ] {
+            assert_eq!(Overrides::parse("rules", text).unwrap_err().to_string(), message);
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! Forests from the files in tests/golden/forest: the good ones score as LightGBM did, the bad ones say why they are bad.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use ck_select::forest::{FeatureInfo, Forest, Objective, RowError, Target, Transform};
+
+const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/forest");
+
+/// The files with this extension, in order.
+fn files(folder: impl AsRef<Path>, extension: &str) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let mut files: Vec<_> =
+        entries.filter(|path| path.extension().is_some_and(|found| found == extension)).collect();
+    files.sort();
+    assert!(!files.is_empty());
+    files
+}
+
+fn by_hand() -> String {
+    fs::read_to_string(format!("{GOLDEN}/by-hand.txt")).unwrap()
+}
+
+/// `BLESS=1 cargo test --test forest` writes the messages, to be read before they are committed.
+#[test]
+fn each_bad_file_is_refused_with_its_message() {
+    for path in files(format!("{GOLDEN}/bad"), "txt") {
+        let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+        let error = match Forest::parse(&fs::read(&path).unwrap()) {
+            Ok(_) => panic!("{name}: was read as a forest"),
+            Err(error) => format!("{error}\n"),
+        };
+        let expected = path.with_extension("error");
+        if std::env::var_os("BLESS").is_some() {
+            fs::write(&expected, &error).unwrap();
+        }
+        let expected = fs::read_to_string(&expected).unwrap_or_else(|_| panic!("{name}: has no .error file"));
+        assert_eq!(error, expected, "{name}");
+    }
+}
+
+#[test]
+fn each_message_has_its_bad_file() {
+    for path in files(format!("{GOLDEN}/bad"), "error") {
+        assert!(path.with_extension("txt").exists(), "{}", path.display());
+    }
+}
+
+/// Rows with LightGBM's raw score and prediction; the ck-select-parity crate wrote them, and checks them.
+#[test]
+fn each_good_file_scores_as_lightgbm_did() {
+    for path in files(GOLDEN, "scores") {
+        let name = path.display();
+        let forest = Forest::parse(&fs::read(path.with_extension("txt")).unwrap()).unwrap();
+        let scores = fs::read_to_string(&path).unwrap();
+        let lines = scores.lines().filter(|line| !line.starts_with('#'));
+        for (index, line) in lines.enumerate() {
+            let (expected, values) = line.split_once(" : ").unwrap();
+            let (raw, prediction) = expected.split_once(' ').unwrap();
+            let values: Vec<f64> = values.split(' ').map(|value| value.parse().unwrap()).collect();
+            let row = forest.row(&values).unwrap();
+            assert_eq!(format!("{:016x}", row.raw_score().to_bits()), raw, "{name}: row {index}");
+            let found = row.predict();
+            if forest.objective().transform() == Transform::Exponential {
+                // Another C library or processor may round `exp` the other way.
+                let expected = f64::from_bits(u64::from_str_radix(prediction, 16).unwrap());
+                let near = [expected.next_down(), expected, expected.next_up()].contains(&found);
+                assert!(near, "{name}: row {index}: {found:e}, expected {expected:e}");
+            } else {
+                assert_eq!(format!("{:016x}", found.to_bits()), prediction, "{name}: row {index}");
+            }
+            assert_eq!(row.contributions().raw_score(), row.raw_score(), "{name}: row {index}");
+        }
+    }
+}
+
+#[test]
+fn a_forest_tells_what_its_text_says() {
+    let forest = Forest::parse(by_hand().as_bytes()).unwrap();
+    assert_eq!(forest.version(), "v4");
+    assert_eq!(forest.num_features(), 3);
+    assert_eq!(forest.feature_names(), ["gemm_m", "gemm_n", "pipeline"]);
+    assert_eq!(forest.feature_infos()[0], FeatureInfo::Range { min: 1.0, max: 8192.0 });
+    assert_eq!(forest.feature_infos()[2], FeatureInfo::Categories(vec![0, 1, 2]));
+    assert_eq!(forest.objective(), Objective::Regression { sqrt: false });
+    assert!(!forest.averaged());
+    assert_eq!(forest.parameters(), Some("[boosting: gbdt]\n[objective: regression]"));
+    assert_eq!((forest.max_depth(), forest.leaf_count(), forest.node_count()), (2, 7, 5));
+
+    let uses = forest.feature_uses();
+    assert_eq!(uses.iter().map(|feature| feature.splits).collect::<Vec<_>>(), [2, 1, 2]);
+    assert_eq!(uses.iter().map(|feature| feature.gain).collect::<Vec<_>>(), [12.0, 4.0, 1.5]);
+    assert_eq!(uses.iter().map(|feature| feature.thresholds).collect::<Vec<_>>(), [2, 1, 0]);
+    assert_eq!(uses.iter().map(|feature| feature.categorical_splits).collect::<Vec<_>>(), [0, 0, 2]);
+
+    let tree = &forest.trees()[1];
+    assert_eq!(tree.root().target(), Target::Node(0));
+    assert_eq!(tree.nodes()[0].left.target(), Target::Leaf(0));
+    assert_eq!(tree.nodes()[0].right.target(), Target::Node(1));
+    assert_eq!(tree.category_sets().words(1), [1, 4]);
+    assert_eq!(tree.leaf_counts(), [10, 10, 25]);
+    assert_eq!(tree.internal_counts(), [45, 35]);
+    assert_eq!(tree.shrinkage(), 0.1);
+}
+
+#[test]
+fn contributions_name_the_features_on_the_way() {
+    let forest = Forest::parse(by_hand().as_bytes()).unwrap();
+    // 1 -> 1.5 -> 2 by gemm_m and gemm_n; 0 -> 0.03125 -> -0.125 by pipeline.
+    let parts = forest.contributions(&[100.0, 65.0, 0.0]).unwrap();
+    assert_eq!(parts.features, [0.5, 0.5, -0.125]);
+    assert_eq!(parts.bias, 1.0);
+    assert_eq!(parts.rounding, 0.0);
+}
+
+#[test]
+fn a_row_of_the_wrong_length_is_refused() {
+    let forest = Forest::parse(by_hand().as_bytes()).unwrap();
+    for found in [0, 2, 4] {
+        let error = forest.predict(&vec![0.0; found]).unwrap_err();
+        assert_eq!(error, RowError { found, expected: 3 });
+    }
+}
+
+/// What tools and hands do to a text that does not change what it says.
+#[test]
+fn spellings_that_say_the_same_make_the_same_forest() {
+    let text = by_hand();
+    let forest = Forest::parse(text.as_bytes()).unwrap();
+    let mut spellings = vec![
+        text.replace('\n', "\r\n"),
+        text.replace("version=v4", "version=v3"),
+        text.replace("tree_sizes=326 340\n", ""),
+        text.replace("num_tree_per_iteration=1\n", ""),
+        text.replace("label_index=0\n", "label_index=0\nsomething_new=1=2\nanother\n"),
+        text.replace("num_cat=", "added_by_a_later_version=x y z\nnum_cat="),
+        text.replace("\nnum_", "\n# a comment, with a=b\n\nnum_"),
+        text.replace("shrinkage=1\n", ""),
+        text.replace("is_linear=0\n", ""),
+        text.replace("leaf_value=0.25 0.5", "leaf_value= +2.5e-1  .5 "),
+        text.replace("end of trees\n", "end of trees\n\nwhatever:\nTree=7\n\n"),
+        text.trim_end().to_owned(),
+    ];
+    spellings.push(spellings[0].replace("\r\nTree", "\r\n\r\n# tree\r\nTree"));
+    for spelling in spellings {
+        assert_ne!(spelling, text);
+        let found = Forest::parse(spelling.as_bytes()).unwrap();
+        assert_eq!(found.trees(), forest.trees(), "{spelling}");
+        assert_eq!(found.feature_names(), forest.feature_names());
+    }
+}
+
+#[test]
+fn what_the_text_may_leave_out_is_zero() {
+    let text = by_hand();
+    let keys =
+        ["split_gain", "decision_type", "leaf_count", "internal_value", "internal_count", "feature_imp"];
+    let (trees, _) = text.split_once("Tree=1").unwrap();
+    let kept = trees.replace("tree_sizes=326 340\n", "");
+    let kept = kept.lines().filter(|line| !keys.iter().any(|key| line.starts_with(key)));
+    let text = kept.collect::<Vec<_>>().join("\n") + "\nend of trees\n";
+    let forest = Forest::parse(text.as_bytes()).unwrap();
+    let tree = &forest.trees()[0];
+    assert_eq!(tree.gains(), [0.0; 3]);
+    assert_eq!(tree.internal_values(), [0.0; 3]);
+    assert_eq!(tree.internal_counts(), [0; 3]);
+    assert_eq!(tree.leaf_counts(), [0; 4]);
+    assert_eq!(forest.parameters(), None);
+    assert_eq!(forest.predict(&[100.0, 65.0, 0.0]), Ok(2.0));
+}
+
+/// A tree as deep as it has nodes: nothing may use the call stack for depth.
+#[test]
+fn a_chain_of_a_hundred_thousand_nodes_is_walked() {
+    const NODES: usize = 100_000;
+    let list = |value: &dyn Fn(usize) -> String| (0..NODES).map(value).collect::<Vec<_>>().join(" ");
+    let text = format!(
+        "tree\nversion=v4\nnum_class=1\nmax_feature_idx=0\nfeature_names=x\nfeature_infos=none\nTree=0\n\
+         num_leaves={}\nnum_cat=0\nsplit_feature={}\nthreshold={}\nleft_child={}\nright_child={}\n\
+         leaf_value={} 7\nend of trees\n",
+        NODES + 1,
+        list(&|_| "0".into()),
+        list(&|node| node.to_string()),
+        list(&|node| format!("{}", -1 - node as i64)),
+        list(&|node| if node + 1 < NODES {
+            (node + 1).to_string()
+        } else {
+            format!("{}", -1 - NODES as i64)
+        }),
+        list(&|leaf| leaf.to_string()),
+    );
+    let forest = Forest::parse(text.as_bytes()).unwrap();
+    assert_eq!(forest.max_depth(), NODES);
+    assert_eq!(forest.predict(&[1e9]), Ok(7.0));
+    assert_eq!(forest.predict(&[99_998.5]), Ok(99_999.0));
+    assert_eq!(forest.contributions(&[1e9]).unwrap().raw_score(), 7.0);
+}
+
+#[test]
+fn forests_are_shared_between_threads() {
+    fn shared<T: Send + Sync + 'static>() {}
+    shared::<Forest>();
+}

@@ -1,0 +1,119 @@
+//! Model directories on disk: what is accepted, and what each refusal says.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+
+use ck_select::forest::Forest;
+use ck_select::model::{Limits, Model, ModelError, Target};
+use flate2::Compression;
+use flate2::read::GzDecoder;
+use flate2::write::GzEncoder;
+
+fn small() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/models/conv_small")
+}
+
+fn unpacked() -> Vec<u8> {
+    let mut text = Vec::new();
+    let packed = fs::File::open(small().join("model_tflops.lgbm.gz")).unwrap();
+    GzDecoder::new(packed).read_to_end(&mut text).unwrap();
+    text
+}
+
+/// A copy of the small model with the forest in the given form.
+fn copy(forest: Option<(&str, &[u8])>) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    fs::copy(small().join("feature_spec.json"), folder.path().join("feature_spec.json")).unwrap();
+    if let Some((name, bytes)) = forest {
+        fs::write(folder.path().join(name), bytes).unwrap();
+    }
+    folder
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn refusal(folder: &Path) -> String {
+    Model::load(folder).unwrap_err().to_string()
+}
+
+#[test]
+fn plain_and_packed_forests_are_the_same_model_and_nothing_is_written() {
+    let text = unpacked();
+    let plain = copy(Some(("model_tflops.lgbm", &text)));
+    let from_plain = Model::load(plain.path()).unwrap();
+    let from_packed = Model::load(small()).unwrap();
+    assert_eq!(from_plain.forest(Target::Tflops), from_packed.forest(Target::Tflops));
+    assert_eq!(fs::read_dir(plain.path()).unwrap().count(), 2);
+    assert!(!small().join("model_tflops.lgbm").exists());
+
+    let spec = fs::read(small().join("feature_spec.json")).unwrap();
+    for bytes in [text.clone(), gzip(&text)] {
+        let model = Model::from_bytes("memory", &spec, &[(Target::Tflops, &bytes)]).unwrap();
+        assert_eq!(model.forest(Target::Tflops), from_plain.forest(Target::Tflops));
+    }
+    let files = Model::load_files(
+        Target::Latency,
+        small().join("model_tflops.lgbm.gz"),
+        small().join("feature_spec.json"),
+    )
+    .unwrap();
+    assert_eq!((files.spec().rank_by, files.targets().count()), (Target::Latency, 1));
+    assert_eq!(
+        Some(&Forest::load(small().join("model_tflops.lgbm.gz")).unwrap()),
+        from_plain.forest(Target::Tflops).map(AsRef::as_ref)
+    );
+}
+
+#[test]
+fn a_plain_forest_wins_over_a_packed_one() {
+    let folder = copy(Some(("model_tflops.lgbm.gz", b"not even gzip")));
+    fs::write(folder.path().join("model_tflops.lgbm"), unpacked()).unwrap();
+    assert!(Model::load(folder.path()).is_ok());
+}
+
+#[test]
+fn missing_files_are_named() {
+    let error = refusal(Path::new("no/such/model"));
+    assert!(error.starts_with("no/such/model/feature_spec.json: "), "{error}");
+    let error = refusal(copy(None).path());
+    assert!(error.ends_with(": no model_tflops.lgbm and no model_tflops.lgbm.gz"), "{error}");
+}
+
+#[test]
+fn broken_files_are_named_with_the_reason() {
+    let text = unpacked();
+    let packed = gzip(&text);
+    let error = refusal(copy(Some(("model_tflops.lgbm.gz", &packed[..packed.len() / 2]))).path());
+    assert!(error.contains("model_tflops.lgbm.gz: not a whole gzip file"), "{error}");
+    let error = refusal(copy(Some(("model_tflops.lgbm", &text[..text.len() / 2]))).path());
+    assert!(error.contains("model_tflops.lgbm: line "), "{error}");
+
+    let folder = copy(Some(("model_tflops.lgbm", &text)));
+    let spec = fs::read_to_string(folder.path().join("feature_spec.json")).unwrap();
+    let fewer = spec.replace("    \"C\",\n", "");
+    assert_ne!(fewer, spec);
+    fs::write(folder.path().join("feature_spec.json"), fewer).unwrap();
+    let error = refusal(folder.path());
+    assert!(error.ends_with("model_tflops.lgbm: 97 features, but feature_spec.json names 96"), "{error}");
+
+    let named = String::from_utf8(text).unwrap().replacen("Column_1 ", "K ", 1);
+    let error = refusal(copy(Some(("model_tflops.lgbm", named.as_bytes()))).path());
+    assert!(error.ends_with("column 1 is 'K', but feature_spec.json says 'C'"), "{error}");
+}
+
+#[test]
+fn compression_bombs_are_refused() {
+    let bomb = gzip(&vec![b'#'; 8 << 20]);
+    assert!(bomb.len() < 1 << 16);
+    let folder = copy(Some(("model_tflops.lgbm.gz", &bomb)));
+    let limits = Limits { forest_bytes: 1 << 20, ..Limits::default() };
+    let error = Model::load_with(folder.path(), &limits).unwrap_err();
+    assert!(matches!(error, ModelError::TooLarge { limit: 1_048_576, decompressed: true, .. }), "{error}");
+    let error = Model::load_with(folder.path(), &Limits { spec_bytes: 10, ..limits }).unwrap_err();
+    assert!(matches!(error, ModelError::TooLarge { limit: 10, decompressed: false, .. }), "{error}");
+}

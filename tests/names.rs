@@ -1,0 +1,343 @@
+//! Every name reads back: for any kernel, for the pools that upstream sweeps, and nothing panics on junk.
+
+use std::collections::HashSet;
+
+use ck_select::kernel::{ConvKernel, ConvTile, GemmKernel, Kernel, KernelKind, Mnk, StreamK};
+use ck_select::vocab::{
+    ConvLayout, Direction, Dtype, Elementwise, Epilogue, GemmLayout, Major, Pipeline, Scheduler,
+    Specialization, StreamKReduction,
+};
+use proptest::prelude::*;
+use proptest::sample::select;
+
+fn any_word<T: std::fmt::Debug + Copy + 'static>(words: &'static [T]) -> impl Strategy<Value = T> {
+    select(words)
+}
+
+fn mnk(max: u32) -> impl Strategy<Value = Mnk> {
+    (1..=max, 1..=max, 1..=max).prop_map(|(m, n, k)| Mnk::new(m, n, k))
+}
+
+prop_compose! {
+    fn layout()(
+        a in any_word(Major::ALL), b in any_word(Major::ALL), c in any_word(Major::ALL)
+    ) -> GemmLayout {
+        GemmLayout { a, b, c }
+    }
+}
+
+prop_compose! {
+    /// Any kernel that an identifier describes completely.
+    fn gemm()(
+        dtype in any_word(Dtype::ALL), layout in layout(), pipeline in any_word(Pipeline::ALL),
+        epilogue in any_word(Epilogue::ALL), scheduler in any_word(Scheduler::ALL), pad: [bool; 3],
+        tile in mnk(65_535), wave in mnk(255), warp_tile in mnk(255), flags: [bool; 3], split_k in 1..=255u8,
+        elementwise in any_word(Elementwise::ALL), num_d_tensors: u8,
+    ) -> GemmKernel {
+        let [persistent, structured_sparsity, preshuffle] = flags;
+        GemmKernel {
+            dtype_a: dtype,
+            dtype_b: dtype,
+            dtype_c: dtype.result(),
+            dtype_acc: dtype.accumulator(),
+            layout,
+            transpose_a: false,
+            transpose_b: false,
+            grouped: false,
+            split_k,
+            elementwise,
+            num_d_tensors,
+            structured_sparsity,
+            tile,
+            wave,
+            warp_tile,
+            pipeline,
+            scheduler,
+            epilogue,
+            block_size: 0,
+            double_buffer: pipeline.double_buffered(),
+            persistent,
+            preshuffle,
+            transpose_c: false,
+            num_wave_groups: 1,
+            pad,
+            vector: [0; 3],
+            arch: None,
+        }
+    }
+}
+
+prop_compose! {
+    fn stream_k()(reduction in any_word(StreamKReduction::ALL), persistent: bool) -> StreamK {
+        StreamK { reduction, persistent }
+    }
+}
+
+prop_compose! {
+    /// Any kernel that a long name describes completely.
+    fn conv()(
+        direction in any_word(Direction::ALL), dtype in any_word(Dtype::ALL), layout in any_word(ConvLayout::ALL),
+        ndim in 1..=3u8, tile in prop_oneof![mnk(65_535), select(&ConvTile::ALL[..]).prop_map(|row| row.tile)],
+        (wave, warp_tile) in (mnk(255), mnk(255)),
+        (pipeline, scheduler, epilogue, specialization) in (
+            any_word(Pipeline::ALL), any_word(Scheduler::ALL), any_word(Epilogue::ALL), any_word(Specialization::ALL),
+        ),
+        vector in prop_oneof![Just([4, 8, 8]), any::<[u16; 3]>().prop_map(|v| v.map(|x| u32::from(x.max(1))))],
+        counts in prop_oneof![proptest::array::uniform3(1..=3u32), any::<[u16; 3]>().prop_map(|v| v.map(|x| u32::from(x.max(1))))],
+        flags: [bool; 4], stream_k in proptest::option::of(stream_k()),
+    ) -> ConvKernel {
+        let [block_per_cu, num_wave_groups, num_groups_to_merge] = counts;
+        let [double_smem_buffer, split_image, explicit_gemm, two_stage] = flags;
+        ConvKernel {
+            direction,
+            dtype_in: dtype,
+            dtype_wei: dtype,
+            dtype_out: dtype,
+            layout,
+            ndim,
+            tile,
+            wave,
+            warp_tile,
+            pipeline,
+            scheduler,
+            epilogue,
+            vector,
+            block_per_cu,
+            num_wave_groups,
+            num_groups_to_merge,
+            specialization,
+            double_smem_buffer,
+            split_image,
+            explicit_gemm,
+            two_stage,
+            stream_k,
+            arch: None,
+        }
+    }
+}
+
+/// What is left of a kernel in its short name.
+fn shortened(kernel: &ConvKernel) -> ConvKernel {
+    let table = ConvTile::of(kernel.tile);
+    ConvKernel {
+        layout: [ConvLayout::Nwgc, ConvLayout::Nhwgc, ConvLayout::Ndhwgc][usize::from(kernel.ndim) - 1],
+        wave: table.wave,
+        warp_tile: table.warp_tile,
+        vector: table.vector,
+        epilogue: Epilogue::CShuffle,
+        block_per_cu: 1,
+        num_wave_groups: 1,
+        specialization: Specialization::Default,
+        explicit_gemm: false,
+        stream_k: None,
+        ..kernel.clone()
+    }
+}
+
+/// What is left of a kernel in its key's name.
+fn keyed(kernel: &ConvKernel) -> ConvKernel {
+    ConvKernel {
+        wave: kernel.wave,
+        warp_tile: kernel.warp_tile,
+        specialization: kernel.specialization,
+        scheduler: Scheduler::Intrawave,
+        num_groups_to_merge: 1,
+        double_smem_buffer: false,
+        split_image: false,
+        two_stage: false,
+        ..shortened(kernel)
+    }
+}
+
+/// What is left of a kernel in its declaration's name.
+fn declared(kernel: &ConvKernel) -> ConvKernel {
+    ConvKernel {
+        layout: kernel.layout,
+        scheduler: kernel.scheduler,
+        epilogue: kernel.epilogue,
+        specialization: Specialization::Default,
+        ..keyed(kernel)
+    }
+}
+
+/// Names that come near to being right: pieces of right ones, in any order and number.
+fn near_names() -> impl Strategy<Value = String> {
+    // Two blanks give an empty piece.
+    let pieces: Vec<&str> = "grouped_conv gemm universal forward fwd bwd_data bf16 pk_fp4 rcr nhwgc 2d 3d compv3 \
+        comp_async_eight_waves basic_v1 mem wavelet cshuffle bias_activation intrawave interwave True False 64x128x64 \
+        2x2x1 -1x2x1 32x32x16 0x0x0 4294967296x1x1 vec4_8_2 vec4_8 splitk4 Relu d1 sparse preshuffle gm2 dsb si 2stage \
+        filter3x3 streamk tree persistent large_tensor pad110 *  é persist"
+        .split(' ')
+        .collect();
+    proptest::collection::vec(select(pieces), 0..18).prop_map(|pieces| pieces.join("_"))
+}
+
+/// A name that reads must read the same after printing.
+fn check(name: &str) {
+    match Kernel::from_name(name) {
+        Ok(Kernel { kind: KernelKind::Conv(conv), .. }) => {
+            assert_eq!(ConvKernel::parse_name(&conv.long_name()), Ok(conv));
+        }
+        Ok(Kernel { kind: KernelKind::Gemm(gemm), .. }) => {
+            assert_eq!(GemmKernel::parse_name(&gemm.name()).map(|parsed| parsed.kernel), Ok(gemm.clone()));
+            if !name.starts_with("gemm_") {
+                assert_eq!(gemm.identifier(), name);
+            }
+        }
+        Err(error) => assert!(error.at <= name.len() && name.is_char_boundary(error.at), "{error}"),
+    }
+}
+
+proptest! {
+    #[test]
+    fn identifiers_read_back(kernel in gemm()) {
+        prop_assert_eq!(GemmKernel::parse_identifier(&kernel.identifier()), Ok(kernel.clone()));
+        prop_assert_eq!(format!("gemm_universal_{}", kernel.identifier()), kernel.name());
+    }
+
+    #[test]
+    fn gemm_names_read_back(kernel in gemm(), vector: [u16; 3], tail in "(_[a-z]{3,9})?") {
+        let kernel = GemmKernel { vector: vector.map(u32::from), ..kernel };
+        // A tail that happens to be a suffix would be read as one; no suffix begins with z.
+        let tail = tail.replacen('_', "_z", 1);
+        let parsed = GemmKernel::parse_name(&format!("{}{tail}", kernel.name())).unwrap();
+        prop_assert_eq!(parsed.kernel, kernel);
+        prop_assert_eq!(parsed.tail, tail);
+    }
+
+    #[test]
+    fn convolution_names_read_back(kernel in conv()) {
+        for (name, expected) in [
+            (kernel.long_name(), kernel.clone()),
+            (kernel.name(), shortened(&kernel)),
+            (kernel.key_name(), keyed(&kernel)),
+            (kernel.decl_name(), ConvKernel { vector: [4, 8, 8], ..declared(&kernel) }),
+        ] {
+            let read = ConvKernel::parse_name(&name);
+            prop_assert_eq!(read.as_ref(), Ok(&expected), "{}", name);
+        }
+        prop_assert_eq!(ConvKernel::parse_name(&kernel.name()).unwrap().name(), kernel.name());
+        prop_assert_eq!(ConvKernel::parse_name(&kernel.key_name()).unwrap().key_name(), kernel.key_name());
+        prop_assert_eq!(ConvKernel::parse_name(&kernel.decl_name()).unwrap().decl_name(), kernel.decl_name());
+    }
+
+    #[test]
+    fn junk_is_an_error_and_never_a_panic(name in any::<String>()) {
+        check(&name);
+    }
+
+    #[test]
+    fn near_names_are_read_alike_or_refused(name in near_names()) {
+        check(&name);
+    }
+
+    #[test]
+    fn damaged_names_are_read_alike_or_refused(
+        kernel in prop_oneof![
+            gemm().prop_map(|gemm| gemm.identifier()), gemm().prop_map(|gemm| gemm.name()),
+            conv().prop_map(|conv| conv.long_name()), conv().prop_map(|conv| conv.name()),
+        ],
+        at: prop::sample::Index, with in any::<char>(),
+    ) {
+        let mut chars: Vec<char> = kernel.chars().collect();
+        let at = at.index(chars.len());
+        chars[at] = with;
+        check(&chars.iter().collect::<String>());
+        check(&chars[..at].iter().collect::<String>());
+    }
+}
+
+/// The 31 variants that upstream's rules allow, as the ends of names.
+fn variants() -> Vec<String> {
+    const FLAGS: [&str; 4] = ["", "_dsb", "_si", "_dsb_si"];
+    let mut variants = Vec::new();
+    for (pipeline, modes, flags) in [
+        ("basic_v1", &["intrawave", "interwave"][..], &FLAGS[..]),
+        ("compv3", &["intrawave"], &FLAGS),
+        ("compv4", &["intrawave"], &["_dsb", "_dsb_si"]),
+        ("compv5", &["intrawave"], &FLAGS),
+        ("compv6", &["intrawave"], &FLAGS),
+        ("mem", &["intrawave", "interwave"], &FLAGS),
+        ("wavelet", &["intrawave"], &[""]),
+    ] {
+        for mode in modes {
+            variants.extend(flags.iter().map(|flags| format!("{pipeline}_{mode}{flags}")));
+        }
+    }
+    variants
+}
+
+/// The kernels of these ends of names on the ten tiles; each name must print back.
+fn on_all_tiles(ends: &[String]) -> HashSet<ConvKernel> {
+    let mut kernels = HashSet::new();
+    for ConvTile { tile, wave, warp_tile, vector, .. } in ConvTile::ALL {
+        for end in ends {
+            let name = format!("grouped_conv_forward_bf16_2d_{tile}_{end}");
+            let kernel = ConvKernel::parse_name(&name).unwrap_or_else(|error| panic!("{error}"));
+            assert_eq!(
+                (kernel.tile, kernel.wave, kernel.warp_tile, kernel.vector),
+                (tile, wave, warp_tile, vector)
+            );
+            assert!(kernel.name() == name || kernel.name() == format!("{name}_intrawave"), "{name}");
+            kernels.insert(kernel);
+        }
+    }
+    kernels
+}
+
+#[test]
+fn the_candidate_pool_has_310_different_kernels() {
+    assert_eq!(variants().len(), 31);
+    assert_eq!(on_all_tiles(&variants()).len(), 310);
+}
+
+#[test]
+fn the_measured_pool_has_30_different_kernels() {
+    assert_eq!(on_all_tiles(&["compv3", "compv4", "compv5"].map(str::to_owned)).len(), 30);
+}
+
+/// Names that upstream's sources, tests and documents show, and whether they read.
+#[test]
+fn names_that_upstream_shows_read_unless_they_are_broken() {
+    let body = "compv3_cshuffle_intrawave_False_False_False_False_128x128x128_1x4x1_16x16x128";
+    for (name, reads) in [
+        ("grouped_conv_forward_bf16_2d_16x64x64_compv3", true),
+        ("grouped_conv_forward_bf16_2d_16x64x64_basic_v1_intrawave", true),
+        ("grouped_conv_forward_bf16_2d_128x64x128_basic_async_v1_interwave_gm2_dsb_si", true),
+        ("grouped_conv_bwd_data_bf16_2d_16x64x64_compv3_intrawave", true),
+        ("grouped_conv_bwd_data_bf16_2d_128x64x128_mem_interwave_gm2_dsb_si", true),
+        ("grouped_conv_forward_bf16_2d_32x128x64_compv5_intrawave_dsb_si", true),
+        ("grouped_conv_bwd_weight_fp16_3d_16x64x128_mem_interwave_gm2_2stage", true),
+        ("grouped_conv_forward_bf16_2d_16x64x64_compv3_intrawave_si_dsb", false),
+        ("grouped_conv_fwd_bf16_2d_64x128x64_2x2x1_32x32x16_compv3", true),
+        ("grouped_conv_fwd_bf16_2d_64x128x64_2x2x1_32x32x16_compv3_filter1x1_stride1_pad0", true),
+        ("grouped_conv_bwd_data_fp16_nhwgc_2d_mem_cshuffle_interwave_64x64x32_2x2x1_16x16x16", true),
+        (
+            "gemm_fp16_rrr_compv4_default_interwave_True_False_True_True_256x64x32_4x1x1_16x16x32_vec4_8_2",
+            true,
+        ),
+        (&format!("gemm_universal_fp8_rcr_{body}"), true),
+        (&format!("gemm_universal_fp16_rcr_{body}_vec1_1_2_multid"), true),
+        (&format!("gemm_universal_fp16_rcr_{body}_vec1_1"), false),
+        (&format!("gemm_universal_fp16_rcc_{body}"), true),
+        (&format!("gemm_universal_fp16_rcr_{}", body.replace("compv3", "basic_v1")), true),
+        (&format!("gemm_universal_fp16_rcr_{}", body.replace("128x128x128", "128x128")), false),
+        (&format!("gemm_universal_fp16_rcr_{}", body.replace("False", "false")), false),
+        (&format!("universal_fp16_rcr_{body}"), false),
+        ("gemm_universal_fp16_rcr_compv3_cshuffle", false),
+        ("gemm_universal_fp16_rcr_128x128x128_compv3_intrawave", false),
+        ("bf16_rcr_compv4_cshuffle_intrawave_True_True_True_False_128x256x32_2x2x1_32x32x16", true),
+        (
+            "fp8_rrr_mem_default_interwave_False_False_False_True_64x64x128_1x4x1_16x16x64_splitk4_Relu_d1_preshuffle",
+            true,
+        ),
+        ("128x256x32_2x2x1_32x32x16_nopers", false),
+        ("m_128x128_k64_v4", false),
+        ("not_a_kernel", false),
+        ("", false),
+    ] {
+        let read = Kernel::from_name(name);
+        assert_eq!(read.is_ok(), reads, "{name}: {read:?}");
+        check(name);
+    }
+}

@@ -1,0 +1,252 @@
+//! The registry: the chain of sources, changes while others read, and no allocation on the select path.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use ck_select::kernel::Kernel;
+use ck_select::model::Model;
+use ck_select::pool::Pool;
+use ck_select::problem::{ConvProblem, Problem};
+use ck_select::registry::{
+    Hooks, Mode, NewKernel, Options, Priority, Registry, SelectError, Source, UserData,
+};
+use ck_select::vocab::Direction;
+
+/// Counts the allocations of each thread.
+struct Counting;
+
+thread_local! {
+    static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
+}
+
+// SAFETY: everything is passed on to the system's allocator; a counter that cannot allocate is raised beside it.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+fn root(path: &str) -> String {
+    format!("{}/{path}", env!("CARGO_MANIFEST_DIR"))
+}
+
+fn model() -> Arc<Model> {
+    Arc::new(Model::load(root("tests/golden/models/conv_small")).unwrap())
+}
+
+fn kernels() -> Vec<Kernel> {
+    Pool::read(root("configs/forward_bf16.txt")).unwrap().kernels().to_vec()
+}
+
+struct Answer(fn(&Problem) -> bool);
+
+impl Hooks for Answer {
+    fn supports(&self, problem: &Problem) -> bool {
+        (self.0)(problem)
+    }
+}
+
+fn new(kernel: Kernel, priority: Priority, hooks: Option<Box<dyn Hooks>>) -> NewKernel {
+    NewKernel { kernel, priority, user: UserData::default(), hooks }
+}
+
+fn plain(kernels: Vec<Kernel>) -> Vec<NewKernel> {
+    kernels.into_iter().map(|kernel| new(kernel, Priority::NORMAL, None)).collect()
+}
+
+fn filled(options: Options) -> Registry {
+    let registry = Registry::new(options).unwrap();
+    registry.add_all(plain(kernels())).unwrap();
+    registry
+}
+
+fn resnet() -> Problem {
+    ConvProblem { n: 16, c: 256, k: 128, ..ConvProblem::new_2d([28, 28], [3, 3]) }.padded([1, 1]).into()
+}
+
+fn named(tail: &str) -> Kernel {
+    Kernel::from_name(&format!("grouped_conv_forward_bf16_2d_{tail}")).unwrap()
+}
+
+#[test]
+fn the_model_chooses_and_unsupported_kernels_are_passed_over() {
+    let registry = filled(Options::default());
+    registry.set_model(model(), None);
+    let best = registry.select(&resnet()).unwrap();
+    assert_eq!((best.source, best.rank, best.unsupported), (Source::Model, 0, 0));
+    assert!(best.score.unwrap() > 0.0);
+
+    // The same kernels, but the owners of all compv5 ones say no.
+    let picky = Registry::new(Options::default()).unwrap();
+    let new = kernels().into_iter().map(|kernel| {
+        let hooks: Option<Box<dyn Hooks>> =
+            if kernel.name.contains("compv5") { Some(Box::new(Answer(|_| false))) } else { None };
+        new(kernel, Priority::NORMAL, hooks)
+    });
+    picky.add_all(new.collect()).unwrap();
+    picky.set_model(model(), None);
+    let second = picky.select(&resnet()).unwrap();
+    assert!(best.entry.name().contains("compv5") && !second.entry.name().contains("compv5"));
+    assert_eq!(second.rank, second.unsupported);
+    assert!(second.unsupported > 0 && second.score < best.score);
+    let text = picky.explain(&resnet()).unwrap();
+    assert!(
+        text.contains(", unsupported") && text.contains("selected: ") && text.contains(" by model"),
+        "{text}"
+    );
+}
+
+#[test]
+fn without_a_model_priority_then_order_decides() {
+    let registry = Registry::new(Options::default()).unwrap();
+    let no = || -> Option<Box<dyn Hooks>> { Some(Box::new(Answer(|_| false))) };
+    registry.add(named("64x64x64_compv3"), Priority::NORMAL, UserData::default(), None).unwrap();
+    registry.add(named("64x64x64_compv4"), Priority::NORMAL, UserData::default(), None).unwrap();
+    assert_eq!(registry.select(&resnet()).unwrap().index, 0);
+    registry.add(named("64x128x64_compv3"), Priority::HIGH, UserData::default(), no()).unwrap();
+    let selection = registry.select(&resnet()).unwrap();
+    assert_eq!((selection.index, selection.source, selection.unsupported), (0, Source::Priority, 1));
+    registry.add(named("64x128x64_compv4"), Priority::HIGH, UserData::default(), None).unwrap();
+    assert_eq!(registry.select(&resnet()).unwrap().index, 3);
+
+    let error = registry
+        .add(named("64x128x64_compv4"), Priority::HIGH, UserData::default(), None)
+        .unwrap_err()
+        .to_string();
+    assert!(error.ends_with("is registered already, with at least this priority"), "{error}");
+    assert_eq!(registry.len(), 4);
+    registry.add(named("64x64x64_compv3"), Priority(7), UserData::default(), None).unwrap();
+    let selection = registry.select(&resnet()).unwrap();
+    assert_eq!((selection.index, selection.entry.priority(), registry.len()), (0, Priority(7), 4));
+}
+
+#[test]
+fn never_a_wrong_kernel() {
+    let registry = filled(Options::default());
+    registry.set_model(model(), None);
+    let Problem::Conv(good) = resnet() else { panic!() };
+    for wrong in [
+        ConvProblem { direction: Direction::BwdData, ..good },
+        ConvProblem { dtype_in: "fp16".parse().unwrap(), ..good },
+        ConvProblem { layout: "ngchw".parse().unwrap(), ..good },
+        ConvProblem { ndim: 3, input: [4, 28, 28], ..good },
+    ] {
+        let error = registry.select(&wrong.into()).unwrap_err();
+        assert_eq!(error, SelectError::NoKernel { kernels: 30, unfit: 30, unsupported: 0 });
+    }
+    assert!(matches!(registry.select(&ConvProblem { n: 0, ..good }.into()), Err(SelectError::Problem(_))));
+    assert!(Registry::new(Options::default()).unwrap().select(&resnet()).is_err());
+}
+
+#[test]
+fn overrides_come_first_and_are_never_passed_over() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("overrides.txt");
+    let rule = |kernel: &str| {
+        std::fs::write(&file, format!("{} -> {kernel}\n", resnet())).unwrap();
+        Options { override_file: Some(file.clone()), ..Options::default() }
+    };
+    let name = "grouped_conv_forward_bf16_2d_16x64x64_compv3";
+    let registry = filled(rule(name));
+    registry.set_model(model(), None);
+    let selection = registry.select(&resnet()).unwrap();
+    assert_eq!((selection.entry.name(), selection.source), (name, Source::Override));
+    registry.set_options(rule("nothing")).unwrap();
+    let error = registry.select(&resnet()).unwrap_err().to_string();
+    assert_eq!(error, "the override says 'nothing', which is not registered");
+    registry.set_options(Options { mode: Mode::Priority, ..Options::default() }).unwrap();
+    assert_eq!(registry.select(&resnet()).unwrap().source, Source::Priority);
+    assert!(Registry::new(Options { override_file: Some("no/such".into()), ..Options::default() }).is_err());
+}
+
+#[test]
+fn kernels_that_the_model_cannot_describe_stay_for_the_others() {
+    let registry = filled(Options::default());
+    registry.add(named("64x64x64_wavelet"), Priority::HIGH, UserData::default(), None).unwrap();
+    registry.set_model(model(), None);
+    assert_eq!(registry.select(&resnet()).unwrap().source, Source::Model);
+    let text = registry.explain(&resnet()).unwrap();
+    assert!(
+        text.contains("cannot describe grouped_conv_forward_bf16_2d_64x64x64_wavelet: pipeline"),
+        "{text}"
+    );
+}
+
+#[test]
+fn removal_renumbers_and_keeps_what_was_handed_out() {
+    let registry = filled(Options::default());
+    let last = registry.get(29).unwrap();
+    assert_eq!(registry.retain(|entry| entry.name().contains("compv5")), 20);
+    assert_eq!((registry.len(), registry.position(last.name())), (10, Some(9)));
+    assert_eq!(registry.get(9).unwrap().name(), last.name());
+    assert_eq!(registry.retain(|_| false), 10);
+    assert!(registry.is_empty() && last.c_name().to_str() == Ok(last.name()));
+}
+
+#[test]
+fn out_of_range_problems_are_flagged() {
+    let registry = filled(Options::default());
+    registry.set_model(model(), None);
+    assert!(!registry.select(&resnet()).unwrap().out_of_range);
+    let Problem::Conv(good) = resnet() else { panic!() };
+    assert!(registry.select(&ConvProblem { n: 5000, ..good }.into()).unwrap().out_of_range);
+}
+
+#[test]
+fn a_warm_selection_does_not_allocate() {
+    let registry = filled(Options::default());
+    registry.set_model(model(), None);
+    let Problem::Conv(base) = resnet() else { panic!() };
+    let problems: Vec<Problem> = (1..100).map(|n| ConvProblem { n, ..base }.into()).collect();
+    registry.select(&problems[0]).unwrap();
+    let before = ALLOCATIONS.get();
+    for problem in &problems {
+        assert_eq!(registry.select(problem).unwrap().source, Source::Model);
+    }
+    assert_eq!(ALLOCATIONS.get() - before, 0);
+}
+
+#[test]
+fn selections_are_consistent_while_kernels_and_models_change() {
+    let registry = filled(Options::default());
+    let model = model();
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                while !stop.load(Ordering::Relaxed) {
+                    let selection = registry.select(&resnet()).unwrap();
+                    assert_eq!(selection.source == Source::Model, selection.score.is_some());
+                    // Only compv3 kernels are ever removed, so a compv5 one is always the model's best.
+                    if selection.source == Source::Model {
+                        assert!(selection.entry.name().ends_with("128x128x64_compv5"));
+                    }
+                }
+            });
+        }
+        for round in 0..40 {
+            registry.set_model(model.clone(), None);
+            registry.retain(|entry| !entry.name().contains("compv3"));
+            for kernel in kernels().into_iter().filter(|kernel| kernel.name.contains("compv3")) {
+                registry.add(kernel, Priority::NORMAL, UserData::default(), None).unwrap();
+            }
+            assert_eq!(registry.len(), 30);
+            if round % 2 == 0 {
+                assert!(registry.remove_model(&registry.model_keys()[0]));
+            }
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
+}
