@@ -1,9 +1,12 @@
 //! The walks with AVX-512: sixteen items of the queue at a time.
 
+#[allow(clippy::wildcard_imports)] // forty intrinsics
 use std::arch::x86_64::*;
 use std::ops::Range;
 
-use super::cells::{Batch, CELL, Cells, FAR_LEAF, FAR_MAX, FAR_SHIFT, FLIPPED, NEAR_LEAF, QUESTION, TREE_SHIFT};
+use super::cells::{
+    Batch, CELL, Cells, FAR_LEAF, FAR_MAX, FAR_SHIFT, FLIPPED, NEAR_LEAF, QUESTION, TREE_SHIFT,
+};
 use super::isa::Avx512;
 use super::narrow::{LANES, ROW, leaf_value};
 use super::scratch::Scratch;
@@ -235,7 +238,20 @@ fn wide_batches(view: View<'_>, scratch: &mut Scratch, sums: &mut [f64]) {
 #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512dq,bmi1,bmi2,lzcnt,popcnt")]
 fn wide_walk(view: View<'_>, batch: &Batch, scratch: &mut Scratch) -> usize {
     let (roots, lone) = wide::start(view, batch, scratch);
-    let Scratch { answers, node_at, node_set, leaf_at, leaf_set, split_at, split_set, masks, sets, cell_of, answer_of, .. } = scratch;
+    let Scratch {
+        answers,
+        node_at,
+        node_set,
+        leaf_at,
+        leaf_set,
+        split_at,
+        split_set,
+        masks,
+        sets,
+        cell_of,
+        answer_of,
+        ..
+    } = scratch;
     let cells = &view.cells.cells[batch.start..];
     let mut nodes = List { at: node_at, set: node_set, len: roots };
     let mut leaves = List { at: leaf_at, set: leaf_set, len: lone };

@@ -45,7 +45,7 @@ impl Isa {
 
     /// The best that this CPU has.
     pub(super) fn best() -> Isa {
-        Isa::available().get(std::env::var("ISA").map_or(0, |s| s.parse().unwrap_or(0))).copied().unwrap_or(Isa::Portable)
+        Isa::available().first().copied().unwrap_or(Isa::Portable)
     }
 
     pub(super) fn name(self) -> &'static str {

@@ -19,7 +19,9 @@
 //! 3. Leaves come out of order, but a tree's row is complete when the queue is empty, since every lane ends at exactly
 //!    one leaf; the additions then take the rows in order, as the exact sum asks.
 
-use super::cells::{Batch, CELL, Cells, FAR_LEAF, FAR_MAX, FAR_SHIFT, FLIPPED, NEAR_LEAF, QUESTION, TREE_SHIFT};
+use super::cells::{
+    Batch, CELL, Cells, FAR_LEAF, FAR_MAX, FAR_SHIFT, FLIPPED, NEAR_LEAF, QUESTION, TREE_SHIFT,
+};
 use super::isa::Isa;
 use super::ladder::Ladders;
 use super::pool::{Column, Lanes};
@@ -68,7 +70,7 @@ impl Narrow {
     }
 
     /// Makes room in a scratch.
-    pub(super) fn fit(&self, cells: &Cells, ladders: &Ladders, scratch: &mut Scratch) {
+    pub(super) fn fit(cells: &Cells, ladders: &Ladders, scratch: &mut Scratch) {
         scratch.fit_lists(cells.most_nodes, BATCH);
         grow(&mut scratch.answers, ladders.questions);
         grow(&mut scratch.rows, BATCH * ROW);
@@ -94,7 +96,13 @@ impl Narrow {
     }
 
     /// Counts what a call visits.
-    pub(super) fn work(&self, cells: &Cells, ladders: &Ladders, values: &Values<'_>, scratch: &mut Scratch) -> Work {
+    pub(super) fn work(
+        &self,
+        cells: &Cells,
+        ladders: &Ladders,
+        values: &Values<'_>,
+        scratch: &mut Scratch,
+    ) -> Work {
         self.answer(ladders, values, &mut scratch.answers);
         let all = low_bits(self.lanes) as u32;
         let mut work = Work::default();

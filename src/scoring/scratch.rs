@@ -55,7 +55,14 @@ impl Scratch {
 
     /// Makes room for lists of all nodes and all leaves of a batch.
     pub(super) fn fit_lists(&mut self, nodes: usize, trees: usize) {
-        for list in [&mut self.cell_of, &mut self.answer_of, &mut self.node_at, &mut self.node_set, &mut self.split_at, &mut self.split_set] {
+        for list in [
+            &mut self.cell_of,
+            &mut self.answer_of,
+            &mut self.node_at,
+            &mut self.node_set,
+            &mut self.split_at,
+            &mut self.split_set,
+        ] {
             grow(list, nodes + trees + SLACK);
         }
         for list in [&mut self.leaf_at, &mut self.leaf_set, &mut self.order] {

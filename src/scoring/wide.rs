@@ -17,7 +17,9 @@
 //! Pools are cut into slabs, so that the sums and sets of one stay in the cache.
 
 use super::Values;
-use super::cells::{Batch, CELL, Cells, FAR_LEAF, FAR_MAX, FAR_SHIFT, FLIPPED, NEAR_LEAF, QUESTION, TREE_SHIFT};
+use super::cells::{
+    Batch, CELL, Cells, FAR_LEAF, FAR_MAX, FAR_SHIFT, FLIPPED, NEAR_LEAF, QUESTION, TREE_SHIFT,
+};
 use super::isa::Isa;
 use super::ladder::Ladders;
 use super::narrow::leaf_value;
@@ -127,7 +129,13 @@ impl Wide {
 
 impl Wide {
     /// Counts what a call visits.
-    pub(super) fn work(&self, cells: &Cells, ladders: &Ladders, values: &Values<'_>, scratch: &mut Scratch) -> Work {
+    pub(super) fn work(
+        &self,
+        cells: &Cells,
+        ladders: &Ladders,
+        values: &Values<'_>,
+        scratch: &mut Scratch,
+    ) -> Work {
         let mut work = Work::default();
         for slab in &self.slabs {
             slab.answer(ladders, values, scratch);
@@ -153,7 +161,8 @@ impl Slab {
                 _ => runs.push((class, lane, lane + 1)),
             }
         }
-        let mut slab = Slab { first, words, all, runs, answers: vec![NONE; ladders.questions], masks: Vec::new() };
+        let mut slab =
+            Slab { first, words, all, runs, answers: vec![NONE; ladders.questions], masks: Vec::new() };
         for ladder in ladders.of(Column::Kernel) {
             let positions: Vec<usize> = (first..first + count)
                 .map(|lane| ladder.position(lanes.value(lane, ladder.column)))
@@ -248,10 +257,10 @@ impl Slab {
 
 /// Sets the bits from one to before another.
 fn fill(words: &mut [u64], from: usize, to: usize) {
-    for word in from / 64..to.div_ceil(64) {
-        let start = from.max(word * 64) - word * 64;
-        let end = to.min(word * 64 + 64) - word * 64;
-        words[word] |= super::low_bits(end) & !super::low_bits(start);
+    for (number, word) in words.iter_mut().enumerate().take(to.div_ceil(64)).skip(from / 64) {
+        let start = from.max(number * 64) - number * 64;
+        let end = to.min(number * 64 + 64) - number * 64;
+        *word |= super::low_bits(end) & !super::low_bits(start);
     }
 }
 
@@ -356,7 +365,7 @@ fn walk(view: View<'_>, batch: &Batch, scratch: &mut Scratch) -> (usize, usize) 
             };
             let (near, far) = ((place + 1, cell & NEAR_LEAF), (far, cell & FAR_LEAF));
             if answer <= ALL {
-                let (place, leaf) = if (answer == ALL) != flipped { near } else { far };
+                let (place, leaf) = if (answer == ALL) == flipped { far } else { near };
                 push(place, lanes, leaf);
                 continue;
             }
@@ -390,7 +399,6 @@ fn walk(view: View<'_>, batch: &Batch, scratch: &mut Scratch) -> (usize, usize) 
 #[inline(always)]
 pub(super) fn mask<'a>(view: View<'a>, masks: &'a [u64], answer: u32) -> &'a [u64] {
     let at = (answer - FIRST_MASK) as usize * view.words;
-    let (masks, at) =
-        if at < view.masks.len() { (view.masks, at) } else { (masks, at - view.masks.len()) };
+    let (masks, at) = if at < view.masks.len() { (view.masks, at) } else { (masks, at - view.masks.len()) };
     &masks[at..at + view.words]
 }
