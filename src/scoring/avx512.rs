@@ -1,11 +1,16 @@
 //! The walks with AVX-512: sixteen items of the queue at a time.
 
+#[allow(clippy::wildcard_imports)] // forty intrinsics
 use std::arch::x86_64::*;
+use std::ops::Range;
 
-use super::cells::{Batch, CELL, Cells, FAR_LEAF, FAR_MAX, FAR_SHIFT, FLIPPED, NEAR_LEAF, QUESTION, TREE_SHIFT};
+use super::cells::{
+    Batch, CELL, Cells, FAR_LEAF, FAR_MAX, FAR_SHIFT, FLIPPED, NEAR_LEAF, QUESTION, TREE_SHIFT,
+};
 use super::isa::Avx512;
 use super::narrow::{LANES, ROW, leaf_value};
 use super::scratch::Scratch;
+use super::unchecked::{get, set};
 use super::wide::{self, VECTOR, View};
 
 /// Items of a vector.
@@ -23,11 +28,6 @@ impl List<'_> {
         self.at[..places.len()].copy_from_slice(places);
         self.set[..places.len()].fill(set);
         self.len = places.len();
-    }
-
-    fn push(&mut self, place: u32, set: u32) {
-        (self.at[self.len], self.set[self.len]) = (place, set);
-        self.len += 1;
     }
 
     /// Appends the chosen items.
@@ -63,19 +63,18 @@ fn narrow_batches(cells: &Cells, all: u32, scratch: &mut Scratch) {
         let cells = &cells.cells[batch.start..];
         let leaves = narrow_walk(cells, batch, all, scratch);
         let rows = &mut scratch.rows[..batch.trees * ROW];
-        for (&place, &lanes) in scratch.leaf_at[..leaves].iter().zip(&scratch.leaf_set[..leaves]) {
+        for leaf in 0..leaves {
+            let (place, lanes) = (scratch.leaf_at[leaf], scratch.leaf_set[leaf]);
+            prefetch_one(cells, scratch.leaf_at[leaf + LEAVES_AHEAD]);
             let value = _mm512_set1_pd(leaf_value(cells, place));
             let row = (place >> TREE_SHIFT) as usize * ROW;
-            let mut lanes = lanes;
-            while lanes != 0 {
-                let first = lanes.trailing_zeros();
-                debug_assert!(row + first as usize + 8 <= rows.len());
-                // SAFETY: the tree is one of the batch's; eight lanes from one below 32 lie inside a row of 40.
+            debug_assert!(row + LANES <= rows.len());
+            for group in 0..LANES / 8 {
+                // SAFETY: the tree is one of the batch's, and its row has a place for each lane.
                 unsafe {
-                    let to = rows.as_mut_ptr().add(row + first as usize);
-                    _mm512_mask_storeu_pd(to, (lanes >> first) as u8, value);
+                    let to = rows.as_mut_ptr().add(row + 8 * group);
+                    _mm512_mask_storeu_pd(to, (lanes >> (8 * group)) as u8, value);
                 }
-                lanes &= !(0xff << first);
             }
         }
         for row in rows.chunks_exact(ROW) {
@@ -92,18 +91,36 @@ fn narrow_batches(cells: &Cells, all: u32, scratch: &mut Scratch) {
     }
 }
 
+/// How far ahead in the leaf list values are fetched into the cache.
+const LEAVES_AHEAD: usize = 12;
+
+#[inline(always)]
+fn prefetch_one(cells: &[u32], place: u32) {
+    let cell = cells.as_ptr().wrapping_add((place & CELL) as usize);
+    // SAFETY: fetching in advance reads nothing, so any address will do.
+    unsafe { _mm_prefetch::<_MM_HINT_T0>(cell.cast()) };
+}
+
 /// Fills the leaf list of a batch, and returns its length.
 #[inline]
 #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512dq,bmi1,bmi2,lzcnt,popcnt")]
 fn narrow_walk(cells: &[u32], batch: &Batch, all: u32, scratch: &mut Scratch) -> usize {
-    let Scratch { answers, node_at, node_set, leaf_at, leaf_set, .. } = scratch;
+    let Scratch { answers, node_at, node_set, leaf_at, leaf_set, cell_of, answer_of, .. } = scratch;
     let mut nodes = List { at: node_at, set: node_set, len: 0 };
     let mut leaves = List { at: leaf_at, set: leaf_set, len: 0 };
     nodes.start(&batch.roots, all);
     leaves.start(&batch.lone_leaves, all);
-    let mut head = 0;
-    while head < nodes.len {
-        let count = (nodes.len - head).min(WIDTH);
+    let (mut head, mut end) = (0, 0);
+    loop {
+        if head == end {
+            if end == nodes.len {
+                break;
+            }
+            end = nodes.len;
+            // SAFETY: see below.
+            unsafe { look_up(cells, answers, nodes.at, head..end, cell_of, answer_of) };
+        }
+        let count = (end - head).min(WIDTH);
         let live = _bzhi_u32(0xffff, count as u32) as __mmask16;
         // SAFETY: lists have room for a vector behind their end, and only live items are followed: places lead to
         // cells, and cells hold questions of this forest, of which there are as many as answers (`Cells::new`,
@@ -112,12 +129,9 @@ fn narrow_walk(cells: &[u32], batch: &Batch, all: u32, scratch: &mut Scratch) ->
         unsafe {
             let place = _mm512_loadu_si512(nodes.at.as_ptr().add(head).cast());
             let lanes = _mm512_maskz_loadu_epi32(live, nodes.set.as_ptr().add(head).cast());
+            let cell = _mm512_loadu_si512(cell_of.as_ptr().add(head).cast());
+            let yes = _mm512_loadu_si512(answer_of.as_ptr().add(head).cast());
             head += count;
-            let index = _mm512_and_si512(place, _mm512_set1_epi32(CELL as i32));
-            let zero = _mm512_setzero_si512();
-            let cell = _mm512_mask_i32gather_epi32::<4>(zero, live, index, cells.as_ptr().cast());
-            let question = _mm512_and_si512(cell, _mm512_set1_epi32(QUESTION as i32));
-            let yes = _mm512_mask_i32gather_epi32::<4>(zero, live, question, answers.as_ptr().cast());
             let yes = _mm512_xor_si512(yes, _mm512_srai_epi32::<31>(cell));
 
             let near_lanes = _mm512_and_si512(lanes, yes);
@@ -139,6 +153,33 @@ fn narrow_walk(cells: &[u32], batch: &Batch, all: u32, scratch: &mut Scratch) ->
     leaves.len
 }
 
+/// Loads the cells of a round's items and the answers to their questions.
+///
+/// One by one: on Zen 5 two gathers of sixteen take longer, and these loads run far enough ahead to overlap their cache
+/// misses.
+///
+/// # Safety
+///
+/// The places lead to cells, the cells hold questions that have answers, and the outputs have room for the items.
+#[inline(always)]
+unsafe fn look_up(
+    cells: &[u32],
+    answers: &[u32],
+    places: &[u32],
+    items: Range<usize>,
+    cell_of: &mut [u32],
+    answer_of: &mut [u32],
+) {
+    for item in items {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let cell = get(cells, (get(places, item) & CELL) as usize);
+            set(cell_of, item, cell);
+            set(answer_of, item, get(answers, (cell & QUESTION) as usize));
+        }
+    }
+}
+
 /// Adds all trees to the sums of a slab.
 pub(super) fn wide(_: Avx512, view: View<'_>, scratch: &mut Scratch, sums: &mut [f64]) {
     // SAFETY: the token proves that the CPU has the features.
@@ -151,28 +192,34 @@ fn wide_batches(view: View<'_>, scratch: &mut Scratch, sums: &mut [f64]) {
     for batch in &view.cells.batches {
         let leaves = wide_walk(view, batch, scratch);
         wide::by_tree(batch, scratch, leaves);
-        for &leaf in &scratch.order[..leaves] {
-            let value = leaf_value(&view.cells.cells[batch.start..], scratch.leaf_at[leaf as usize]);
-            let words = scratch.leaf_set[leaf as usize] as usize * view.words;
-            add(&scratch.sets[words..words + view.words], sums, value);
+        let cells = &view.cells.cells[batch.start..];
+        let mut count = 0;
+        for leaf in 0..leaves {
+            let leaf = scratch.order[leaf] as usize;
+            let value = leaf_value(cells, scratch.leaf_at[leaf]);
+            let set = scratch.leaf_set[leaf] as usize * view.words;
+            let Scratch { sets, add_to, add_lanes, add_value, .. } = scratch;
+            for (vector, words) in sets[set..set + view.words].chunks_exact(VECTOR).enumerate() {
+                debug_assert!(count + VECTOR <= add_to.len() && VECTOR == 8);
+                // SAFETY: eight words; a tree adds to each word of lanes at most as often as the word has lanes or the
+                // tree has leaves, and the lists have room for that and a vector more (`Wide::fit`).
+                unsafe {
+                    let lanes = _mm512_loadu_si512(words.as_ptr().cast());
+                    let some = _mm512_test_epi64_mask(lanes, lanes);
+                    let lanes = _mm512_maskz_compress_epi64(some, lanes);
+                    _mm512_storeu_si512(add_lanes.as_mut_ptr().add(count).cast(), lanes);
+                    let numbers = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+                    let numbers = _mm256_add_epi32(numbers, _mm256_set1_epi32((vector * VECTOR) as i32));
+                    let numbers = _mm256_maskz_compress_epi32(some, numbers);
+                    _mm256_storeu_si256(add_to.as_mut_ptr().add(count).cast(), numbers);
+                    _mm512_storeu_pd(add_value.as_mut_ptr().add(count), _mm512_set1_pd(value));
+                    count += some.count_ones() as usize;
+                }
+            }
         }
-    }
-}
-
-/// Adds the value to the sums whose bits are set.
-#[inline]
-#[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512dq,bmi1,bmi2,lzcnt,popcnt")]
-fn add(words: &[u64], sums: &mut [f64], value: f64) {
-    debug_assert_eq!(words.len() * 64, sums.len());
-    let value = _mm512_set1_pd(value);
-    for (words, sums) in words.chunks_exact(VECTOR).zip(sums.chunks_exact_mut(VECTOR * 64)) {
-        // SAFETY: eight words.
-        let vector = unsafe { _mm512_loadu_si512(words.as_ptr().cast()) };
-        let mut some = _mm512_test_epi64_mask(vector, vector);
-        while some != 0 {
-            let word = some.trailing_zeros() as usize;
-            some &= some - 1;
-            let lanes = words[word];
+        for entry in 0..count {
+            let (word, lanes) = (scratch.add_to[entry] as usize, scratch.add_lanes[entry]);
+            let value = _mm512_set1_pd(scratch.add_value[entry]);
             let sums = &mut sums[word * 64..word * 64 + 64];
             for (group, sums) in sums.chunks_exact_mut(8).enumerate() {
                 // SAFETY: eight sums.
@@ -191,27 +238,45 @@ fn add(words: &[u64], sums: &mut [f64], value: f64) {
 #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512dq,bmi1,bmi2,lzcnt,popcnt")]
 fn wide_walk(view: View<'_>, batch: &Batch, scratch: &mut Scratch) -> usize {
     let (roots, lone) = wide::start(view, batch, scratch);
-    let Scratch { answers, node_at, node_set, leaf_at, leaf_set, split_at, split_set, masks, sets, .. } = scratch;
+    let Scratch {
+        answers,
+        node_at,
+        node_set,
+        leaf_at,
+        leaf_set,
+        split_at,
+        split_set,
+        masks,
+        sets,
+        cell_of,
+        answer_of,
+        ..
+    } = scratch;
     let cells = &view.cells.cells[batch.start..];
     let mut nodes = List { at: node_at, set: node_set, len: roots };
     let mut leaves = List { at: leaf_at, set: leaf_set, len: lone };
     let mut splits = List { at: split_at, set: split_set, len: 0 };
     let mut used = batch.trees;
-    let mut head = 0;
-    while head < nodes.len {
-        let count = (nodes.len - head).min(WIDTH);
+    let (mut head, mut end) = (0, 0);
+    loop {
+        if head == end {
+            if end == nodes.len {
+                break;
+            }
+            end = nodes.len;
+            // SAFETY: as in `narrow_walk`.
+            unsafe { look_up(cells, answers, nodes.at, head..end, cell_of, answer_of) };
+        }
+        let count = (end - head).min(WIDTH);
         let live = _bzhi_u32(0xffff, count as u32) as __mmask16;
         splits.len = 0;
         // SAFETY: as in `narrow_walk`; the split list has room for a vector, and holds no more.
         unsafe {
             let place = _mm512_loadu_si512(nodes.at.as_ptr().add(head).cast());
             let set = _mm512_loadu_si512(nodes.set.as_ptr().add(head).cast());
+            let cell = _mm512_loadu_si512(cell_of.as_ptr().add(head).cast());
+            let answer = _mm512_loadu_si512(answer_of.as_ptr().add(head).cast());
             head += count;
-            let index = _mm512_and_si512(place, _mm512_set1_epi32(CELL as i32));
-            let zero = _mm512_setzero_si512();
-            let cell = _mm512_mask_i32gather_epi32::<4>(zero, live, index, cells.as_ptr().cast());
-            let question = _mm512_and_si512(cell, _mm512_set1_epi32(QUESTION as i32));
-            let answer = _mm512_mask_i32gather_epi32::<4>(zero, live, question, answers.as_ptr().cast());
             let uniform = _mm512_mask_cmple_epu32_mask(live, answer, _mm512_set1_epi32(wide::ALL as i32));
             let yes = _mm512_test_epi32_mask(answer, answer);
             let flipped = _mm512_movepi32_mask(cell);
@@ -235,18 +300,34 @@ fn wide_walk(view: View<'_>, batch: &Batch, scratch: &mut Scratch) -> usize {
             let (here, fresh) = sets.split_at_mut(used * view.words);
             let here = &mut here[set as usize * view.words..][..view.words];
             let (near, far) = cut(here, &mut fresh[..view.words], mask, cell & FLIPPED != 0);
-            if near {
-                let list = if cell & NEAR_LEAF == 0 { &mut nodes } else { &mut leaves };
-                list.push(place + 1, set);
+            let far_place = place + ((cell >> FAR_SHIFT) & FAR_MAX as u32);
+            // SAFETY: the lists have room for all nodes and leaves and more.
+            unsafe {
+                offer(&mut nodes, &mut leaves, near, cell & NEAR_LEAF != 0, place + 1, set);
+                offer(&mut nodes, &mut leaves, far, cell & FAR_LEAF != 0, far_place, used as u32);
             }
-            if far {
-                let list = if cell & FAR_LEAF == 0 { &mut nodes } else { &mut leaves };
-                list.push(place + ((cell >> FAR_SHIFT) & FAR_MAX as u32), used as u32);
-                used += 1;
-            }
+            used += usize::from(far);
         }
     }
     leaves.len
+}
+
+/// Appends an item to one of two lists if it has lanes, without a branch: nobody can predict it.
+///
+/// # Safety
+///
+/// There is room for an item behind the end of both.
+#[inline(always)]
+unsafe fn offer(nodes: &mut List<'_>, leaves: &mut List<'_>, some: bool, leaf: bool, place: u32, lanes: u32) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        set(nodes.at, nodes.len, place);
+        set(nodes.set, nodes.len, lanes);
+        set(leaves.at, leaves.len, place);
+        set(leaves.set, leaves.len, lanes);
+    }
+    nodes.len += usize::from(some & !leaf);
+    leaves.len += usize::from(some & leaf);
 }
 
 /// Cuts a set: what goes near stays, what goes far becomes fresh. Whether there is any of each.

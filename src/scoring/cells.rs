@@ -52,6 +52,7 @@ pub(super) struct Batch {
 
 /// A forest for one pool.
 #[derive(Debug)]
+#[allow(clippy::struct_field_names)] // cells of cells: what else
 pub(super) struct Cells {
     pub(super) cells: Vec<u32>,
     pub(super) batches: Vec<Batch>,
@@ -88,9 +89,8 @@ impl Cells {
     /// `None` when a tree is too large for the cells' distances. `batch` is the most trees to walk at once.
     pub(super) fn new(forest: &Forest, ladders: &Ladders, lanes: &Lanes, batch: usize) -> Option<Cells> {
         let mut layout = Layout { ladders, yes: kernel_answers(ladders, lanes), cells: Vec::new(), nodes: 0 };
-        let all: Reach = (0..lanes.len().div_ceil(64))
-            .map(|word| super::low_bits(lanes.len() - word * 64))
-            .collect();
+        let all: Reach =
+            (0..lanes.len().div_ceil(64)).map(|word| super::low_bits(lanes.len() - word * 64)).collect();
         let mut batches: Vec<Batch> = Vec::new();
         let mut current = Batch::new(0);
         for tree in forest.trees() {
@@ -182,7 +182,12 @@ impl Layout<'_> {
 
     /// Goes on to the first node that does not send all its lanes the same way, if the kernels alone decide it: the
     /// node or leaf, who can reach it, and who can reach its left and right child if that differs.
-    fn undecided(&self, tree: &Tree, mut child: Child, reach: Reach) -> (Child, Reach, Option<(Reach, Reach)>) {
+    fn undecided(
+        &self,
+        tree: &Tree,
+        mut child: Child,
+        reach: Reach,
+    ) -> (Child, Reach, Option<(Reach, Reach)>) {
         while let Target::Node(node) = child.target() {
             let Node { feature, split, left, right } = tree.nodes()[node];
             let question = self.ladders.number(tree, feature, split);

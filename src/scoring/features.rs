@@ -113,8 +113,12 @@ impl PoolFeatures {
     /// Computes the values of one problem. A problem of the other operation leaves them as they are.
     pub fn fill(&self, problem: &ProblemSide, values: &mut CallValues) {
         match (&self.functions, problem) {
-            (Functions::Conv(table), ProblemSide::Conv(problem)) => table.fill(problem, &self.hardware, values),
-            (Functions::Gemm(table), ProblemSide::Gemm(problem)) => table.fill(problem, &self.hardware, values),
+            (Functions::Conv(table), ProblemSide::Conv(problem)) => {
+                table.fill(problem, &self.hardware, values);
+            }
+            (Functions::Gemm(table), ProblemSide::Gemm(problem)) => {
+                table.fill(problem, &self.hardware, values);
+            }
             _ => debug_assert!(false, "a problem of another operation"),
         }
     }
@@ -268,7 +272,8 @@ mod tests {
         }
 
         let extractor = Extractor::of_engine(Engine::Gemm72);
-        let Ok(ProblemSide::Gemm(problem)) = extractor.problem_side(&GemmProblem::new(100, 200, 300).into()) else {
+        let Ok(ProblemSide::Gemm(problem)) = extractor.problem_side(&GemmProblem::new(100, 200, 300).into())
+        else {
             panic!()
         };
         for half_lds in [false, true] {

@@ -64,6 +64,7 @@ fn contains(words: &[u32], value: f64) -> bool {
 
 /// All questions of a forest.
 #[derive(Debug, Default)]
+#[allow(clippy::struct_field_names)] // a list of what it is named for
 pub(super) struct Ladders {
     pub(super) ladders: Vec<Ladder>,
     /// How many questions there are.

@@ -10,6 +10,10 @@
 // its trees into what the walks read. `narrow` and `wide` walk, for pools of up to 32 lanes and of more; `avx512` has
 // their inner loops for CPUs with AVX-512. `isa` says which loops this CPU can run.
 
+// Loops are compiled once for each instruction set that calls them, so they must be inlined into the callers. Branches that
+// cannot be predicted are kept out by computing with booleans.
+#![allow(clippy::inline_always, clippy::needless_bitwise_bool)]
+
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 mod cells;
@@ -23,12 +27,14 @@ mod scratch;
 mod tests;
 mod unchecked;
 mod wide;
+mod work;
 
 use std::sync::Arc;
 
 pub use features::{CallValues, MixedPool, PoolFeatures};
 pub use pool::{Column, PoolTable};
 pub use scratch::Scratch;
+pub use work::Work;
 
 use crate::forest::Forest;
 use cells::Cells;
@@ -98,8 +104,16 @@ pub struct PoolScorer {
 /// How the scores are found.
 #[derive(Debug)]
 enum Way {
-    Narrow { walk: Narrow, ladders: Ladders, cells: Cells },
-    Wide { walk: Wide, ladders: Ladders, cells: Cells },
+    Narrow {
+        walk: Narrow,
+        ladders: Ladders,
+        cells: Cells,
+    },
+    Wide {
+        walk: Wide,
+        ladders: Ladders,
+        cells: Cells,
+    },
     /// What the cells cannot hold is scored kernel by kernel.
     Scalar(Scalar),
 }
@@ -181,10 +195,6 @@ impl PoolScorer {
         scratch: &mut Scratch,
         scores: &mut [f64],
     ) -> Result<(), SizeError> {
-        let check = |what, found, expected| match found == expected {
-            true => Ok(()),
-            false => Err(SizeError { what, found, expected }),
-        };
         check("scores", scores.len(), self.kernels())?;
         let values = self.values(uniform, pair)?;
         self.sum(&values, scratch);
@@ -194,11 +204,23 @@ impl PoolScorer {
         Ok(())
     }
 
+    /// Counts what [`score`](Self::score) would visit; nothing for a pool that is scored kernel by kernel.
+    pub fn work(&self, uniform: &[f64], pair: &[f64], scratch: &mut Scratch) -> Result<Work, SizeError> {
+        let values = self.values(uniform, pair)?;
+        Ok(match &self.way {
+            Way::Narrow { walk, ladders, cells } => {
+                Narrow::fit(cells, ladders, scratch);
+                walk.work(cells, ladders, &values, scratch)
+            }
+            Way::Wide { walk, ladders, cells } => {
+                walk.fit(cells, ladders, scratch);
+                walk.work(cells, ladders, &values, scratch)
+            }
+            Way::Scalar(_) => Work::default(),
+        })
+    }
+
     fn values<'a>(&self, uniform: &'a [f64], pair: &'a [f64]) -> Result<Values<'a>, SizeError> {
-        let check = |what, found, expected| match found == expected {
-            true => Ok(()),
-            false => Err(SizeError { what, found, expected }),
-        };
         check("uniform values", uniform.len(), self.uniform_width)?;
         check("pair values", pair.len(), self.classes * self.pair_width)?;
         Ok(Values { uniform, pair, pair_width: self.pair_width.max(1) })
@@ -208,7 +230,7 @@ impl PoolScorer {
     fn sum(&self, values: &Values<'_>, scratch: &mut Scratch) {
         match &self.way {
             Way::Narrow { walk, ladders, cells } => {
-                walk.fit(cells, ladders, scratch);
+                Narrow::fit(cells, ladders, scratch);
                 walk.score(cells, ladders, values, scratch);
             }
             Way::Wide { walk, ladders, cells } => {
@@ -221,13 +243,7 @@ impl PoolScorer {
 }
 
 impl Way {
-    fn new(
-        forest: &Forest,
-        pool: &PoolTable<'_>,
-        lanes: &Lanes,
-        classes: usize,
-        isa: Isa,
-    ) -> Option<Way> {
+    fn new(forest: &Forest, pool: &PoolTable<'_>, lanes: &Lanes, classes: usize, isa: Isa) -> Option<Way> {
         let ladders = Ladders::new(forest, pool.columns)?;
         if lanes.len() <= narrow::LANES {
             let cells = Cells::new(forest, &ladders, lanes, narrow::BATCH)?;
@@ -263,6 +279,10 @@ impl Scalar {
             scratch.sums[lane] = self.forest.raw_score(row).unwrap_or(f64::NAN);
         }
     }
+}
+
+fn check(what: &'static str, found: usize, expected: usize) -> Result<(), SizeError> {
+    if found == expected { Ok(()) } else { Err(SizeError { what, found, expected }) }
 }
 
 /// The lowest `count` bits of a word; all of them for 64 and more.

@@ -19,20 +19,23 @@
 //! 3. Leaves come out of order, but a tree's row is complete when the queue is empty, since every lane ends at exactly
 //!    one leaf; the additions then take the rows in order, as the exact sum asks.
 
-use super::cells::{Batch, CELL, Cells, FAR_LEAF, FAR_MAX, FAR_SHIFT, FLIPPED, NEAR_LEAF, QUESTION, TREE_SHIFT};
+use super::cells::{
+    Batch, CELL, Cells, FAR_LEAF, FAR_MAX, FAR_SHIFT, FLIPPED, NEAR_LEAF, QUESTION, TREE_SHIFT,
+};
 use super::isa::Isa;
 use super::ladder::Ladders;
 use super::pool::{Column, Lanes};
 use super::scratch::{Scratch, grow};
 use super::unchecked::{get, set};
+use super::work::Work;
 use super::{Values, low_bits};
 
 /// The most lanes that fit.
 pub(super) const LANES: usize = 32;
 /// Values of a row, with room for a vector that starts at the last lane.
-pub(super) const ROW: usize = 40;
+pub(super) const ROW: usize = 32;
 /// Trees that are walked at once.
-pub(super) const BATCH: usize = 32;
+pub(super) const BATCH: usize = 64;
 
 #[derive(Debug)]
 pub(super) struct Narrow {
@@ -67,7 +70,7 @@ impl Narrow {
     }
 
     /// Makes room in a scratch.
-    pub(super) fn fit(&self, cells: &Cells, ladders: &Ladders, scratch: &mut Scratch) {
+    pub(super) fn fit(cells: &Cells, ladders: &Ladders, scratch: &mut Scratch) {
         scratch.fit_lists(cells.most_nodes, BATCH);
         grow(&mut scratch.answers, ladders.questions);
         grow(&mut scratch.rows, BATCH * ROW);
@@ -90,6 +93,24 @@ impl Narrow {
             }
             Isa::Portable => score_portable(cells, all, scratch),
         }
+    }
+
+    /// Counts what a call visits.
+    pub(super) fn work(
+        &self,
+        cells: &Cells,
+        ladders: &Ladders,
+        values: &Values<'_>,
+        scratch: &mut Scratch,
+    ) -> Work {
+        self.answer(ladders, values, &mut scratch.answers);
+        let all = low_bits(self.lanes) as u32;
+        let mut work = Work::default();
+        for batch in &cells.batches {
+            let lists = walk(&cells.cells[batch.start..], batch, all, scratch);
+            work.count(scratch, lists);
+        }
+        work
     }
 
     /// Answers all questions about one problem.
@@ -139,7 +160,7 @@ fn score_avx2(cells: &Cells, all: u32, scratch: &mut Scratch) {
 #[inline(always)]
 fn score_portable(cells: &Cells, all: u32, scratch: &mut Scratch) {
     for batch in &cells.batches {
-        let leaves = walk(&cells.cells[batch.start..], batch, all, scratch);
+        let (_, leaves) = walk(&cells.cells[batch.start..], batch, all, scratch);
         let rows = &mut scratch.rows[..batch.trees * ROW];
         for leaf in 0..leaves {
             let (place, mut lanes) = (scratch.leaf_at[leaf], scratch.leaf_set[leaf]);
@@ -169,9 +190,9 @@ pub(super) fn leaf_value(cells: &[u32], place: u32) -> f64 {
     f64::from_bits(u64::from(low) | u64::from(high) << 32)
 }
 
-/// Fills the leaf list of a batch, and returns its length.
+/// Fills the queue and the leaf list of a batch, and returns their lengths.
 #[inline(always)]
-fn walk(cells: &[u32], batch: &Batch, all: u32, scratch: &mut Scratch) -> usize {
+fn walk(cells: &[u32], batch: &Batch, all: u32, scratch: &mut Scratch) -> (usize, usize) {
     let Scratch { answers, node_at, node_set, leaf_at, leaf_set, .. } = scratch;
     let (mut tail, mut leaves) = (batch.roots.len(), batch.lone_leaves.len());
     node_at[..tail].copy_from_slice(&batch.roots);
@@ -204,5 +225,5 @@ fn walk(cells: &[u32], batch: &Batch, all: u32, scratch: &mut Scratch) -> usize 
             }
         }
     }
-    leaves
+    (tail, leaves)
 }

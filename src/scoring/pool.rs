@@ -1,7 +1,7 @@
 //! From kernels to lanes: equal kernels are scored once, similar ones stand side by side.
 
 use super::PoolError;
-use crate::forest::Forest;
+use crate::forest::{Forest, Tree};
 
 /// What a forest's column depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,7 +97,11 @@ impl Lanes {
         for kernel in kernels {
             let same = last.is_some_and(|last| {
                 pool.classes[last] == pool.classes[kernel]
-                    && pool.values(last).iter().zip(pool.values(kernel)).all(|(a, b)| a.to_bits() == b.to_bits())
+                    && pool
+                        .values(last)
+                        .iter()
+                        .zip(pool.values(kernel))
+                        .all(|(a, b)| a.to_bits() == b.to_bits())
             });
             if !same {
                 lanes.classes.push(pool.classes[kernel]);
@@ -121,7 +125,7 @@ impl Lanes {
 /// Kernel columns, those first that most nodes ask about.
 fn columns_by_use(pool: &PoolTable<'_>, forest: &Forest) -> Vec<usize> {
     let mut nodes = vec![0usize; forest.num_features()];
-    for node in forest.trees().iter().flat_map(|tree| tree.nodes()) {
+    for node in forest.trees().iter().flat_map(Tree::nodes) {
         nodes[node.feature as usize] += 1;
     }
     let counts = nodes.iter().zip(pool.columns).filter(|(_, column)| **column == Column::Kernel);
@@ -138,7 +142,8 @@ fn class_ranks(pool: &PoolTable<'_>, order: &[usize]) -> Vec<usize> {
     let mut constant = vec![true; order.len()];
     for (kernel, &class) in pool.classes.iter().enumerate() {
         let first = *first[class as usize].get_or_insert(kernel);
-        for (constant, (a, b)) in constant.iter_mut().zip(pool.values(first).iter().zip(pool.values(kernel))) {
+        for (constant, (a, b)) in constant.iter_mut().zip(pool.values(first).iter().zip(pool.values(kernel)))
+        {
             *constant &= a.to_bits() == b.to_bits();
         }
     }

@@ -9,6 +9,8 @@ pub struct Scratch {
     /// The queue of nodes: places, and sets of lanes.
     pub(super) node_at: Vec<u32>,
     pub(super) node_set: Vec<u32>,
+    pub(super) cell_of: Vec<u32>,
+    pub(super) answer_of: Vec<u32>,
     /// The list of leaves that were reached.
     pub(super) leaf_at: Vec<u32>,
     pub(super) leaf_set: Vec<u32>,
@@ -25,6 +27,10 @@ pub struct Scratch {
     pub(super) sets: Vec<u64>,
     /// Wide: leaves by tree.
     pub(super) order: Vec<u32>,
+    /// Wide: additions to come: the word of lanes, which of them, and what.
+    pub(super) add_to: Vec<u32>,
+    pub(super) add_lanes: Vec<u64>,
+    pub(super) add_value: Vec<f64>,
     /// Wide: classes by position.
     pub(super) positions: Vec<(u32, u32)>,
     /// A row for the scalar way.
@@ -49,7 +55,14 @@ impl Scratch {
 
     /// Makes room for lists of all nodes and all leaves of a batch.
     pub(super) fn fit_lists(&mut self, nodes: usize, trees: usize) {
-        for list in [&mut self.node_at, &mut self.node_set, &mut self.split_at, &mut self.split_set] {
+        for list in [
+            &mut self.cell_of,
+            &mut self.answer_of,
+            &mut self.node_at,
+            &mut self.node_set,
+            &mut self.split_at,
+            &mut self.split_set,
+        ] {
             grow(list, nodes + trees + SLACK);
         }
         for list in [&mut self.leaf_at, &mut self.leaf_set, &mut self.order] {

@@ -9,7 +9,7 @@ use super::isa::Isa;
 use super::*;
 use crate::forest::Forest;
 
-/// SplitMix64.
+/// A small random number generator (`SplitMix64`).
 #[derive(Clone)]
 pub(super) struct Random(pub(super) u64);
 
@@ -123,7 +123,9 @@ fn forest_text(random: &mut Random, sizes: &Sizes) -> String {
             }
         }
         let values: Vec<String> = (0..leaves)
-            .map(|_| format!("{:?}", (random.below(2_000_001) as f64 - 1e6) * random.pick(&[1e-7, 3e-3, 1e-12])))
+            .map(|_| {
+                format!("{:?}", (random.below(2_000_001) as f64 - 1e6) * random.pick(&[1e-7, 3e-3, 1e-12]))
+            })
             .collect();
         let counts = |random: &mut Random, count: usize| -> String {
             (0..count).map(|_| random.below(1000).to_string()).collect::<Vec<_>>().join(" ")
@@ -187,7 +189,7 @@ impl Pool {
     }
 
     /// Values of a call.
-    pub(super) fn call(&self, random: &mut Random, scorer: &PoolScorer) -> (Vec<f64>, Vec<f64>) {
+    pub(super) fn call(random: &mut Random, scorer: &PoolScorer) -> (Vec<f64>, Vec<f64>) {
         let uniform = (0..scorer.uniform_width).map(|_| random.pick(&VALUES)).collect();
         let few = random.below(2) == 0;
         let pair = (0..scorer.classes() * scorer.pair_width)
@@ -225,7 +227,7 @@ fn check(seed: u64, features: usize, trees: usize, leaves: usize, kernels: usize
         .collect();
     let mut scratch = Scratch::new();
     for _ in 0..calls {
-        let (uniform, pair) = pool.call(random, &scorers[0]);
+        let (uniform, pair) = Pool::call(random, &scorers[0]);
         let expected: Vec<f64> = (0..kernels)
             .map(|kernel| forest.raw_score(&pool.row(kernel, &uniform, &pair)).unwrap())
             .collect();
@@ -288,7 +290,8 @@ fn pools_that_do_not_fit_are_refused() {
     let forest = forest(&mut Random(1), 3, 2, 4);
     let columns = [Column::Uniform, Column::Kernel, Column::Pair];
     let pool = PoolTable { columns: &columns, classes: &[0, 1], kernel_values: &[1.0, 2.0] };
-    let compile = |pool: PoolTable<'_>| PoolScorer::compile(&forest, &pool).map(|_| ()).unwrap_err().to_string();
+    let compile =
+        |pool: PoolTable<'_>| PoolScorer::compile(&forest, &pool).map(|_| ()).unwrap_err().to_string();
     assert_eq!(
         compile(PoolTable { columns: &columns[1..], ..pool }),
         "the pool has 2 columns, the forest has 3 features"

@@ -17,16 +17,19 @@
 //! Pools are cut into slabs, so that the sums and sets of one stay in the cache.
 
 use super::Values;
-use super::cells::{Batch, CELL, Cells, FAR_LEAF, FAR_MAX, FAR_SHIFT, FLIPPED, NEAR_LEAF, QUESTION, TREE_SHIFT};
+use super::cells::{
+    Batch, CELL, Cells, FAR_LEAF, FAR_MAX, FAR_SHIFT, FLIPPED, NEAR_LEAF, QUESTION, TREE_SHIFT,
+};
 use super::isa::Isa;
 use super::ladder::Ladders;
 use super::narrow::leaf_value;
 use super::pool::{Column, Lanes};
 use super::scratch::{Scratch, grow};
 use super::unchecked::{get, set};
+use super::work::Work;
 
 /// Trees that are walked at once.
-pub(super) const BATCH: usize = 8;
+pub(super) const BATCH: usize = 16;
 /// The most lanes of a slab.
 const SLAB: usize = 8192;
 /// Words of a vector: sets are whole vectors long.
@@ -90,6 +93,12 @@ impl Wide {
         grow(&mut scratch.answers, ladders.questions);
         grow(&mut scratch.masks, masks * words);
         grow(&mut scratch.sets, (cells.most_nodes + BATCH + 1) * words);
+        // A leaf adds to a word at most once, and no two leaves of a tree add to the same lane.
+        let leaves = cells.most_nodes + BATCH;
+        let additions = (leaves * words).min(BATCH * words * 64) + VECTOR;
+        grow(&mut scratch.add_to, additions);
+        grow(&mut scratch.add_lanes, additions);
+        grow(&mut scratch.add_value, additions);
         grow(&mut scratch.positions, runs);
         grow(&mut scratch.sums, self.slabs.last().map_or(0, |slab| slab.first + slab.words * 64));
     }
@@ -118,6 +127,28 @@ impl Wide {
     }
 }
 
+impl Wide {
+    /// Counts what a call visits.
+    pub(super) fn work(
+        &self,
+        cells: &Cells,
+        ladders: &Ladders,
+        values: &Values<'_>,
+        scratch: &mut Scratch,
+    ) -> Work {
+        let mut work = Work::default();
+        for slab in &self.slabs {
+            slab.answer(ladders, values, scratch);
+            let view = View { cells, words: slab.words, all: &slab.all, masks: &slab.masks };
+            for batch in &cells.batches {
+                let lists = walk(view, batch, scratch);
+                work.count(scratch, lists);
+            }
+        }
+        work
+    }
+}
+
 impl Slab {
     fn new(lanes: &Lanes, ladders: &Ladders, first: usize, count: usize) -> Slab {
         let words = count.div_ceil(64).next_multiple_of(VECTOR);
@@ -130,7 +161,8 @@ impl Slab {
                 _ => runs.push((class, lane, lane + 1)),
             }
         }
-        let mut slab = Slab { first, words, all, runs, answers: vec![NONE; ladders.questions], masks: Vec::new() };
+        let mut slab =
+            Slab { first, words, all, runs, answers: vec![NONE; ladders.questions], masks: Vec::new() };
         for ladder in ladders.of(Column::Kernel) {
             let positions: Vec<usize> = (first..first + count)
                 .map(|lane| ladder.position(lanes.value(lane, ladder.column)))
@@ -225,10 +257,10 @@ impl Slab {
 
 /// Sets the bits from one to before another.
 fn fill(words: &mut [u64], from: usize, to: usize) {
-    for word in from / 64..to.div_ceil(64) {
-        let start = from.max(word * 64) - word * 64;
-        let end = to.min(word * 64 + 64) - word * 64;
-        words[word] |= super::low_bits(end) & !super::low_bits(start);
+    for (number, word) in words.iter_mut().enumerate().take(to.div_ceil(64)).skip(from / 64) {
+        let start = from.max(number * 64) - number * 64;
+        let end = to.min(number * 64 + 64) - number * 64;
+        *word |= super::low_bits(end) & !super::low_bits(start);
     }
 }
 
@@ -241,7 +273,7 @@ fn score_avx2(view: View<'_>, scratch: &mut Scratch, sums: &mut [f64]) {
 #[inline(always)]
 fn score_portable(view: View<'_>, scratch: &mut Scratch, sums: &mut [f64]) {
     for batch in &view.cells.batches {
-        let leaves = walk(view, batch, scratch);
+        let (_, leaves) = walk(view, batch, scratch);
         by_tree(batch, scratch, leaves);
         for &leaf in &scratch.order[..leaves] {
             let value = leaf_value(&view.cells.cells[batch.start..], scratch.leaf_at[leaf as usize]);
@@ -302,9 +334,9 @@ pub(super) fn start(view: View<'_>, batch: &Batch, scratch: &mut Scratch) -> (us
     (roots, batch.lone_leaves.len())
 }
 
-/// Fills the leaf list of a batch, and returns its length.
+/// Fills the queue and the leaf list of a batch, and returns their lengths.
 #[inline(always)]
-fn walk(view: View<'_>, batch: &Batch, scratch: &mut Scratch) -> usize {
+fn walk(view: View<'_>, batch: &Batch, scratch: &mut Scratch) -> (usize, usize) {
     let (mut tail, mut leaves) = start(view, batch, scratch);
     let cells = &view.cells.cells[batch.start..];
     let mut sets = batch.trees;
@@ -333,7 +365,7 @@ fn walk(view: View<'_>, batch: &Batch, scratch: &mut Scratch) -> usize {
             };
             let (near, far) = ((place + 1, cell & NEAR_LEAF), (far, cell & FAR_LEAF));
             if answer <= ALL {
-                let (place, leaf) = if (answer == ALL) != flipped { near } else { far };
+                let (place, leaf) = if (answer == ALL) == flipped { far } else { near };
                 push(place, lanes, leaf);
                 continue;
             }
@@ -360,14 +392,13 @@ fn walk(view: View<'_>, batch: &Batch, scratch: &mut Scratch) -> usize {
             }
         }
     }
-    leaves
+    (tail, leaves)
 }
 
 /// The lanes that answer yes.
 #[inline(always)]
 pub(super) fn mask<'a>(view: View<'a>, masks: &'a [u64], answer: u32) -> &'a [u64] {
     let at = (answer - FIRST_MASK) as usize * view.words;
-    let (masks, at) =
-        if at < view.masks.len() { (view.masks, at) } else { (masks, at - view.masks.len()) };
+    let (masks, at) = if at < view.masks.len() { (view.masks, at) } else { (masks, at - view.masks.len()) };
     &masks[at..at + view.words]
 }

@@ -1,0 +1,83 @@
+//! Scoring does not allocate once its scratch has grown, for pools of every width.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::fmt::Write;
+use std::sync::Arc;
+
+use ck_select::forest::Forest;
+use ck_select::scoring::{Column, PoolScorer, PoolTable, Scratch};
+
+thread_local! {
+    static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
+}
+
+/// The system's allocator, counting.
+struct Counting;
+
+// SAFETY: every call goes on to the system's allocator as it came.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.with(|count| count.set(count.get() + 1));
+        // SAFETY: the caller's promise.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promise.
+        unsafe { System.dealloc(memory, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Balanced trees of eight leaves on three features.
+fn forest(trees: usize) -> Arc<Forest> {
+    let mut text =
+        "tree\nversion=v4\nnum_class=1\nnum_tree_per_iteration=1\nlabel_index=0\nmax_feature_idx=2\n\
+        objective=regression\nfeature_names=a b c\nfeature_infos=[0:1] [0:1] [0:1]\n\n"
+            .to_owned();
+    for tree in 0..trees {
+        let threshold = |node: usize| ((tree * 7 + node * 3) % 11) as f64 / 11.0;
+        let thresholds: Vec<String> = (0..7).map(|node| threshold(node).to_string()).collect();
+        let values: Vec<String> = (0..8).map(|leaf| format!("{}", (leaf * 5 + tree) % 13)).collect();
+        let _ = write!(
+            text,
+            "Tree={tree}\nnum_leaves=8\nnum_cat=0\nsplit_feature=0 1 2 1 2 0 1\nthreshold={}\n\
+             decision_type=2 2 2 2 2 2 2\nleft_child=1 3 5 -1 -3 -5 -7\nright_child=2 4 6 -2 -4 -6 -8\n\
+             leaf_value={}\nis_linear=0\nshrinkage=1\n\n",
+            thresholds.join(" "),
+            values.join(" ")
+        );
+    }
+    text.push_str("end of trees\n");
+    Arc::new(Forest::parse(text.as_bytes()).unwrap())
+}
+
+#[test]
+fn scoring_does_not_allocate_after_the_first_call() {
+    let forest = forest(150);
+    let columns = [Column::Uniform, Column::Kernel, Column::Pair];
+    for kernels in [1, 30, 32, 33, 300, 10_000] {
+        let kernel_values: Vec<f64> = (0..kernels).map(|kernel| kernel as f64 / kernels as f64).collect();
+        let classes: Vec<u32> = (0..kernels).map(|kernel| kernel as u32 % 9 % kernels as u32).collect();
+        let table = PoolTable { columns: &columns, classes: &classes, kernel_values: &kernel_values };
+        let scorer = PoolScorer::compile(&forest, &table).unwrap();
+        let mut scratch = Scratch::new();
+        let mut scores = vec![0.0; kernels];
+        let mut pair = vec![0.0; scorer.classes()];
+        let mut score = |call: usize| {
+            for (class, value) in pair.iter_mut().enumerate() {
+                *value = ((class * 3 + call * 5) % 10) as f64 / 10.0;
+            }
+            scorer.score(&[(call % 8) as f64 / 8.0], &pair, &mut scratch, &mut scores).unwrap();
+        };
+        score(0);
+        let before = ALLOCATIONS.get();
+        for call in 1..50 {
+            score(call);
+        }
+        assert_eq!(ALLOCATIONS.get() - before, 0, "{kernels} kernels");
+    }
+}
