@@ -61,13 +61,14 @@ pub(crate) fn guarded<T>(panicked: T, body: impl FnOnce() -> T) -> T {
     // Only a thread that is ending has no such flag any more; then the hook prints, and that is all.
     let outer = INSIDE.try_with(|inside| inside.replace(true)).unwrap_or(true);
     // Nothing of this library is changed half-way when it panics: a forest never changes after it is parsed.
-    let result = panic::catch_unwind(AssertUnwindSafe(body));
-    let _ = INSIDE.try_with(|inside| inside.set(outer));
-    result.unwrap_or_else(|payload| {
-        // What was thrown could panic again when it is dropped.
-        std::mem::forget(payload);
+    let result = panic::catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|payload| {
+        // What was thrown may throw again when it is dropped.
+        let dropped = panic::catch_unwind(AssertUnwindSafe(|| drop(payload)));
+        std::mem::forget(dropped);
         panicked
-    })
+    });
+    let _ = INSIDE.try_with(|inside| inside.set(outer));
+    result
 }
 
 /// The status for a body's result, keeping the message.
@@ -117,7 +118,7 @@ mod tests {
             struct Bomb;
             impl Drop for Bomb {
                 fn drop(&mut self) {
-                    panic!("dropped");
+                    panic::panic_any(());
                 }
             }
             panic::panic_any(Bomb)

@@ -3,6 +3,7 @@
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::{fs, ptr};
 
 use ck_select::forest::Forest;
@@ -262,7 +263,7 @@ impl Pair {
     fn compare_one(&self, row: &Rows, question: &Question) -> usize {
         let (ours, theirs) = (self.ours.predict_one(row, question), self.theirs.predict_one(row, question));
         assert_same(&self.name, question, ours.as_deref(), theirs.as_deref());
-        self.compare(row, question)
+        row.height
     }
 }
 
@@ -279,7 +280,12 @@ fn assert_same(name: &str, question: &Question, ours: Option<&[f64]>, theirs: Op
 }
 
 /// The golden forests, the small models, and kinds of forest that are not among them.
-fn models() -> Vec<PathBuf> {
+fn models() -> &'static [PathBuf] {
+    static MODELS: OnceLock<Vec<PathBuf>> = OnceLock::new();
+    MODELS.get_or_init(make_models)
+}
+
+fn make_models() -> Vec<PathBuf> {
     let mut models = golden::models().unwrap();
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("lgbm");
     fs::create_dir_all(&folder).unwrap();
@@ -330,8 +336,8 @@ fn every_way_to_ask_has_lightgbms_answer() {
     let ours = ours();
     let mut compared = 0;
     for path in models() {
-        let pair = Pair::load(ours, &path);
-        let (values, width) = trouble(&path, 400);
+        let pair = Pair::load(ours, path);
+        let (values, width) = trouble(path, 400);
         let mut here = 0;
         for single in [false, true] {
             let rows = Rows::new(&values, width, single);
@@ -350,19 +356,23 @@ fn every_way_to_ask_has_lightgbms_answer() {
     println!("{compared} rows in all");
 }
 
+/// A fresh model for each question: LightGBM's function for one row goes on with the start of an earlier call if the
+/// kind and the count are the same.
 #[test]
 fn one_row_at_a_time_has_lightgbms_answer() {
     let ours = ours();
     let mut compared = 0;
     for path in models() {
-        let pair = Pair::load(ours, &path);
-        let (values, width) = trouble(&path, 300);
-        for row in values.chunks_exact(width) {
+        let (values, width) = trouble(path, 200);
+        for (predict_type, start, count) in [(0, 0, 0), (1, 0, -1), (2, 1, 0), (0, 1, 2), (1, 1, 1)] {
             for single in [false, true] {
-                let row = Rows::new(row, width, single);
-                for (predict_type, start, count) in [(0, 0, 0), (1, 0, -1), (2, 1, 0), (0, 1, 2)] {
-                    let question = Question { row_major: start == 0, predict_type, start, count, ..PLAIN };
-                    compared += pair.compare_one(&row, &question);
+                let pair = Pair::load(ours, path);
+                let rows: Vec<_> =
+                    values.chunks_exact(width).map(|row| Rows::new(row, width, single)).collect();
+                for row_major in [false, true] {
+                    let question = Question { row_major, predict_type, start, count, ..PLAIN };
+                    compared += rows.iter().map(|row| pair.compare_one(row, &question)).sum::<usize>();
+                    compared += rows.iter().map(|row| pair.compare(row, &question)).sum::<usize>();
                 }
             }
         }
@@ -375,20 +385,19 @@ fn rows_of_any_width_have_lightgbms_answer_where_allowed() {
     let ours = ours();
     let mut compared = 0;
     for path in models() {
-        let pair = Pair::load(ours, &path);
-        let (values, width) = trouble(&path, 200);
+        let pair = Pair::load(ours, path);
+        let (values, width) = trouble(path, 200);
         for other in [0, 1, width - 1, width + 1, 3 * width] {
             for single in [false, true] {
                 let rows = Rows::new(&values, other, single);
                 for row_major in [false, true] {
                     let question = Question { row_major, params: ANY_WIDTH, ..PLAIN };
                     compared += pair.compare(&rows, &question);
-                    let question = Question { params: QUIET, ..question };
-                    let none = (pair.ours.predict(&rows, &question), pair.theirs.predict(&rows, &question));
-                    assert_eq!(none, (None, None), "{}: {other} values", pair.name);
                 }
             }
         }
+        let wide = Rows::new(&values, width + 1, false);
+        assert_eq!((pair.ours.predict(&wide, &PLAIN), pair.theirs.predict(&wide, &PLAIN)), (None, None));
     }
     println!("{compared} rows in all");
 }
@@ -397,7 +406,7 @@ fn rows_of_any_width_have_lightgbms_answer_where_allowed() {
 fn a_text_in_memory_is_a_model_in_both() {
     let ours = ours();
     for path in models() {
-        let text = fs::read_to_string(&path).unwrap();
+        let text = fs::read_to_string(path).unwrap();
         let name = path.display().to_string();
         let pair = Pair {
             name,
@@ -405,7 +414,7 @@ fn a_text_in_memory_is_a_model_in_both() {
             theirs: Model::new(THEIRS, THEIRS.load, &text),
         };
         pair.same_facts();
-        let (values, width) = trouble(&path, 100);
+        let (values, width) = trouble(path, 100);
         pair.compare(&Rows::new(&values, width, false), &PLAIN);
     }
 }
