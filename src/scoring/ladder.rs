@@ -69,8 +69,6 @@ pub(super) struct Ladders {
     pub(super) ladders: Vec<Ladder>,
     /// How many questions there are.
     pub(super) questions: usize,
-    /// The ladder of each question.
-    pub(super) ladder_of: Vec<u16>,
     numbers: HashMap<Key, Question>,
 }
 
@@ -146,7 +144,6 @@ impl Ladders {
                 }
                 (Key::Numeric { .. }, Split::Categorical { .. }) => {}
             }
-            all.ladder_of.push(all.ladders.len() as u16 - 1);
             all.numbers.insert(key, number as Question);
         }
         Some(all)

@@ -128,7 +128,8 @@ impl Narrow {
                 Column::Kernel => answers.copy_from_slice(&self.answers[ladder.questions.clone()]),
                 Column::Pair => {
                     answers.fill(0);
-                    let column = values.pair[ladder.column..].iter().step_by(width);
+                    // An empty pool has no classes, and so no values.
+                    let column = values.pair.iter().skip(ladder.column).step_by(width);
                     let mut last = None;
                     for (&value, lanes) in column.zip(&self.classes) {
                         let position = match last {

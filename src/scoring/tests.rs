@@ -317,8 +317,9 @@ fn pools_that_do_not_fit_are_refused() {
 
 #[test]
 fn an_empty_pool_has_no_scores() {
-    let forest = forest(&mut Random(1), 1, 2, 4);
-    let pool = PoolTable { columns: &[Column::Kernel], classes: &[], kernel_values: &[] };
+    let forest = forest(&mut Random(1), 3, 9, 9);
+    let columns = [Column::Kernel, Column::Pair, Column::Pair];
+    let pool = PoolTable { columns: &columns, classes: &[], kernel_values: &[] };
     let scorer = PoolScorer::compile(&forest, &pool).unwrap();
     scorer.score(&[], &[], &mut Scratch::new(), &mut []).unwrap();
 }
