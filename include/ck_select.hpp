@@ -1,0 +1,801 @@
+/* ck_select for C++17: the C interface with owners, values and exceptions. Header-only.
+ *
+ *     ck_select::Registry registry;
+ *     registry.add("grouped_conv_forward_bf16_2d_64x128x64_compv4");
+ *     registry.load_model("models/conv");
+ *     const auto problem = ck_select::ConvProblem().batch(16).channels(256, 128).input(28, 28).filter(3, 3).padding(1, 1);
+ *     const ck_select::Selection chosen = registry.select(problem);
+ *
+ * What fails throws ck_select::Error, which has the status and the library's message. Calls named try_ are noexcept
+ * and answer with the status instead; the message of a failure is in ck_select::last_error() of that thread.
+ *
+ * Threads: as in ck_select.h. Any number of threads may use one Registry, also while others change it; moving and
+ * destroying it is for one thread alone.
+ */
+
+#ifndef CK_SELECT_HPP
+#define CK_SELECT_HPP
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "ck_select.h"
+
+namespace ck_select {
+
+/// What a call answers. A later library may answer numbers that are not listed here.
+enum class Status : std::int32_t {
+  ok = CK_STATUS_OK,
+  null_pointer = CK_STATUS_NULL_POINTER,
+  invalid_argument = CK_STATUS_INVALID_ARGUMENT,
+  invalid_struct = CK_STATUS_INVALID_STRUCT,
+  not_utf8 = CK_STATUS_NOT_UTF8,
+  invalid_problem = CK_STATUS_INVALID_PROBLEM,
+  invalid_kernel = CK_STATUS_INVALID_KERNEL,
+  already_registered = CK_STATUS_ALREADY_REGISTERED,
+  not_found = CK_STATUS_NOT_FOUND,
+  no_kernel = CK_STATUS_NO_KERNEL,
+  override_failed = CK_STATUS_OVERRIDE_FAILED,
+  invalid_model = CK_STATUS_INVALID_MODEL,
+  no_model = CK_STATUS_NO_MODEL,
+  io = CK_STATUS_IO,
+  buffer_too_small = CK_STATUS_BUFFER_TOO_SMALL,
+  panic = CK_STATUS_PANIC,
+};
+
+enum class Direction : std::int32_t {
+  forward = CK_DIRECTION_FORWARD,
+  bwd_data = CK_DIRECTION_BWD_DATA,
+  bwd_weight = CK_DIRECTION_BWD_WEIGHT,
+};
+
+enum class Dtype : std::int32_t {
+  fp16 = CK_DTYPE_FP16,
+  bf16 = CK_DTYPE_BF16,
+  fp32 = CK_DTYPE_FP32,
+  fp64 = CK_DTYPE_FP64,
+  fp8 = CK_DTYPE_FP8,
+  bf8 = CK_DTYPE_BF8,
+  int8 = CK_DTYPE_INT8,
+  int4 = CK_DTYPE_INT4,
+  int32 = CK_DTYPE_INT32,
+  pk_fp4 = CK_DTYPE_PK_FP4,
+  pk_int4 = CK_DTYPE_PK_INT4,
+};
+
+enum class Major : std::int32_t { row = CK_MAJOR_ROW, col = CK_MAJOR_COL, packed = CK_MAJOR_PACKED };
+
+enum class ConvLayout : std::int32_t {
+  nwgc = CK_CONV_LAYOUT_NWGC,
+  nhwgc = CK_CONV_LAYOUT_NHWGC,
+  ndhwgc = CK_CONV_LAYOUT_NDHWGC,
+  nwc = CK_CONV_LAYOUT_NWC,
+  nhwc = CK_CONV_LAYOUT_NHWC,
+  ndhwc = CK_CONV_LAYOUT_NDHWC,
+  gnwc = CK_CONV_LAYOUT_GNWC,
+  gnhwc = CK_CONV_LAYOUT_GNHWC,
+  gndhwc = CK_CONV_LAYOUT_GNDHWC,
+  ngcw = CK_CONV_LAYOUT_NGCW,
+  ngchw = CK_CONV_LAYOUT_NGCHW,
+  ngcdhw = CK_CONV_LAYOUT_NGCDHW,
+  ncw = CK_CONV_LAYOUT_NCW,
+  nchw = CK_CONV_LAYOUT_NCHW,
+  ncdhw = CK_CONV_LAYOUT_NCDHW,
+};
+
+enum class Target : std::int32_t {
+  tflops = CK_TARGET_TFLOPS,
+  latency = CK_TARGET_LATENCY,
+  bandwidth = CK_TARGET_BANDWIDTH,
+  relative = CK_TARGET_RELATIVE,
+};
+
+enum class Mode : std::int32_t { model = CK_MODE_MODEL, priority = CK_MODE_PRIORITY };
+
+enum class Source : std::int32_t {
+  override_file = CK_SOURCE_OVERRIDE,
+  model = CK_SOURCE_MODEL,
+  priority = CK_SOURCE_PRIORITY,
+};
+
+namespace detail {
+
+struct Word {
+  std::string_view text;
+  std::int32_t number;
+};
+
+// The words that files and kernel names use.
+inline constexpr Word dtype_words[] = {
+    {"fp16", CK_DTYPE_FP16}, {"bf16", CK_DTYPE_BF16},       {"fp32", CK_DTYPE_FP32},       {"fp64", CK_DTYPE_FP64},
+    {"fp8", CK_DTYPE_FP8},   {"bf8", CK_DTYPE_BF8},         {"int8", CK_DTYPE_INT8},       {"int4", CK_DTYPE_INT4},
+    {"int32", CK_DTYPE_INT32}, {"pk_fp4", CK_DTYPE_PK_FP4}, {"pk_int4", CK_DTYPE_PK_INT4},
+};
+inline constexpr Word layout_words[] = {
+    {"nwgc", CK_CONV_LAYOUT_NWGC},   {"nhwgc", CK_CONV_LAYOUT_NHWGC}, {"ndhwgc", CK_CONV_LAYOUT_NDHWGC},
+    {"nwc", CK_CONV_LAYOUT_NWC},     {"nhwc", CK_CONV_LAYOUT_NHWC},   {"ndhwc", CK_CONV_LAYOUT_NDHWC},
+    {"gnwc", CK_CONV_LAYOUT_GNWC},   {"gnhwc", CK_CONV_LAYOUT_GNHWC}, {"gndhwc", CK_CONV_LAYOUT_GNDHWC},
+    {"ngcw", CK_CONV_LAYOUT_NGCW},   {"ngchw", CK_CONV_LAYOUT_NGCHW}, {"ngcdhw", CK_CONV_LAYOUT_NGCDHW},
+    {"ncw", CK_CONV_LAYOUT_NCW},     {"nchw", CK_CONV_LAYOUT_NCHW},   {"ncdhw", CK_CONV_LAYOUT_NCDHW},
+};
+inline constexpr Word major_words[] = {{"r", CK_MAJOR_ROW}, {"c", CK_MAJOR_COL}, {"p", CK_MAJOR_PACKED}};
+inline constexpr Word source_words[] = {
+    {"override", CK_SOURCE_OVERRIDE}, {"model", CK_SOURCE_MODEL}, {"priority", CK_SOURCE_PRIORITY}};
+
+template <std::size_t N>
+[[nodiscard]] constexpr std::string_view text_of(const Word (&words)[N], std::int32_t number) noexcept {
+  for (const Word& word : words) {
+    if (word.number == number) return word.text;
+  }
+  return "unknown";
+}
+
+template <class Enum, std::size_t N>
+[[nodiscard]] constexpr std::optional<Enum> number_of(const Word (&words)[N], std::string_view text) noexcept {
+  for (const Word& word : words) {
+    if (word.text == text) return static_cast<Enum>(word.number);
+  }
+  return std::nullopt;
+}
+
+}  // namespace detail
+
+[[nodiscard]] inline std::string_view to_string(Status status) noexcept {
+  return ck_status_text(static_cast<std::int32_t>(status));
+}
+[[nodiscard]] constexpr std::string_view to_string(Dtype dtype) noexcept {
+  return detail::text_of(detail::dtype_words, static_cast<std::int32_t>(dtype));
+}
+[[nodiscard]] constexpr std::string_view to_string(ConvLayout layout) noexcept {
+  return detail::text_of(detail::layout_words, static_cast<std::int32_t>(layout));
+}
+[[nodiscard]] constexpr std::string_view to_string(Source source) noexcept {
+  return detail::text_of(detail::source_words, static_cast<std::int32_t>(source));
+}
+/// The type that a word such as "bf16" names.
+[[nodiscard]] constexpr std::optional<Dtype> dtype_from(std::string_view word) noexcept {
+  return detail::number_of<Dtype>(detail::dtype_words, word);
+}
+/// The layout that a word such as "nhwgc" names.
+[[nodiscard]] constexpr std::optional<ConvLayout> layout_from(std::string_view word) noexcept {
+  return detail::number_of<ConvLayout>(detail::layout_words, word);
+}
+/// The memory order that "r", "c" or "p" names.
+[[nodiscard]] constexpr std::optional<Major> major_from(std::string_view word) noexcept {
+  return detail::number_of<Major>(detail::major_words, word);
+}
+
+/// The version of the loaded library, such as "0.1.0".
+[[nodiscard]] inline std::string_view version() noexcept { return ck_select_version(); }
+
+/// The message of this thread's last failure; the text changes with the next one.
+[[nodiscard]] inline std::string_view last_error() noexcept { return ck_last_error(); }
+
+/// A call that failed.
+class Error : public std::runtime_error {
+ public:
+  Error(Status status, const std::string& message) : std::runtime_error(message), status_(status) {}
+
+  [[nodiscard]] Status status() const noexcept { return status_; }
+
+ private:
+  Status status_;
+};
+
+namespace detail {
+
+inline void check(ck_status status) {
+  if (status == CK_STATUS_OK) return;
+  throw Error(static_cast<Status>(status), std::string(to_string(static_cast<Status>(status))) + ": " + ck_last_error());
+}
+
+/// A text as C wants it.
+class CText {
+ public:
+  CText(std::string_view text, const char* what) : text_(text) {
+    if (text_.find('\0') != std::string::npos) {
+      throw Error(Status::invalid_argument, std::string(what) + ": contains a NUL character");
+    }
+  }
+
+  [[nodiscard]] const char* get() const noexcept { return text_.c_str(); }
+  /// NULL when it is empty.
+  [[nodiscard]] const char* get_optional() const noexcept { return text_.empty() ? nullptr : text_.c_str(); }
+
+ private:
+  std::string text_;
+};
+
+/// An architecture beside the struct that points to it; nothing is allocated.
+class ArchText {
+ public:
+  void set(std::string_view arch) {
+    if (arch.size() >= text_.size() || arch.find('\0') != std::string_view::npos) {
+      throw Error(Status::invalid_argument, "arch: longer than 63 bytes, or contains a NUL character");
+    }
+    text_.fill('\0');
+    std::copy(arch.begin(), arch.end(), text_.begin());
+  }
+
+  [[nodiscard]] const char* get_optional() const noexcept { return text_[0] == '\0' ? nullptr : text_.data(); }
+
+ private:
+  std::array<char, 64> text_{};
+};
+
+[[nodiscard]] inline const std::uint8_t* bytes_of(std::string_view bytes) noexcept {
+  return reinterpret_cast<const std::uint8_t*>(bytes.data());
+}
+
+}  // namespace detail
+
+/// A grouped convolution. Begins as a forward bf16 NHWGC convolution with every extent 1, see ck_conv_problem.
+class ConvProblem {
+ public:
+  ConvProblem() noexcept { ck_conv_problem_init(&raw_); }
+  ConvProblem(const ConvProblem& other) noexcept : raw_(other.raw_), arch_(other.arch_) { point(); }
+  ConvProblem& operator=(const ConvProblem& other) noexcept {
+    raw_ = other.raw_;
+    arch_ = other.arch_;
+    point();
+    return *this;
+  }
+
+  ConvProblem& direction(Direction value) noexcept { return set(raw_.direction, value); }
+  ConvProblem& batch(std::int64_t n) noexcept { return set(raw_.n, n); }
+  /// Input and output channels of all groups together.
+  ConvProblem& channels(std::int64_t c, std::int64_t k) noexcept { return set(raw_.c, c).set(raw_.k, k); }
+  ConvProblem& groups(std::int64_t g) noexcept { return set(raw_.g, g); }
+
+  /// One to three extents in the order depth, height, width; their number is the number of dimensions.
+  template <class... Extents>
+  ConvProblem& input(Extents... extents) noexcept {
+    raw_.ndim = static_cast<std::int32_t>(sizeof...(extents));
+    return axes(raw_.input, 1, extents...);
+  }
+  template <class... Extents>
+  ConvProblem& filter(Extents... extents) noexcept {
+    return axes(raw_.filter, 1, extents...);
+  }
+  template <class... Steps>
+  ConvProblem& stride(Steps... steps) noexcept {
+    return axes(raw_.stride, 1, steps...);
+  }
+  template <class... Steps>
+  ConvProblem& dilation(Steps... steps) noexcept {
+    return axes(raw_.dilation, 1, steps...);
+  }
+  /// The same on both sides.
+  template <class... Sizes>
+  ConvProblem& padding(Sizes... sizes) noexcept {
+    return padding_left(sizes...).padding_right(sizes...);
+  }
+  template <class... Sizes>
+  ConvProblem& padding_left(Sizes... sizes) noexcept {
+    return axes(raw_.pad_left, 0, sizes...);
+  }
+  template <class... Sizes>
+  ConvProblem& padding_right(Sizes... sizes) noexcept {
+    return axes(raw_.pad_right, 0, sizes...);
+  }
+
+  ConvProblem& split_k(std::int32_t parts) noexcept { return set(raw_.split_k, parts); }
+  /// Of all three operands.
+  ConvProblem& dtype(Dtype value) noexcept { return dtypes(value, value, value); }
+  ConvProblem& dtypes(Dtype in, Dtype wei, Dtype out) noexcept {
+    return set(raw_.dtype_in, in).set(raw_.dtype_wei, wei).set(raw_.dtype_out, out);
+  }
+  ConvProblem& layout(ConvLayout value) noexcept { return set(raw_.layout, value); }
+  /// Empty for the registry's.
+  ConvProblem& arch(std::string_view arch) {
+    arch_.set(arch);
+    point();
+    return *this;
+  }
+
+  /// The C struct; alive and unchanged as long as this object is.
+  [[nodiscard]] const ck_conv_problem& capi() const noexcept { return raw_; }
+  /// For fields that this class has no setter for. `arch` is this object's: set it by arch().
+  [[nodiscard]] ck_conv_problem& capi() noexcept { return raw_; }
+
+ private:
+  template <class Field, class Value>
+  ConvProblem& set(Field& field, Value value) noexcept {
+    field = static_cast<Field>(value);
+    return *this;
+  }
+
+  template <class... Values>
+  ConvProblem& axes(std::int64_t (&field)[3], std::int64_t rest, Values... values) noexcept {
+    static_assert(sizeof...(values) >= 1 && sizeof...(values) <= 3, "one to three axes: depth, height, width");
+    std::fill(std::begin(field), std::end(field), rest);
+    std::size_t at = 3 - sizeof...(values);
+    ((field[at++] = static_cast<std::int64_t>(values)), ...);
+    return *this;
+  }
+
+  void point() noexcept { raw_.arch = arch_.get_optional(); }
+
+  ck_conv_problem raw_{};
+  detail::ArchText arch_;
+};
+
+/// A GEMM. Begins as 1x1x1, fp8, layout rcr, see ck_gemm_problem.
+class GemmProblem {
+ public:
+  GemmProblem() noexcept { ck_gemm_problem_init(&raw_); }
+  GemmProblem(std::int64_t m, std::int64_t n, std::int64_t k) noexcept : GemmProblem() { size(m, n, k); }
+  GemmProblem(const GemmProblem& other) noexcept : raw_(other.raw_), arch_(other.arch_) { point(); }
+  GemmProblem& operator=(const GemmProblem& other) noexcept {
+    raw_ = other.raw_;
+    arch_ = other.arch_;
+    point();
+    return *this;
+  }
+
+  GemmProblem& size(std::int64_t m, std::int64_t n, std::int64_t k) noexcept {
+    raw_.m = m;
+    raw_.n = n;
+    raw_.k = k;
+    return *this;
+  }
+  GemmProblem& split_k(std::int32_t parts) noexcept {
+    raw_.split_k = parts;
+    return *this;
+  }
+  GemmProblem& dtypes(Dtype a, Dtype b, Dtype c) noexcept {
+    raw_.dtype_a = static_cast<std::int32_t>(a);
+    raw_.dtype_b = static_cast<std::int32_t>(b);
+    raw_.dtype_c = static_cast<std::int32_t>(c);
+    return *this;
+  }
+  GemmProblem& layout(Major a, Major b, Major c) noexcept {
+    raw_.layout_a = static_cast<std::int32_t>(a);
+    raw_.layout_b = static_cast<std::int32_t>(b);
+    raw_.layout_c = static_cast<std::int32_t>(c);
+    return *this;
+  }
+  /// Empty for the registry's.
+  GemmProblem& arch(std::string_view arch) {
+    arch_.set(arch);
+    point();
+    return *this;
+  }
+
+  /// The C struct; alive and unchanged as long as this object is.
+  [[nodiscard]] const ck_gemm_problem& capi() const noexcept { return raw_; }
+  /// For fields that this class has no setter for. `arch` is this object's: set it by arch().
+  [[nodiscard]] ck_gemm_problem& capi() noexcept { return raw_; }
+
+ private:
+  void point() noexcept { raw_.arch = arch_.get_optional(); }
+
+  ck_gemm_problem raw_{};
+  detail::ArchText arch_;
+};
+
+/// How a registry chooses, see ck_options.
+struct Options {
+  Mode mode = Mode::model;
+  bool ignore_environment = false;
+  /// Empty for none.
+  std::string override_file;
+  /// The architecture to assume when a problem names none; empty for any.
+  std::string arch;
+};
+
+/// What the owner of a kernel can tell, and wants to get back. The callables are called on any thread, by several at a
+/// time; they live as long as the registry. One that throws has said no.
+struct Hooks {
+  int priority = 1;
+  void* user = nullptr;
+  std::function<bool(const ck_conv_problem&)> supports_conv;
+  std::function<bool(const ck_gemm_problem&)> supports_gemm;
+};
+
+struct NewKernel {
+  std::string name;
+  Hooks hooks;
+};
+
+/// A registered kernel. Names live until the registry is destroyed and end with a NUL.
+struct KernelInfo {
+  std::string_view name;
+  void* user = nullptr;
+  std::size_t index = 0;
+  int priority = 0;
+};
+
+/// A chosen kernel, see ck_selection.
+struct Selection {
+  /// Lives until the registry is destroyed and ends with a NUL.
+  std::string_view name;
+  void* user = nullptr;
+  std::size_t index = 0;
+  std::size_t rank = 0;
+  std::size_t unsupported = 0;
+  /// Empty when no model was asked.
+  std::optional<double> score;
+  std::uint64_t generation = 0;
+  Source source = Source::priority;
+  bool out_of_range = false;
+};
+
+/// One place of a ranking.
+struct Ranked {
+  std::string_view name;
+  void* user = nullptr;
+  std::size_t index = 0;
+  double score = 0;
+};
+
+/// What a model predicts for one kernel; empty where it has no forest.
+struct Predictions {
+  std::optional<double> tflops;
+  std::optional<std::chrono::duration<double, std::milli>> latency;
+  std::optional<double> bandwidth_gb_s;
+};
+
+/// A LightGBM model in memory, plain or gzip.
+struct Forest {
+  Target target = Target::tflops;
+  std::string_view bytes;
+};
+
+namespace detail {
+
+// One name for both operations.
+[[nodiscard]] inline const ck_conv_problem& raw(const ck_conv_problem& problem) noexcept { return problem; }
+[[nodiscard]] inline const ck_conv_problem& raw(const ConvProblem& problem) noexcept { return problem.capi(); }
+[[nodiscard]] inline const ck_gemm_problem& raw(const ck_gemm_problem& problem) noexcept { return problem; }
+[[nodiscard]] inline const ck_gemm_problem& raw(const GemmProblem& problem) noexcept { return problem.capi(); }
+
+template <class Problem>
+struct Calls;
+
+template <>
+struct Calls<ck_conv_problem> {
+  static constexpr auto select = ck_select_kernel;
+  static constexpr auto rank = ck_rank_kernels;
+  static constexpr auto predict = ck_predict;
+  static constexpr auto features = ck_extract_features;
+  static constexpr auto explain = ck_explain_selection;
+};
+
+template <>
+struct Calls<ck_gemm_problem> {
+  static constexpr auto select = ck_select_gemm_kernel;
+  static constexpr auto rank = ck_rank_gemm_kernels;
+  static constexpr auto predict = ck_predict_gemm;
+  static constexpr auto features = ck_extract_gemm_features;
+  static constexpr auto explain = ck_explain_gemm_selection;
+};
+
+template <class Problem>
+using CallsFor = Calls<std::decay_t<decltype(raw(std::declval<const Problem&>()))>>;
+
+/// A C struct of answers with its size set.
+template <class Struct>
+[[nodiscard]] Struct sized() noexcept {
+  Struct made{};
+  made.struct_size = sizeof(Struct);
+  return made;
+}
+
+[[nodiscard]] inline std::optional<double> known(double value) noexcept {
+  return std::isnan(value) ? std::nullopt : std::optional<double>(value);
+}
+
+/// What the C registry holds as a kernel's user address: callables, and the owner's own address.
+class Callables {
+ public:
+  explicit Callables(Hooks hooks) : hooks_(std::move(hooks)) {}
+
+  [[nodiscard]] ck_kernel_hooks capi() noexcept {
+    auto made = sized<ck_kernel_hooks>();
+    made.user = this;
+    made.priority = hooks_.priority;
+    made.supports_conv = hooks_.supports_conv ? &supports_conv : nullptr;
+    made.supports_gemm = hooks_.supports_gemm ? &supports_gemm : nullptr;
+    return made;
+  }
+
+  [[nodiscard]] static void* user(void* callables) noexcept {
+    return callables == nullptr ? nullptr : static_cast<Callables*>(callables)->hooks_.user;
+  }
+
+ private:
+  // No exception may reach the library.
+  static std::int32_t supports_conv(const ck_conv_problem* problem, void* user) noexcept {
+    try {
+      return static_cast<Callables*>(user)->hooks_.supports_conv(*problem) ? 1 : 0;
+    } catch (...) {
+      return 0;
+    }
+  }
+  static std::int32_t supports_gemm(const ck_gemm_problem* problem, void* user) noexcept {
+    try {
+      return static_cast<Callables*>(user)->hooks_.supports_gemm(*problem) ? 1 : 0;
+    } catch (...) {
+      return 0;
+    }
+  }
+
+  Hooks hooks_;
+};
+
+/// The callables of a registry.
+struct Keep {
+  std::mutex mutex;
+  std::list<Callables> callables;
+};
+
+struct DestroyRegistry {
+  void operator()(ck_registry* registry) const noexcept { ck_registry_destroy(registry); }
+};
+
+}  // namespace detail
+
+/// Kernels, models and options. Move-only; a moved-from registry may only be destroyed or assigned to.
+///
+/// Add kernels through this class: `user` of kernels that were added to capi() directly cannot be told.
+class Registry {
+ public:
+  Registry() : Registry(Options{}) {}
+
+  explicit Registry(const Options& options) {
+    if (ck_select_abi_version() != CK_SELECT_ABI_VERSION) {
+      throw Error(Status::invalid_struct,
+                  "libck_select " + std::string(version()) + " has binary interface " +
+                      std::to_string(ck_select_abi_version()) + ", this program was compiled for " +
+                      std::to_string(CK_SELECT_ABI_VERSION));
+    }
+    ck_registry* made = nullptr;
+    with(options, [&](const ck_options& raw) { detail::check(ck_registry_create(&raw, &made)); });
+    handle_.reset(made);
+  }
+
+  Registry(Registry&&) noexcept = default;
+  Registry& operator=(Registry&& other) noexcept {
+    // The handle goes before the callables that it may call.
+    handle_ = std::move(other.handle_);
+    keep_ = std::move(other.keep_);
+    return *this;
+  }
+
+  [[nodiscard]] ck_registry* capi() const noexcept { return handle_.get(); }
+
+  /// Gives up the handle, for ck_registry_destroy. The second part owns the callables: it must outlive the handle.
+  [[nodiscard]] std::pair<ck_registry*, std::shared_ptr<void>> release() noexcept {
+    return {handle_.release(), std::move(keep_)};
+  }
+
+  void set_options(const Options& options) {
+    with(options, [&](const ck_options& raw) { detail::check(ck_registry_set_options(capi(), &raw)); });
+  }
+
+  /// Adds a kernel by name. One of the same name is replaced when the new priority is higher.
+  void add(std::string_view name, Hooks hooks = {}) {
+    const detail::CText text(name, "kernel name");
+    std::list<detail::Callables> added;
+    const ck_kernel_hooks raw = added.emplace_back(std::move(hooks)).capi();
+    detail::check(ck_registry_add_kernel(capi(), text.get(), &raw));
+    keep(added);
+  }
+
+  /// Adds all of them or, when one cannot be added, none.
+  void add(std::vector<NewKernel> kernels) {
+    std::vector<detail::CText> texts;
+    std::vector<const char*> names;
+    std::vector<ck_kernel_hooks> hooks;
+    std::list<detail::Callables> added;
+    texts.reserve(kernels.size());
+    for (NewKernel& kernel : kernels) {
+      names.push_back(texts.emplace_back(kernel.name, "kernel name").get());
+      hooks.push_back(added.emplace_back(std::move(kernel.hooks)).capi());
+    }
+    detail::check(ck_registry_add_kernels(capi(), names.data(), hooks.data(), names.size()));
+    keep(added);
+  }
+
+  [[nodiscard]] std::size_t size() const {
+    std::size_t size = 0;
+    detail::check(ck_registry_size(capi(), &size));
+    return size;
+  }
+
+  /// The kernel at a place, in the order of registration; empty when there is none.
+  [[nodiscard]] std::optional<KernelInfo> kernel_at(std::size_t index) const {
+    return info([&](ck_kernel_info* raw) { return ck_registry_kernel_at(capi(), index, raw); });
+  }
+
+  /// The kernel with a name; empty when there is none.
+  [[nodiscard]] std::optional<KernelInfo> find(std::string_view name) const {
+    const detail::CText text(name, "kernel name");
+    return info([&](ck_kernel_info* raw) { return ck_registry_find(capi(), text.get(), raw); });
+  }
+
+  /// All kernels, in the order of registration; of several moments when another thread changes the registry.
+  [[nodiscard]] std::vector<KernelInfo> kernels() const {
+    std::vector<KernelInfo> all;
+    while (const auto kernel = kernel_at(all.size())) all.push_back(*kernel);
+    return all;
+  }
+
+  /// Removes the kernels of other architectures; returns how many.
+  std::size_t retain_arch(std::string_view arch) {
+    const detail::CText text(arch, "arch");
+    std::size_t removed = 0;
+    detail::check(ck_registry_retain_arch(capi(), text.get(), &removed));
+    return removed;
+  }
+
+  void clear() { detail::check(ck_registry_clear(capi())); }
+
+  /// Adds the kernels of a JSON export of a CK registry, all or none.
+  void import_json(std::string_view json) {
+    detail::check(ck_registry_import_json(capi(), detail::bytes_of(json), json.size()));
+  }
+
+  void load_model(std::string_view directory) {
+    const detail::CText text(directory, "directory");
+    detail::check(ck_registry_load_model(capi(), text.get()));
+  }
+
+  /// `name` is what messages call it.
+  void load_model(std::string_view name, std::string_view spec, const std::vector<Forest>& forests) {
+    const detail::CText text(name, "name");
+    std::vector<ck_forest_bytes> raw;
+    for (const Forest& forest : forests) {
+      auto& part = raw.emplace_back(detail::sized<ck_forest_bytes>());
+      part.target = static_cast<std::int32_t>(forest.target);
+      part.bytes = detail::bytes_of(forest.bytes);
+      part.len = forest.bytes.size();
+    }
+    detail::check(ck_registry_load_model_bytes(capi(), text.get(), detail::bytes_of(spec), spec.size(), raw.data(),
+                                               raw.size()));
+  }
+
+  void remove_models() { detail::check(ck_registry_remove_models(capi())); }
+
+  /// Prepares the models for the present kernels now; else the first selection after a change does.
+  void prepare() { detail::check(ck_registry_prepare(capi())); }
+
+  // The calls below take a ConvProblem, a GemmProblem, or one of the C structs.
+
+  /// Chooses the kernel to run.
+  template <class Problem>
+  [[nodiscard]] Selection select(const Problem& problem) const {
+    Selection selection;
+    detail::check(call_select(problem, selection));
+    return selection;
+  }
+
+  /// The same without exceptions: `selection` is written when the status is ok.
+  template <class Problem>
+  [[nodiscard]] Status try_select(const Problem& problem, Selection& selection) const noexcept {
+    return static_cast<Status>(call_select(problem, selection));
+  }
+
+  /// The best `limit` kernels by the model that fits, best first; support is not asked.
+  template <class Problem>
+  [[nodiscard]] std::vector<Ranked> rank(
+      const Problem& problem, std::size_t limit = std::numeric_limits<std::size_t>::max()) const {
+    std::vector<ck_ranked> raw(std::min(limit, size()));
+    std::size_t count = 0;
+    detail::check(detail::CallsFor<Problem>::rank(capi(), &detail::raw(problem), raw.size(), raw.data(), &count));
+    raw.resize(std::min(count, raw.size()));
+    std::vector<Ranked> ranked;
+    ranked.reserve(raw.size());
+    for (const ck_ranked& place : raw) {
+      ranked.push_back({place.name, detail::Callables::user(place.user), place.index, place.score});
+    }
+    return ranked;
+  }
+
+  /// What the model that fits says of the kernel at a place.
+  template <class Problem>
+  [[nodiscard]] Predictions predict(const Problem& problem, std::size_t index) const {
+    auto raw = detail::sized<ck_predictions>();
+    detail::check(detail::CallsFor<Problem>::predict(capi(), &detail::raw(problem), index, &raw));
+    Predictions predictions{detail::known(raw.tflops), std::nullopt, detail::known(raw.bandwidth_gb_s)};
+    if (const auto latency = detail::known(raw.latency_ms)) predictions.latency.emplace(*latency);
+    return predictions;
+  }
+
+  /// What the model that fits would see of the kernel at a place, in the model's order.
+  template <class Problem>
+  [[nodiscard]] std::vector<double> features(const Problem& problem, std::size_t index) const {
+    std::vector<double> row(128);
+    while (true) {
+      std::size_t count = 0;
+      const ck_status status =
+          detail::CallsFor<Problem>::features(capi(), &detail::raw(problem), index, row.size(), row.data(), &count);
+      if (status == CK_STATUS_BUFFER_TOO_SMALL && count > row.size()) {
+        row.resize(count);
+        continue;
+      }
+      detail::check(status);
+      row.resize(count);
+      return row;
+    }
+  }
+
+  /// Which sources are asked for a problem and what each answers, as text for people.
+  template <class Problem>
+  [[nodiscard]] std::string explain(const Problem& problem) const {
+    char* raw = nullptr;
+    detail::check(detail::CallsFor<Problem>::explain(capi(), &detail::raw(problem), &raw));
+    const std::unique_ptr<char, void (*)(char*)> text(raw, ck_string_free);
+    return text.get();
+  }
+
+ private:
+  template <class Body>
+  static void with(const Options& options, Body body) {
+    const detail::CText override_file(options.override_file, "override_file");
+    const detail::CText arch(options.arch, "arch");
+    auto raw = detail::sized<ck_options>();
+    raw.mode = static_cast<std::int32_t>(options.mode);
+    raw.ignore_environment = options.ignore_environment ? 1 : 0;
+    raw.override_file = override_file.get_optional();
+    raw.arch = arch.get_optional();
+    body(raw);
+  }
+
+  template <class Problem>
+  ck_status call_select(const Problem& problem, Selection& selection) const noexcept {
+    auto raw = detail::sized<ck_selection>();
+    const ck_status status = detail::CallsFor<Problem>::select(capi(), &detail::raw(problem), &raw);
+    if (status == CK_STATUS_OK) {
+      selection.name = raw.name;
+      selection.user = detail::Callables::user(raw.user);
+      selection.index = raw.index;
+      selection.rank = raw.rank;
+      selection.unsupported = raw.unsupported;
+      selection.score = detail::known(raw.score);
+      selection.generation = raw.generation;
+      selection.source = static_cast<Source>(raw.source);
+      selection.out_of_range = raw.out_of_range != 0;
+    }
+    return status;
+  }
+
+  template <class Call>
+  static std::optional<KernelInfo> info(Call call) {
+    auto raw = detail::sized<ck_kernel_info>();
+    const ck_status status = call(&raw);
+    if (status == CK_STATUS_NOT_FOUND) return std::nullopt;
+    detail::check(status);
+    return KernelInfo{raw.name, detail::Callables::user(raw.user), raw.index, raw.priority};
+  }
+
+  void keep(std::list<detail::Callables>& added) noexcept {
+    const std::lock_guard<std::mutex> lock(keep_->mutex);
+    keep_->callables.splice(keep_->callables.end(), added);
+  }
+
+  // Destroyed in reverse order: the handle first.
+  std::shared_ptr<detail::Keep> keep_ = std::make_shared<detail::Keep>();
+  std::unique_ptr<ck_registry, detail::DestroyRegistry> handle_;
+};
+
+}  // namespace ck_select
+
+#endif  // CK_SELECT_HPP

@@ -1,0 +1,667 @@
+/* Every function of ck_select.h, every status that can be provoked, and arguments that no caller should give.
+ *
+ * Arguments: the repository, and a directory for files of this run. */
+
+#include "ck_select.h"
+/* Twice on purpose. */
+#include "ck_select.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+static const char *const KERNELS[] = {
+    "grouped_conv_forward_bf16_2d_64x64x64_compv3",
+    "grouped_conv_forward_bf16_2d_64x128x64_compv4",
+    "grouped_conv_forward_bf16_2d_128x128x64_compv5",
+    "grouped_conv_bwd_data_bf16_2d_64x64x64_compv3",
+    "gemm_universal_fp8_rcr_compv3_default_intrawave_True_True_True_False_64x64x64_2x2x1_32x32x16",
+    "fp8_rcr_mem_default_interwave_False_False_False_True_64x64x128_1x4x1_16x16x64",
+};
+enum { KERNEL_COUNT = COUNT(KERNELS), FORWARD_COUNT = 3 };
+
+static const char NOT_UTF8[] = "\xff\xfe";
+
+static char *path_in(const char *directory, const char *name) {
+    const size_t size = strlen(directory) + strlen(name) + 2;
+    char *path = malloc(size);
+    if (path == NULL) {
+        exit(2);
+    }
+    snprintf(path, size, "%s/%s", directory, name);
+    return path;
+}
+
+static char *read_file(const char *path, size_t *len) {
+    FILE *file = fopen(path, "rb");
+    char *bytes = malloc(1 << 22);
+    if (file == NULL || bytes == NULL) {
+        printf("cannot read %s\n", path);
+        exit(2);
+    }
+    *len = fread(bytes, 1, 1 << 22, file);
+    fclose(file);
+    return bytes;
+}
+
+static void write_file(const char *path, const char *text) {
+    FILE *file = fopen(path, "wb");
+    if (file == NULL || fputs(text, file) < 0 || fclose(file) != 0) {
+        printf("cannot write %s\n", path);
+        exit(2);
+    }
+}
+
+static ck_conv_problem resnet(void) {
+    ck_conv_problem problem;
+    ANSWERS(CK_STATUS_OK, ck_conv_problem_init(&problem));
+    problem.n = 16;
+    problem.c = 256;
+    problem.k = 128;
+    problem.input[1] = problem.input[2] = 28;
+    problem.filter[1] = problem.filter[2] = 3;
+    problem.pad_left[1] = problem.pad_left[2] = 1;
+    problem.pad_right[1] = problem.pad_right[2] = 1;
+    return problem;
+}
+
+static ck_gemm_problem gemm(void) {
+    ck_gemm_problem problem;
+    ANSWERS(CK_STATUS_OK, ck_gemm_problem_init(&problem));
+    problem.m = 128;
+    problem.n = 1536;
+    problem.k = 7168;
+    return problem;
+}
+
+static ck_options quiet_options(void) {
+    ck_options options;
+    memset(&options, 0, sizeof options);
+    options.struct_size = sizeof options;
+    options.ignore_environment = 1;
+    return options;
+}
+
+static ck_registry *new_registry(void) {
+    ck_options options = quiet_options();
+    ck_registry *registry = NULL;
+    ANSWERS(CK_STATUS_OK, ck_registry_create(&options, &registry));
+    CHECK(registry != NULL);
+    return registry;
+}
+
+static ck_registry *full_registry(void) {
+    ck_registry *registry = new_registry();
+    ANSWERS(CK_STATUS_OK, ck_registry_add_kernels(registry, KERNELS, NULL, KERNEL_COUNT));
+    return registry;
+}
+
+static size_t size_of_registry(const ck_registry *registry) {
+    size_t size = 12345;
+    ANSWERS(CK_STATUS_OK, ck_registry_size(registry, &size));
+    return size;
+}
+
+static int32_t no_conv(const ck_conv_problem *problem, void *user) {
+    CHECK(problem->struct_size == sizeof *problem);
+    ++*(int *)user;
+    return 0;
+}
+
+static int32_t wide_conv(const ck_conv_problem *problem, void *user) {
+    (void)user;
+    return problem->c >= 64 ? -7 : 0;
+}
+
+static int32_t no_gemm(const ck_gemm_problem *problem, void *user) {
+    CHECK(problem->struct_size == sizeof *problem);
+    ++*(int *)user;
+    return 0;
+}
+
+static ck_kernel_hooks new_hooks(void) {
+    ck_kernel_hooks hooks;
+    memset(&hooks, 0, sizeof hooks);
+    hooks.struct_size = sizeof hooks;
+    hooks.priority = 1;
+    return hooks;
+}
+
+static ck_selection new_selection(void) {
+    ck_selection selection;
+    memset(&selection, 0, sizeof selection);
+    selection.struct_size = sizeof selection;
+    return selection;
+}
+
+static ck_kernel_info new_info(void) {
+    ck_kernel_info info;
+    memset(&info, 0, sizeof info);
+    info.struct_size = sizeof info;
+    return info;
+}
+
+static void versions_and_texts(void) {
+    CHECK(ck_select_abi_version() == CK_SELECT_ABI_VERSION);
+    CHECK(strchr(ck_select_version(), '.') != NULL);
+    CHECK(ck_last_error()[0] == '\0');
+    for (int32_t status = 0; status <= CK_STATUS_PANIC; ++status) {
+        CHECK(strlen(ck_status_text(status)) > 3 && strcmp(ck_status_text(status), "unknown status") != 0);
+    }
+    CHECK(strcmp(ck_status_text(-1), "unknown status") == 0);
+    CHECK(strcmp(ck_status_text(INT32_MAX), "unknown status") == 0);
+    CHECK(strcmp(ck_status_text(INT32_MIN), "unknown status") == 0);
+    ck_string_free(NULL);
+    ck_registry_destroy(NULL);
+}
+
+static void problems_begin_usual(void) {
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_conv_problem_init(NULL));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_gemm_problem_init(NULL));
+    ck_conv_problem conv;
+    memset(&conv, 0xee, sizeof conv);
+    ANSWERS(CK_STATUS_OK, ck_conv_problem_init(&conv));
+    CHECK(conv.struct_size == sizeof conv && conv.direction == CK_DIRECTION_FORWARD && conv.ndim == 2);
+    CHECK(conv.n == 1 && conv.c == 1 && conv.k == 1 && conv.g == 1 && conv.split_k == 1 && conv.reserved == 0);
+    for (int axis = 0; axis < 3; ++axis) {
+        CHECK(conv.input[axis] == 1 && conv.filter[axis] == 1 && conv.stride[axis] == 1);
+        CHECK(conv.dilation[axis] == 1 && conv.pad_left[axis] == 0 && conv.pad_right[axis] == 0);
+    }
+    CHECK(conv.dtype_in == CK_DTYPE_BF16 && conv.dtype_wei == CK_DTYPE_BF16 && conv.dtype_out == CK_DTYPE_BF16);
+    CHECK(conv.layout == CK_CONV_LAYOUT_NHWGC && conv.arch == NULL);
+    ck_gemm_problem matrix;
+    memset(&matrix, 0xee, sizeof matrix);
+    ANSWERS(CK_STATUS_OK, ck_gemm_problem_init(&matrix));
+    CHECK(matrix.struct_size == sizeof matrix && matrix.m == 1 && matrix.n == 1 && matrix.k == 1);
+    CHECK(matrix.split_k == 1 && matrix.dtype_a == CK_DTYPE_FP8 && matrix.dtype_b == CK_DTYPE_FP8);
+    CHECK(matrix.layout_a == CK_MAJOR_ROW && matrix.layout_b == CK_MAJOR_COL && matrix.layout_c == CK_MAJOR_ROW);
+    CHECK(matrix.dtype_c == CK_DTYPE_FP16 && matrix.reserved == 0 && matrix.arch == NULL);
+}
+
+static void options_are_checked(const char *scratch) {
+    ck_registry *registry = (ck_registry *)&failures; /* must stay untouched on failure */
+    ck_registry *const untouched = registry;
+    ck_options options = quiet_options();
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_create(&options, NULL));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_create(NULL, NULL));
+    const size_t wrong_sizes[] = {0, 1, sizeof options - 1, sizeof options + 8, SIZE_MAX};
+    for (size_t at = 0; at < COUNT(wrong_sizes); ++at) {
+        options.struct_size = wrong_sizes[at];
+        ANSWERS(CK_STATUS_INVALID_STRUCT, ck_registry_create(&options, &registry));
+    }
+    const int32_t wrong_modes[] = {-1, 1000, INT32_MIN, INT32_MAX};
+    for (size_t at = 0; at < COUNT(wrong_modes); ++at) {
+        options = quiet_options();
+        options.mode = wrong_modes[at];
+        ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_registry_create(&options, &registry));
+    }
+    options = quiet_options();
+    options.arch = "not an architecture";
+    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_registry_create(&options, &registry));
+    options.arch = NOT_UTF8;
+    ANSWERS(CK_STATUS_NOT_UTF8, ck_registry_create(&options, &registry));
+    options = quiet_options();
+    options.override_file = NOT_UTF8;
+    ANSWERS(CK_STATUS_NOT_UTF8, ck_registry_create(&options, &registry));
+    char *missing = path_in(scratch, "there is no such file");
+    options.override_file = missing;
+    ANSWERS(CK_STATUS_IO, ck_registry_create(&options, &registry));
+    char *no_rules = path_in(scratch, "no_rules.txt");
+    write_file(no_rules, "this is no rule\n");
+    options.override_file = no_rules;
+    ANSWERS(CK_STATUS_IO, ck_registry_create(&options, &registry));
+    CHECK(strstr(ck_last_error(), "line 1") != NULL);
+    CHECK(registry == untouched);
+
+    registry = NULL;
+    ANSWERS(CK_STATUS_OK, ck_registry_create(NULL, &registry));
+    ANSWERS(CK_STATUS_IO, ck_registry_set_options(registry, &options));
+    ANSWERS(CK_STATUS_OK, ck_registry_set_options(registry, NULL));
+    options = quiet_options();
+    options.arch = "gfx942:sramecc+:xnack-";
+    ANSWERS(CK_STATUS_OK, ck_registry_set_options(registry, &options));
+    options.struct_size = 3;
+    ANSWERS(CK_STATUS_INVALID_STRUCT, ck_registry_set_options(registry, &options));
+    options = quiet_options();
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_set_options(NULL, &options));
+    ck_registry_destroy(registry);
+    free(missing);
+    free(no_rules);
+}
+
+static void kernels_are_added_found_and_removed(void) {
+    ck_registry *registry = new_registry();
+    CHECK(size_of_registry(registry) == 0);
+    size_t size = 77;
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_size(NULL, &size));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_size(registry, NULL));
+    CHECK(size == 77);
+
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_add_kernel(NULL, KERNELS[0], NULL));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_add_kernel(registry, NULL, NULL));
+    ANSWERS(CK_STATUS_INVALID_KERNEL, ck_registry_add_kernel(registry, "", NULL));
+    ANSWERS(CK_STATUS_INVALID_KERNEL, ck_registry_add_kernel(registry, "grouped_conv_of_my_own", NULL));
+    ANSWERS(CK_STATUS_NOT_UTF8, ck_registry_add_kernel(registry, NOT_UTF8, NULL));
+    char long_name[4096];
+    memset(long_name, 'g', sizeof long_name - 1);
+    long_name[sizeof long_name - 1] = '\0';
+    ANSWERS(CK_STATUS_INVALID_KERNEL, ck_registry_add_kernel(registry, long_name, NULL));
+    ck_kernel_hooks hooks = new_hooks();
+    hooks.struct_size = sizeof hooks + 1;
+    ANSWERS(CK_STATUS_INVALID_STRUCT, ck_registry_add_kernel(registry, KERNELS[0], &hooks));
+    CHECK(size_of_registry(registry) == 0);
+
+    int mark = 0;
+    hooks = new_hooks();
+    hooks.user = &mark;
+    hooks.priority = 2;
+    ANSWERS(CK_STATUS_OK, ck_registry_add_kernel(registry, KERNELS[0], &hooks));
+    ANSWERS(CK_STATUS_ALREADY_REGISTERED, ck_registry_add_kernel(registry, KERNELS[0], &hooks));
+    ANSWERS(CK_STATUS_ALREADY_REGISTERED, ck_registry_add_kernel(registry, KERNELS[0], NULL));
+    hooks.priority = INT32_MAX;
+    ANSWERS(CK_STATUS_OK, ck_registry_add_kernel(registry, KERNELS[0], &hooks));
+
+    /* All or none. */
+    const char *const with_bad[] = {KERNELS[1], "bad"};
+    ANSWERS(CK_STATUS_INVALID_KERNEL, ck_registry_add_kernels(registry, with_bad, NULL, 2));
+    const char *const with_null[] = {KERNELS[1], NULL};
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_add_kernels(registry, with_null, NULL, 2));
+    const char *const with_known[] = {KERNELS[1], KERNELS[0]};
+    ANSWERS(CK_STATUS_ALREADY_REGISTERED, ck_registry_add_kernels(registry, with_known, NULL, 2));
+    const char *const twice[] = {KERNELS[1], KERNELS[1]};
+    ANSWERS(CK_STATUS_ALREADY_REGISTERED, ck_registry_add_kernels(registry, twice, NULL, 2));
+    CHECK(size_of_registry(registry) == 1);
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_add_kernels(registry, NULL, NULL, 1));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_add_kernels(NULL, KERNELS, NULL, 1));
+    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_registry_add_kernels(registry, KERNELS, NULL, SIZE_MAX));
+    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_registry_add_kernels(registry, KERNELS, NULL, SIZE_MAX / sizeof(char *)));
+    ANSWERS(CK_STATUS_OK, ck_registry_add_kernels(registry, NULL, NULL, 0));
+    ck_kernel_hooks each[KERNEL_COUNT];
+    for (int at = 0; at < KERNEL_COUNT; ++at) {
+        each[at] = new_hooks();
+        each[at].user = &each[at];
+        each[at].priority = -at;
+    }
+    each[KERNEL_COUNT - 1].struct_size = 0;
+    ANSWERS(CK_STATUS_INVALID_STRUCT, ck_registry_add_kernels(registry, KERNELS + 1, each + 1, KERNEL_COUNT - 1));
+    each[KERNEL_COUNT - 1].struct_size = sizeof each[0];
+    ANSWERS(CK_STATUS_OK, ck_registry_add_kernels(registry, KERNELS + 1, each + 1, KERNEL_COUNT - 1));
+    CHECK(size_of_registry(registry) == KERNEL_COUNT);
+
+    ck_kernel_info info = new_info();
+    for (size_t at = 0; at < KERNEL_COUNT; ++at) {
+        ANSWERS(CK_STATUS_OK, ck_registry_kernel_at(registry, at, &info));
+        CHECK(strcmp(info.name, KERNELS[at]) == 0 && info.index == at && info.struct_size == sizeof info);
+        CHECK(info.user == (at == 0 ? (void *)&mark : (void *)&each[at]));
+        CHECK(info.priority == (at == 0 ? INT32_MAX : -(int32_t)at));
+        const char *const name = info.name;
+        ANSWERS(CK_STATUS_OK, ck_registry_find(registry, KERNELS[at], &info));
+        CHECK(info.name == name && info.index == at);
+    }
+    const char *const kept_name = info.name;
+    ck_kernel_info untouched = new_info();
+    untouched.index = 99;
+    ANSWERS(CK_STATUS_NOT_FOUND, ck_registry_kernel_at(registry, KERNEL_COUNT, &untouched));
+    ANSWERS(CK_STATUS_NOT_FOUND, ck_registry_kernel_at(registry, SIZE_MAX, &untouched));
+    ANSWERS(CK_STATUS_NOT_FOUND, ck_registry_find(registry, "nothing", &untouched));
+    ANSWERS(CK_STATUS_NOT_FOUND, ck_registry_find(registry, "", &untouched));
+    ANSWERS(CK_STATUS_NOT_UTF8, ck_registry_find(registry, NOT_UTF8, &untouched));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_find(registry, NULL, &untouched));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_find(NULL, KERNELS[0], &untouched));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_find(registry, KERNELS[0], NULL));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_kernel_at(NULL, 0, &untouched));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_kernel_at(registry, 0, NULL));
+    untouched.struct_size = 8;
+    ANSWERS(CK_STATUS_INVALID_STRUCT, ck_registry_kernel_at(registry, 0, &untouched));
+    ANSWERS(CK_STATUS_INVALID_STRUCT, ck_registry_find(registry, KERNELS[0], &untouched));
+    CHECK(untouched.index == 99 && untouched.name == NULL);
+
+    size_t removed = 99;
+    ANSWERS(CK_STATUS_OK, ck_registry_retain_arch(registry, "gfx950", &removed));
+    CHECK(removed == 0); /* names of these grammars tell no architecture */
+    ANSWERS(CK_STATUS_OK, ck_registry_retain_arch(registry, "gfx950", NULL));
+    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_registry_retain_arch(registry, "i860", &removed));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_retain_arch(registry, NULL, &removed));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_retain_arch(NULL, "gfx950", &removed));
+    ANSWERS(CK_STATUS_NOT_UTF8, ck_registry_retain_arch(registry, NOT_UTF8, &removed));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_clear(NULL));
+    ANSWERS(CK_STATUS_OK, ck_registry_clear(registry));
+    CHECK(size_of_registry(registry) == 0);
+    CHECK(strcmp(kept_name, KERNELS[KERNEL_COUNT - 1]) == 0); /* alive until the registry is destroyed */
+    ck_registry_destroy(registry);
+}
+
+static void exports_are_imported(const char *repository) {
+    ck_registry *registry = new_registry();
+    char *path = path_in(repository, "tests/golden/pools/good/conv_registry.json");
+    size_t len = 0;
+    char *json = read_file(path, &len);
+    ANSWERS(CK_STATUS_OK, ck_registry_import_json(registry, (const uint8_t *)json, len));
+    CHECK(size_of_registry(registry) == 1);
+    ANSWERS(CK_STATUS_ALREADY_REGISTERED, ck_registry_import_json(registry, (const uint8_t *)json, len));
+    ANSWERS(CK_STATUS_INVALID_KERNEL, ck_registry_import_json(registry, (const uint8_t *)json, len / 2));
+    ANSWERS(CK_STATUS_INVALID_KERNEL, ck_registry_import_json(registry, NULL, 0));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_import_json(registry, NULL, 5));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_import_json(NULL, (const uint8_t *)json, len));
+    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_registry_import_json(registry, (const uint8_t *)json, SIZE_MAX));
+    /* This export does say for which architecture. */
+    size_t removed = 0;
+    ANSWERS(CK_STATUS_OK, ck_registry_retain_arch(registry, "gfx942", &removed));
+    CHECK(removed == 1 && size_of_registry(registry) == 0);
+    ck_registry_destroy(registry);
+    free(json);
+    free(path);
+}
+
+static void models_are_loaded(const char *repository) {
+    ck_registry *registry = full_registry();
+    char *directory = path_in(repository, "tests/golden/models/conv_small");
+    ANSWERS(CK_STATUS_OK, ck_registry_load_model(registry, directory));
+    ANSWERS(CK_STATUS_INVALID_MODEL, ck_registry_load_model(registry, repository));
+    ANSWERS(CK_STATUS_INVALID_MODEL, ck_registry_load_model(registry, "/there/is/no/such/directory"));
+    ANSWERS(CK_STATUS_NOT_UTF8, ck_registry_load_model(registry, NOT_UTF8));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_load_model(registry, NULL));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_load_model(NULL, directory));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_prepare(NULL));
+    ANSWERS(CK_STATUS_OK, ck_registry_prepare(registry));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_remove_models(NULL));
+    ANSWERS(CK_STATUS_OK, ck_registry_remove_models(registry));
+
+    char *spec_path = path_in(directory, "feature_spec.json");
+    char *forest_path = path_in(directory, "model_tflops.lgbm.gz");
+    size_t spec_len = 0;
+    char *spec = read_file(spec_path, &spec_len);
+    ck_forest_bytes forest;
+    memset(&forest, 0, sizeof forest);
+    forest.struct_size = sizeof forest;
+    forest.target = CK_TARGET_TFLOPS;
+    char *bytes = read_file(forest_path, &forest.len);
+    forest.bytes = (const uint8_t *)bytes;
+    const uint8_t *const json = (const uint8_t *)spec;
+    ANSWERS(CK_STATUS_OK, ck_registry_load_model_bytes(registry, "mine", json, spec_len, &forest, 1));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_load_model_bytes(NULL, "mine", json, spec_len, &forest, 1));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_load_model_bytes(registry, NULL, json, spec_len, &forest, 1));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_load_model_bytes(registry, "mine", NULL, spec_len, &forest, 1));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_load_model_bytes(registry, "mine", json, spec_len, NULL, 1));
+    ANSWERS(CK_STATUS_INVALID_MODEL, ck_registry_load_model_bytes(registry, "mine", json, spec_len, NULL, 0));
+    ANSWERS(CK_STATUS_INVALID_MODEL, ck_registry_load_model_bytes(registry, "mine", json, 10, &forest, 1));
+    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_registry_load_model_bytes(registry, "mine", json, SIZE_MAX, &forest, 1));
+    ANSWERS(CK_STATUS_INVALID_ARGUMENT,
+            ck_registry_load_model_bytes(registry, "mine", json, spec_len, &forest, SIZE_MAX));
+    forest.target = 4711;
+    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_registry_load_model_bytes(registry, "mine", json, spec_len, &forest, 1));
+    forest.target = CK_TARGET_TFLOPS;
+    forest.len /= 2;
+    ANSWERS(CK_STATUS_INVALID_MODEL, ck_registry_load_model_bytes(registry, "mine", json, spec_len, &forest, 1));
+    forest.bytes = NULL;
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_load_model_bytes(registry, "mine", json, spec_len, &forest, 1));
+    forest.struct_size = 1;
+    ANSWERS(CK_STATUS_INVALID_STRUCT, ck_registry_load_model_bytes(registry, "mine", json, spec_len, &forest, 1));
+
+    /* The model that was loaded well is still the one that answers. */
+    ck_conv_problem problem = resnet();
+    ck_selection selection = new_selection();
+    ANSWERS(CK_STATUS_OK, ck_select_kernel(registry, &problem, &selection));
+    CHECK(selection.source == CK_SOURCE_MODEL);
+    ck_registry_destroy(registry);
+    free(bytes);
+    free(spec);
+    free(spec_path);
+    free(forest_path);
+    free(directory);
+}
+
+static void bad_problems_are_refused(void) {
+    ck_registry *registry = full_registry();
+    ck_selection selection = new_selection();
+    ck_conv_problem problem = resnet();
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_select_kernel(NULL, &problem, &selection));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_select_kernel(registry, NULL, &selection));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_select_kernel(registry, &problem, NULL));
+    const size_t wrong_sizes[] = {0, sizeof problem - 8, sizeof problem + 8, SIZE_MAX};
+    for (size_t at = 0; at < COUNT(wrong_sizes); ++at) {
+        problem.struct_size = wrong_sizes[at];
+        ANSWERS(CK_STATUS_INVALID_STRUCT, ck_select_kernel(registry, &problem, &selection));
+        problem = resnet();
+        selection.struct_size = wrong_sizes[at];
+        ANSWERS(CK_STATUS_INVALID_STRUCT, ck_select_kernel(registry, &problem, &selection));
+        selection = new_selection();
+    }
+    const int32_t wrong_words[] = {-1, 15, 4711, INT32_MIN, INT32_MAX};
+    for (size_t at = 0; at < COUNT(wrong_words); ++at) {
+        const size_t words[] = {offsetof(ck_conv_problem, direction), offsetof(ck_conv_problem, dtype_in),
+                                offsetof(ck_conv_problem, dtype_wei), offsetof(ck_conv_problem, dtype_out),
+                                offsetof(ck_conv_problem, layout),    offsetof(ck_conv_problem, reserved)};
+        for (size_t word = 0; word < COUNT(words); ++word) {
+            problem = resnet();
+            memcpy((char *)&problem + words[word], &wrong_words[at], sizeof(int32_t));
+            ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_select_kernel(registry, &problem, &selection));
+        }
+        problem = resnet();
+        problem.ndim = wrong_words[at];
+        ANSWERS(CK_STATUS_INVALID_PROBLEM, ck_select_kernel(registry, &problem, &selection));
+    }
+    const int64_t wrong_extents[] = {0, -1, INT64_MIN / 2 + 1, INT64_MAX};
+    const size_t extents[] = {offsetof(ck_conv_problem, n),      offsetof(ck_conv_problem, c),
+                              offsetof(ck_conv_problem, k),      offsetof(ck_conv_problem, g),
+                              offsetof(ck_conv_problem, input),  offsetof(ck_conv_problem, filter),
+                              offsetof(ck_conv_problem, stride), offsetof(ck_conv_problem, dilation)};
+    for (size_t at = 0; at < COUNT(wrong_extents); ++at) {
+        for (size_t extent = 0; extent < COUNT(extents); ++extent) {
+            problem = resnet();
+            memcpy((char *)&problem + extents[extent], &wrong_extents[at], sizeof(int64_t));
+            ANSWERS(CK_STATUS_INVALID_PROBLEM, ck_select_kernel(registry, &problem, &selection));
+        }
+    }
+    problem = resnet();
+    problem.g = 3;
+    ANSWERS(CK_STATUS_INVALID_PROBLEM, ck_select_kernel(registry, &problem, &selection));
+    problem = resnet();
+    problem.filter[1] = 31;
+    ANSWERS(CK_STATUS_INVALID_PROBLEM, ck_select_kernel(registry, &problem, &selection));
+    problem = resnet();
+    problem.split_k = 0;
+    ANSWERS(CK_STATUS_INVALID_PROBLEM, ck_select_kernel(registry, &problem, &selection));
+    problem = resnet();
+    problem.arch = "i860";
+    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_select_kernel(registry, &problem, &selection));
+    problem.arch = NOT_UTF8;
+    ANSWERS(CK_STATUS_NOT_UTF8, ck_select_kernel(registry, &problem, &selection));
+
+    ck_gemm_problem matrix = gemm();
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_select_gemm_kernel(NULL, &matrix, &selection));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_select_gemm_kernel(registry, NULL, &selection));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_select_gemm_kernel(registry, &matrix, NULL));
+    matrix.struct_size = sizeof(ck_conv_problem);
+    ANSWERS(CK_STATUS_INVALID_STRUCT, ck_select_gemm_kernel(registry, &matrix, &selection));
+    matrix = gemm();
+    matrix.layout_b = 3;
+    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_select_gemm_kernel(registry, &matrix, &selection));
+    matrix = gemm();
+    matrix.dtype_c = -3;
+    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_select_gemm_kernel(registry, &matrix, &selection));
+    matrix = gemm();
+    matrix.n = 0;
+    ANSWERS(CK_STATUS_INVALID_PROBLEM, ck_select_gemm_kernel(registry, &matrix, &selection));
+    CHECK(selection.name == NULL && selection.generation == 0);
+    ck_registry_destroy(registry);
+}
+
+static void selecting(const char *repository, const char *scratch) {
+    ck_registry *registry = full_registry();
+    ck_conv_problem problem = resnet();
+    ck_selection selection = new_selection();
+
+    /* Without a model: priority, then order. */
+    ANSWERS(CK_STATUS_OK, ck_select_kernel(registry, &problem, &selection));
+    CHECK(strcmp(selection.name, KERNELS[0]) == 0 && selection.source == CK_SOURCE_PRIORITY);
+    CHECK(selection.index == 0 && selection.rank == 0 && selection.unsupported == 0 && isnan(selection.score));
+    CHECK(selection.user == NULL && selection.out_of_range == 0);
+    const uint64_t before = selection.generation;
+    ck_ranked ranked[KERNEL_COUNT];
+    size_t count = 99;
+    ANSWERS(CK_STATUS_NO_MODEL, ck_rank_kernels(registry, &problem, KERNEL_COUNT, ranked, &count));
+    ck_predictions predictions = {sizeof predictions, 0, 0, 0};
+    ANSWERS(CK_STATUS_NO_MODEL, ck_predict(registry, &problem, 0, &predictions));
+    double features[256];
+    ANSWERS(CK_STATUS_NO_MODEL, ck_extract_features(registry, &problem, 0, COUNT(features), features, &count));
+    CHECK(count == 99);
+
+    /* With one: its best. */
+    char *conv_model = path_in(repository, "tests/golden/models/conv_small");
+    char *gemm_model = path_in(repository, "tests/golden/models/gemm_small");
+    ANSWERS(CK_STATUS_OK, ck_registry_load_model(registry, conv_model));
+    ANSWERS(CK_STATUS_OK, ck_registry_load_model(registry, gemm_model));
+    ANSWERS(CK_STATUS_OK, ck_select_kernel(registry, &problem, &selection));
+    CHECK(strcmp(selection.name, KERNELS[2]) == 0 && selection.source == CK_SOURCE_MODEL && selection.score > 0);
+    CHECK(selection.generation > before);
+    ANSWERS(CK_STATUS_OK, ck_rank_kernels(registry, &problem, KERNEL_COUNT, ranked, &count));
+    CHECK(count == FORWARD_COUNT);
+    CHECK(ranked[0].index == selection.index && ranked[0].score == selection.score);
+    for (size_t at = 1; at < count; ++at) {
+        CHECK(ranked[at - 1].score >= ranked[at].score);
+        CHECK(strcmp(ranked[at].name, KERNELS[ranked[at].index]) == 0 && ranked[at].user == NULL);
+    }
+    ck_ranked guard = {"guard", NULL, 1, 2.0};
+    ranked[1] = guard;
+    ANSWERS(CK_STATUS_OK, ck_rank_kernels(registry, &problem, 1, ranked, &count));
+    CHECK(count == FORWARD_COUNT && ranked[1].name == guard.name);
+    ANSWERS(CK_STATUS_OK, ck_rank_kernels(registry, &problem, 0, NULL, &count));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_rank_kernels(registry, &problem, 1, NULL, &count));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_rank_kernels(registry, &problem, 1, ranked, NULL));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_rank_kernels(registry, NULL, 1, ranked, &count));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_rank_kernels(NULL, &problem, 1, ranked, &count));
+    /* A count that no memory has: only as many as there are kernels are written. */
+    ANSWERS(CK_STATUS_OK, ck_rank_kernels(registry, &problem, SIZE_MAX, ranked, &count));
+
+    ANSWERS(CK_STATUS_OK, ck_predict(registry, &problem, selection.index, &predictions));
+    CHECK(predictions.tflops > 0 && isnan(predictions.latency_ms) && isnan(predictions.bandwidth_gb_s));
+    ANSWERS(CK_STATUS_NOT_FOUND, ck_predict(registry, &problem, SIZE_MAX, &predictions));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_predict(registry, &problem, 0, NULL));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_predict(registry, NULL, 0, &predictions));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_predict(NULL, &problem, 0, &predictions));
+    predictions.struct_size = 0;
+    ANSWERS(CK_STATUS_INVALID_STRUCT, ck_predict(registry, &problem, 0, &predictions));
+    predictions.struct_size = sizeof predictions;
+
+    ANSWERS(CK_STATUS_BUFFER_TOO_SMALL, ck_extract_features(registry, &problem, 0, 0, NULL, &count));
+    CHECK(count > 16 && count <= COUNT(features));
+    const size_t columns = count;
+    features[0] = -5;
+    ANSWERS(CK_STATUS_BUFFER_TOO_SMALL, ck_extract_features(registry, &problem, 0, columns - 1, features, &count));
+    CHECK(features[0] == -5);
+    ANSWERS(CK_STATUS_OK, ck_extract_features(registry, &problem, 0, columns, features, &count));
+    CHECK(count == columns && features[0] == 16); /* the spec's first feature is N */
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_extract_features(registry, &problem, 0, columns, NULL, &count));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_extract_features(registry, &problem, 0, columns, features, NULL));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_extract_features(NULL, &problem, 0, columns, features, &count));
+    ANSWERS(CK_STATUS_NOT_FOUND, ck_extract_features(registry, &problem, 99, columns, features, &count));
+
+    char *text = NULL;
+    ANSWERS(CK_STATUS_OK, ck_explain_selection(registry, &problem, &text));
+    CHECK(text != NULL && strstr(text, selection.name) != NULL && strstr(text, "model") != NULL);
+    ck_string_free(text);
+    text = NULL;
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_explain_selection(registry, &problem, NULL));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_explain_selection(registry, NULL, &text));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_explain_selection(NULL, &problem, &text));
+    CHECK(text == NULL);
+
+    /* The same for GEMMs. */
+    ck_gemm_problem matrix = gemm();
+    ANSWERS(CK_STATUS_OK, ck_select_gemm_kernel(registry, &matrix, &selection));
+    CHECK(selection.source == CK_SOURCE_MODEL && selection.index >= 4);
+    ANSWERS(CK_STATUS_OK, ck_rank_gemm_kernels(registry, &matrix, KERNEL_COUNT, ranked, &count));
+    CHECK(count == 2 && ranked[0].index == selection.index);
+    ANSWERS(CK_STATUS_OK, ck_predict_gemm(registry, &matrix, selection.index, &predictions));
+    CHECK(predictions.tflops > 0 && predictions.latency_ms > 0 && predictions.bandwidth_gb_s > 0);
+    ANSWERS(CK_STATUS_NOT_FOUND, ck_predict_gemm(registry, &matrix, 0, &predictions));
+    ANSWERS(CK_STATUS_OK,
+            ck_extract_gemm_features(registry, &matrix, selection.index, COUNT(features), features, &count));
+    CHECK(features[0] == 128);
+    ANSWERS(CK_STATUS_OK, ck_explain_gemm_selection(registry, &matrix, &text));
+    CHECK(strstr(text, selection.name) != NULL);
+    ck_string_free(text);
+
+    /* Callbacks: who says no is passed over, and counted. */
+    int asked = 0;
+    ck_kernel_hooks hooks = new_hooks();
+    hooks.user = &asked;
+    hooks.priority = 5;
+    hooks.supports_conv = no_conv;
+    hooks.supports_gemm = no_gemm;
+    ANSWERS(CK_STATUS_OK, ck_registry_add_kernel(registry, KERNELS[2], &hooks));
+    ANSWERS(CK_STATUS_OK, ck_registry_add_kernel(registry, KERNELS[4], &hooks));
+    ANSWERS(CK_STATUS_OK, ck_registry_add_kernel(registry, KERNELS[5], &hooks));
+    ANSWERS(CK_STATUS_OK, ck_select_kernel(registry, &problem, &selection));
+    CHECK(asked == 1 && selection.unsupported == 1 && selection.rank == 1 && selection.index != 2);
+    ANSWERS(CK_STATUS_NO_KERNEL, ck_select_gemm_kernel(registry, &matrix, &selection));
+    CHECK(asked > 2);
+    hooks.priority = 6;
+    hooks.supports_conv = wide_conv;
+    ANSWERS(CK_STATUS_OK, ck_registry_add_kernel(registry, KERNELS[2], &hooks));
+    ANSWERS(CK_STATUS_OK, ck_select_kernel(registry, &problem, &selection));
+    CHECK(selection.index == 2 && selection.user == &asked && selection.unsupported == 0);
+
+    /* What no kernel computes has no kernel. */
+    problem.dtype_in = problem.dtype_wei = problem.dtype_out = CK_DTYPE_FP64;
+    ANSWERS(CK_STATUS_NO_KERNEL, ck_select_kernel(registry, &problem, &selection));
+    problem = resnet();
+    problem.layout = CK_CONV_LAYOUT_NGCHW;
+    ANSWERS(CK_STATUS_NO_KERNEL, ck_select_kernel(registry, &problem, &selection));
+    problem = resnet();
+    problem.direction = CK_DIRECTION_BWD_WEIGHT;
+    ANSWERS(CK_STATUS_NO_KERNEL, ck_select_kernel(registry, &problem, &selection));
+    ANSWERS(CK_STATUS_OK, ck_explain_selection(registry, &problem, &text));
+    CHECK(strstr(text, "nothing") != NULL);
+    ck_string_free(text);
+    problem = resnet();
+
+    /* Overrides come first; one that cannot be followed is an error, never passed over. */
+    char *rules = path_in(scratch, "rules.txt");
+    write_file(rules, "N=16,C=256,K=128,Hi=28,Wi=28,Y=3,X=3,pad_h=1,pad_w=1 -> "
+                      "grouped_conv_forward_bf16_2d_64x128x64_compv4\n"
+                      "N=1,C=256,K=128,Hi=28,Wi=28,Y=3,X=3,pad_h=1,pad_w=1 -> grouped_conv_of_my_own\n");
+    ck_options options = quiet_options();
+    options.override_file = rules;
+    ANSWERS(CK_STATUS_OK, ck_registry_set_options(registry, &options));
+    ANSWERS(CK_STATUS_OK, ck_select_kernel(registry, &problem, &selection));
+    CHECK(selection.source == CK_SOURCE_OVERRIDE && selection.index == 1 && isnan(selection.score));
+    problem.n = 1;
+    const ck_selection kept = selection;
+    ANSWERS(CK_STATUS_OVERRIDE_FAILED, ck_select_kernel(registry, &problem, &selection));
+    CHECK(memcmp(&kept, &selection, sizeof kept) == 0);
+    CHECK(strstr(ck_last_error(), "grouped_conv_of_my_own") != NULL);
+    options = quiet_options();
+    options.mode = CK_MODE_PRIORITY;
+    ANSWERS(CK_STATUS_OK, ck_registry_set_options(registry, &options));
+    ANSWERS(CK_STATUS_OK, ck_select_kernel(registry, &problem, &selection));
+    CHECK(selection.source == CK_SOURCE_PRIORITY && selection.index == 2);
+
+    ANSWERS(CK_STATUS_OK, ck_registry_clear(registry));
+    ANSWERS(CK_STATUS_NO_KERNEL, ck_select_kernel(registry, &problem, &selection));
+    ck_registry_destroy(registry);
+    free(rules);
+    free(conv_model);
+    free(gemm_model);
+}
+
+int main(int argc, char **argv) {
+    if (argc != 3) {
+        printf("usage: api REPOSITORY SCRATCH\n");
+        return 2;
+    }
+    versions_and_texts();
+    problems_begin_usual();
+    options_are_checked(argv[2]);
+    kernels_are_added_found_and_removed();
+    exports_are_imported(argv[1]);
+    models_are_loaded(argv[1]);
+    bad_problems_are_refused();
+    selecting(argv[1], argv[2]);
+    return finish("api");
+}

@@ -1,0 +1,42 @@
+/* Checks that count, name their line and go on. */
+#ifndef CK_SELECT_TESTS_CHECK_H
+#define CK_SELECT_TESTS_CHECK_H
+
+#include <stdio.h>
+
+static int failures = 0;
+
+#define CHECK(condition)                                               \
+    do {                                                               \
+        if (!(condition)) {                                            \
+            ++failures;                                                \
+            printf("%s:%d: not so: %s\n", __FILE__, __LINE__, #condition); \
+        }                                                              \
+    } while (0)
+
+/* The call answers this status and, when it fails, says something about it. */
+#define ANSWERS(expected, call)                                                                              \
+    do {                                                                                                     \
+        const int32_t answer_ = (int32_t)(call);                                                             \
+        if (answer_ != (int32_t)(expected)) {                                                                \
+            ++failures;                                                                                      \
+            printf("%s:%d: %s answers %d (%s), expected %s; last error: %s\n", __FILE__, __LINE__, #call,    \
+                   (int)answer_, ck_status_text(answer_), #expected, ck_last_error());                       \
+        }                                                                                                    \
+        if (answer_ != CK_STATUS_OK && ck_last_error()[0] == '\0') {                                         \
+            ++failures;                                                                                      \
+            printf("%s:%d: %s fails without a message\n", __FILE__, __LINE__, #call);                        \
+        }                                                                                                    \
+    } while (0)
+
+/* What main returns. */
+static int finish(const char *what) {
+    if (failures == 0) {
+        printf("%s: all right\n", what);
+        return 0;
+    }
+    printf("%s: %d failures\n", what, failures);
+    return 1;
+}
+
+#endif

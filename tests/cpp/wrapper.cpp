@@ -1,0 +1,246 @@
+// ck_select.hpp: what it adds to the C interface. Arguments: the repository.
+
+#include "ck_select.hpp"
+
+#include <cstring>
+#include <fstream>
+#include <sstream>
+#include <type_traits>
+
+#include "../c/check.h"
+
+using namespace ck_select;
+
+ConvProblem resnet_from_elsewhere();
+
+namespace {
+
+constexpr std::string_view FIRST = "grouped_conv_forward_bf16_2d_64x64x64_compv3";
+constexpr std::string_view SECOND = "grouped_conv_forward_bf16_2d_128x128x64_compv5";
+constexpr std::string_view MATRIX =
+    "gemm_universal_fp8_rcr_compv3_default_intrawave_True_True_True_False_64x64x64_2x2x1_32x32x16";
+
+static_assert(!std::is_copy_constructible_v<Registry> && std::is_nothrow_move_constructible_v<Registry>);
+static_assert(std::is_nothrow_move_assignable_v<Registry>);
+static_assert(noexcept(std::declval<const Registry&>().try_select(std::declval<const ConvProblem&>(),
+                                                                  std::declval<Selection&>())));
+
+Options quiet() {
+  Options options;
+  options.ignore_environment = true;
+  return options;
+}
+
+/// The status of what the body throws; ok when it does not.
+template <class Body>
+Status thrown(Body body) {
+  try {
+    body();
+    return Status::ok;
+  } catch (const Error& error) {
+    CHECK(std::strlen(error.what()) > 5);
+    return error.status();
+  }
+}
+
+std::string file(const std::string& path) {
+  std::ifstream stream(path, std::ios::binary);
+  CHECK(stream.good());
+  std::ostringstream text;
+  text << stream.rdbuf();
+  return text.str();
+}
+
+void words() {
+  CHECK(dtype_from("bf16") == Dtype::bf16 && to_string(Dtype::pk_int4) == "pk_int4" && !dtype_from("bf17"));
+  CHECK(layout_from("ngcdhw") == ConvLayout::ngcdhw && to_string(ConvLayout::nhwgc) == "nhwgc" && !layout_from(""));
+  CHECK(major_from("c") == Major::col && !major_from("x"));
+  for (std::int32_t number = 0; number <= CK_DTYPE_PK_INT4; ++number) {
+    CHECK(static_cast<std::int32_t>(*dtype_from(to_string(static_cast<Dtype>(number)))) == number);
+  }
+  for (std::int32_t number = 0; number <= CK_CONV_LAYOUT_NCDHW; ++number) {
+    CHECK(static_cast<std::int32_t>(*layout_from(to_string(static_cast<ConvLayout>(number)))) == number);
+  }
+  CHECK(to_string(Source::override_file) == "override" && to_string(static_cast<Source>(99)) == "unknown");
+  CHECK(to_string(Status::no_kernel) == ck_status_text(CK_STATUS_NO_KERNEL));
+  CHECK(version() == ck_select_version());
+}
+
+void problems() {
+  ConvProblem problem = resnet_from_elsewhere();
+  problem.arch("gfx950");
+  const ConvProblem copy = problem;
+  problem.arch("gfx942:xnack-");
+  CHECK(std::strcmp(copy.capi().arch, "gfx950") == 0 && std::strcmp(problem.capi().arch, "gfx942:xnack-") == 0);
+  problem = copy;
+  CHECK(std::strcmp(problem.capi().arch, "gfx950") == 0 && problem.capi().arch != copy.capi().arch);
+  CHECK(problem.arch("").capi().arch == nullptr);
+  CHECK(problem.capi().struct_size == sizeof(ck_conv_problem) && problem.capi().ndim == 2);
+  CHECK(problem.capi().input[0] == 1 && problem.capi().input[1] == 28 && problem.capi().pad_left[0] == 0);
+
+  problem.input(8, 16, 32).filter(3, 1, 1).stride(2, 1, 1).dilation(1, 1, 1).padding_left(1, 0, 0).padding_right(0, 0, 0);
+  problem.direction(Direction::bwd_weight).groups(2).split_k(4).dtype(Dtype::fp16).layout(ConvLayout::ndhwgc);
+  const ck_conv_problem& raw = problem.capi();
+  CHECK(raw.ndim == 3 && raw.input[0] == 8 && raw.input[2] == 32 && raw.stride[0] == 2 && raw.pad_left[0] == 1);
+  CHECK(raw.direction == CK_DIRECTION_BWD_WEIGHT && raw.g == 2 && raw.split_k == 4 && raw.dtype_out == CK_DTYPE_FP16);
+  CHECK(raw.layout == CK_CONV_LAYOUT_NDHWGC && raw.pad_right[0] == 0 && raw.dilation[1] == 1);
+  CHECK(thrown([&] { problem.arch(std::string(64, 'x')); }) == Status::invalid_argument);
+  CHECK(thrown([&] { problem.arch(std::string_view("gfx\0", 4)); }) == Status::invalid_argument);
+  const auto line = ConvProblem().input(100).filter(5).padding(2);
+  CHECK(line.capi().ndim == 1 && line.capi().input[1] == 1 && line.capi().pad_right[2] == 2);
+
+  GemmProblem matrix(1, 2, 3);
+  matrix.dtypes(Dtype::bf16, Dtype::fp16, Dtype::fp32).layout(Major::col, Major::packed, Major::row).split_k(7);
+  matrix.arch("gfx950");
+  const GemmProblem other = matrix;
+  CHECK(other.capi().m == 1 && other.capi().k == 3 && other.capi().split_k == 7 && other.capi().dtype_c == CK_DTYPE_FP32);
+  CHECK(other.capi().layout_b == CK_MAJOR_PACKED && other.capi().arch != matrix.capi().arch);
+  matrix = other;
+  CHECK(std::strcmp(matrix.capi().arch, "gfx950") == 0);
+}
+
+void kernels() {
+  Registry registry(quiet());
+  CHECK(registry.size() == 0 && registry.kernels().empty() && !registry.kernel_at(0) && !registry.find(FIRST));
+  int mark = 0;
+  Hooks hooks;
+  hooks.user = &mark;
+  hooks.priority = 2;
+  registry.add(FIRST, hooks);
+  CHECK(thrown([&] { registry.add(FIRST); }) == Status::already_registered);
+  CHECK(thrown([&] { registry.add("nothing"); }) == Status::invalid_kernel);
+  CHECK(thrown([&] { registry.add(std::string_view("a\0b", 3)); }) == Status::invalid_argument);
+  CHECK(thrown([&] { registry.add({{std::string(SECOND), {}}, {"bad", {}}}); }) == Status::invalid_kernel);
+  CHECK(registry.size() == 1);
+  // A view that does not end with a NUL.
+  const std::string padded = std::string(SECOND) + "_and_more";
+  registry.add({{std::string(padded, 0, SECOND.size()), {}}, {std::string(MATRIX), {}}});
+  CHECK(registry.find(std::string_view(padded).substr(0, SECOND.size()))->index == 1);
+  const auto all = registry.kernels();
+  CHECK(all.size() == 3 && all[0].name == FIRST && all[0].user == &mark && all[0].priority == 2);
+  CHECK(all[1].user == nullptr && all[1].priority == 1 && all[2].name == MATRIX && all[2].index == 2);
+  CHECK(registry.retain_arch("gfx950") == 0);
+  CHECK(thrown([&] { registry.retain_arch("i860"); }) == Status::invalid_argument);
+  registry.clear();
+  CHECK(registry.size() == 0 && all[0].name == FIRST);
+  CHECK(thrown([&] { registry.import_json("{"); }) == Status::invalid_kernel);
+}
+
+void selecting(const std::string& repository) {
+  Registry registry(quiet());
+  const ConvProblem problem = resnet_from_elsewhere();
+  Selection selection;
+  selection.index = 77;
+  CHECK(registry.try_select(problem, selection) == Status::no_kernel && selection.index == 77);
+  CHECK(last_error().find("none of the 0 kernels") != std::string_view::npos);
+  CHECK(thrown([&] { (void)registry.select(problem); }) == Status::no_kernel);
+  CHECK(thrown([&] { (void)registry.rank(problem); }) == Status::no_model);
+
+  registry.add(FIRST);
+  int asked = 0;
+  bool answer = true;
+  Hooks hooks;
+  hooks.user = &asked;
+  hooks.supports_conv = [&asked, &answer](const ck_conv_problem& raw) {
+    CHECK(raw.c == 256);
+    ++asked;
+    return answer;
+  };
+  hooks.supports_gemm = [](const ck_gemm_problem& raw) -> bool {
+    if (raw.m == 1) throw std::runtime_error("thrown on purpose");
+    return true;
+  };
+  registry.add(SECOND, hooks);
+  registry.add(MATRIX, hooks);
+  selection = registry.select(problem);
+  CHECK(selection.name == FIRST && !selection.score && selection.source == Source::priority && asked == 0);
+
+  registry.load_model(repository + "/tests/golden/models/conv_small");
+  registry.load_model(repository + "/tests/golden/models/gemm_small");
+  CHECK(thrown([&] { registry.load_model(repository); }) == Status::invalid_model);
+  registry.prepare();
+  CHECK(registry.try_select(problem, selection) == Status::ok);
+  CHECK(selection.name == SECOND && selection.source == Source::model && selection.user == &asked && asked == 1);
+  CHECK(*selection.score > 0 && selection.index == 1 && selection.rank == 0 && !selection.out_of_range);
+  CHECK(registry.select(problem.capi()).name == SECOND);
+  answer = false;
+  selection = registry.select(problem);
+  CHECK(selection.name == FIRST && selection.unsupported == 1 && selection.user == nullptr);
+
+  const auto ranking = registry.rank(problem);
+  CHECK(ranking.size() == 2 && ranking[0].name == SECOND && ranking[0].user == &asked && ranking[1].user == nullptr);
+  CHECK(ranking[0].score > ranking[1].score && registry.rank(problem, 1).size() == 1 && registry.rank(problem, 0).empty());
+  const Predictions predictions = registry.predict(problem, 1);
+  CHECK(predictions.tflops == ranking[0].score && !predictions.latency && !predictions.bandwidth_gb_s);
+  CHECK(thrown([&] { (void)registry.predict(problem, 99); }) == Status::not_found);
+  const auto features = registry.features(problem, 1);
+  CHECK(features.size() > 16 && features[0] == 16 && features[1] == 256);
+  CHECK(registry.explain(problem).find(FIRST) != std::string::npos);
+
+  const GemmProblem matrix(128, 1536, 7168);
+  CHECK(registry.select(matrix).name == MATRIX && registry.rank(matrix).size() == 1);
+  CHECK(registry.predict(matrix, 2).latency > std::chrono::duration<double>::zero());
+  CHECK(registry.features(matrix, 2)[0] == 128 && registry.explain(matrix).find(MATRIX) != std::string::npos);
+  // What a callable throws goes no further and means no.
+  CHECK(registry.try_select(GemmProblem(1, 1536, 7168), selection) == Status::no_kernel);
+
+  Options options = quiet();
+  options.mode = Mode::priority;
+  options.arch = "gfx950";
+  registry.set_options(options);
+  CHECK(registry.select(problem).source == Source::priority);
+  options.override_file = "/there/is/no/such/file";
+  CHECK(thrown([&] { registry.set_options(options); }) == Status::io);
+  CHECK(thrown([&] { Registry bad(options); }) == Status::io);
+  registry.set_options(quiet());
+
+  registry.remove_models();
+  CHECK(registry.select(problem).source == Source::priority);
+  const std::string model = repository + "/tests/golden/models/conv_small/";
+  const std::string forest = file(model + "model_tflops.lgbm.gz");
+  registry.load_model("mine", file(model + "feature_spec.json"), {{Target::tflops, forest}});
+  CHECK(registry.select(problem).source == Source::model);
+}
+
+void owning() {
+  std::optional<Registry> first(std::in_place, quiet());
+  auto alive = std::make_shared<int>(0);
+  Hooks hooks;
+  hooks.supports_conv = [alive](const ck_conv_problem&) { return ++*alive > 0; };
+  first->add(SECOND, std::move(hooks));
+  Registry second = std::move(*first);
+  CHECK(first->capi() == nullptr && thrown([&] { first->add(FIRST); }) == Status::null_pointer);
+  Selection selection;
+  CHECK(first->try_select(resnet_from_elsewhere(), selection) == Status::null_pointer);
+  first.reset();
+  CHECK(second.select(resnet_from_elsewhere()).name == SECOND && *alive == 1);
+  Registry third(quiet());
+  third.add(FIRST);
+  third = std::move(second);
+  CHECK(third.select(resnet_from_elsewhere()).name == SECOND && *alive == 2);
+  {
+    const auto [handle, callables] = third.release();
+    CHECK(third.capi() == nullptr && alive.use_count() == 2);
+    const ConvProblem problem = resnet_from_elsewhere();
+    auto raw = ck_select::detail::sized<ck_selection>();
+    ANSWERS(CK_STATUS_OK, ck_select_kernel(handle, &problem.capi(), &raw));
+    CHECK(*alive == 3);
+    ck_registry_destroy(handle);
+  }
+  CHECK(alive.use_count() == 1);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    std::printf("usage: wrapper REPOSITORY\n");
+    return 2;
+  }
+  words();
+  problems();
+  kernels();
+  selecting(argv[1]);
+  owning();
+  return finish("wrapper");
+}

@@ -1,0 +1,10 @@
+//! The headers and the shared library as C and C++ programs see them: compiled with the system's compilers and run.
+//!
+//! A tool that is not installed is skipped, and said so. A C and a C++ compiler are required.
+
+mod native {
+    pub(crate) mod tools;
+
+    mod layouts;
+    mod programs;
+}

@@ -1,0 +1,83 @@
+//! Structs have the same sizes and offsets on both sides.
+
+use std::fmt::Write as _;
+use std::mem::offset_of;
+
+use ck_select::ffi::{
+    CkConvProblem, CkForestBytes, CkGemmProblem, CkKernelHooks, CkKernelInfo, CkOptions, CkPredictions,
+    CkRanked, CkSelection,
+};
+
+use super::tools;
+
+/// For each struct its lines of the table as Rust has them, and the C statements that print the same lines.
+macro_rules! table {
+    ($($name:ident = $c_name:literal { $($field:ident),+ $(,)? })+) => {{
+        let (mut rust, mut c) = (String::new(), String::new());
+        $(
+            // Does not compile when a field is missing in the table.
+            let _ = |$name { $($field: _),+ }: $name| ();
+            let _ = writeln!(rust, "{} {} {}", $c_name, size_of::<$name>(), align_of::<$name>());
+            let _ = writeln!(
+                c,
+                "  printf(\"{0} %zu %zu\\n\", sizeof({0}), _Alignof({0}));",
+                $c_name
+            );
+            $(
+                let _ = writeln!(rust, "{}.{} {}", $c_name, stringify!($field), offset_of!($name, $field));
+                let _ = writeln!(
+                    c,
+                    "  printf(\"{0}.{1} %zu\\n\", offsetof({0}, {1}));",
+                    $c_name,
+                    stringify!($field)
+                );
+            )+
+        )+
+        (rust, c)
+    }};
+}
+
+#[test]
+fn structs_have_the_same_layout_on_both_sides() {
+    let (rust, c) = table! {
+        CkConvProblem = "ck_conv_problem" {
+            struct_size, direction, ndim, n, c, k, g, input, filter, stride, dilation, pad_left, pad_right, split_k,
+            dtype_in, dtype_wei, dtype_out, layout, reserved, arch,
+        }
+        CkGemmProblem = "ck_gemm_problem" {
+            struct_size, m, n, k, split_k, dtype_a, dtype_b, dtype_c, layout_a, layout_b, layout_c, reserved, arch,
+        }
+        CkOptions = "ck_options" { struct_size, mode, ignore_environment, override_file, arch }
+        CkKernelHooks = "ck_kernel_hooks" {
+            struct_size, user, priority, reserved, supports_conv, supports_gemm,
+        }
+        CkKernelInfo = "ck_kernel_info" { struct_size, name, user, index, priority, reserved }
+        CkForestBytes = "ck_forest_bytes" { struct_size, target, reserved, bytes, len }
+        CkSelection = "ck_selection" {
+            struct_size, name, user, index, rank, unsupported, score, generation, source, out_of_range,
+        }
+        CkRanked = "ck_ranked" { name, user, index, score }
+        CkPredictions = "ck_predictions" { struct_size, tflops, latency_ms, bandwidth_gb_s }
+    };
+    let header = std::fs::read_to_string(tools::source("include/ck_select.h")).unwrap();
+    let declared: Vec<&str> = header
+        .lines()
+        .filter_map(|line| line.strip_prefix("} ck_"))
+        .filter_map(|rest| rest.strip_suffix(';'))
+        .collect();
+    for name in declared {
+        let is_enum = header.contains(&format!("A `ck_{name}`")) || name == "status";
+        assert!(is_enum || rust.contains(&format!("ck_{name} ")), "ck_{name} is not in the table");
+    }
+
+    let directory = tools::scratch("layouts");
+    let program_text =
+        format!("#include \"ck_select.h\"\n#include <stdio.h>\n\nint main(void) {{\n{c}  return 0;\n}}\n");
+    let file = directory.join("layouts.c");
+    std::fs::write(&file, program_text).unwrap();
+    for compilers in tools::compilers() {
+        let program = directory.join(compilers.c);
+        tools::run(tools::compile(compilers.c, "c11").arg(&file).arg("-o").arg(&program));
+        assert_eq!(tools::run(&mut std::process::Command::new(&program)), rust, "{compilers:?}");
+    }
+}

@@ -1,0 +1,144 @@
+//! Headers alone, and the test programs: plain, under sanitizers, under valgrind, with many threads.
+
+use std::process::Command;
+
+use super::tools::{self, ROOT};
+
+const SANITIZERS: [&str; 3] =
+    ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"];
+
+#[test]
+fn every_header_compiles_alone() {
+    let directory = tools::scratch("headers");
+    for (header, languages) in [
+        ("ck_select.h", &[("c", "c11"), ("c", "c17"), ("c++", "c++17"), ("c++", "c++20")][..]),
+        ("ck_select.hpp", &[("c++", "c++17"), ("c++", "c++20")]),
+    ] {
+        for &(language, standard) in languages {
+            // Nothing else is included, and the second time must be nothing.
+            let extension = if language == "c" { "c" } else { "cpp" };
+            let file = directory.join(format!("{header}.{standard}.{extension}"));
+            std::fs::write(
+                &file,
+                format!("#include \"{header}\"\n#include \"{header}\"\nint main(void) {{ return 0; }}\n"),
+            )
+            .unwrap();
+            for compilers in tools::compilers() {
+                let compiler = if language == "c" { compilers.c } else { compilers.cpp };
+                tools::run(
+                    tools::compile(compiler, standard)
+                        .args(["-Wconversion", "-Wshadow", "-fsyntax-only"])
+                        .arg(&file),
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn c_programs_can_call_everything() {
+    let scratch = tools::scratch("api");
+    for compilers in tools::compilers() {
+        let program = tools::build(compilers.c, "c11", &["tests/c/api.c"], &[], "api");
+        tools::run(Command::new(program).arg(ROOT).arg(&scratch));
+        // The same as C++: the header's declarations are extern "C".
+        let program = tools::build(compilers.cpp, "c++17", &["tests/cpp/c_header.cpp"], &[], "c_header");
+        tools::run(&mut Command::new(program));
+    }
+}
+
+#[test]
+fn every_function_and_status_is_tested() {
+    let test = std::fs::read_to_string(tools::source("tests/c/api.c")).unwrap();
+    let exports = std::fs::read_to_string(tools::source("include/exports.txt")).unwrap();
+    for function in exports.lines().filter(|line| !line.starts_with('#')) {
+        assert!(test.contains(&format!("{function}(")), "tests/c/api.c does not call {function}");
+    }
+    let header = std::fs::read_to_string(tools::source("include/ck_select.h")).unwrap();
+    let statuses =
+        header.lines().filter_map(|line| line.trim().strip_prefix("CK_STATUS_")?.split(' ').next());
+    let statuses: Vec<_> = statuses.collect();
+    assert!(statuses.len() >= 16, "{statuses:?}");
+    // A panic cannot be provoked from outside; src/ffi/tests.rs does it from the inside.
+    for status in statuses.into_iter().filter(|status| *status != "PANIC") {
+        assert!(
+            test.contains(&format!("ANSWERS(CK_STATUS_{status},")),
+            "tests/c/api.c never gets CK_STATUS_{status}"
+        );
+    }
+}
+
+#[test]
+fn cpp_programs_can_use_the_classes() {
+    for compilers in tools::compilers() {
+        let sources = ["tests/cpp/wrapper.cpp", "tests/cpp/second.cpp"];
+        let program =
+            tools::build(compilers.cpp, "c++17", &sources, &["-Wconversion", "-Wshadow"], "wrapper");
+        tools::run(Command::new(program).arg(ROOT));
+    }
+}
+
+#[test]
+fn many_threads_select_while_kernels_and_models_change() {
+    let compiler = tools::compilers()[0].cpp;
+    let program = tools::build(compiler, "c++17", &["tests/cpp/threads.cpp"], &["-O1"], "threads");
+    tools::run(Command::new(program).arg(ROOT).args(["64", "40"]));
+}
+
+#[test]
+fn sanitizers_find_nothing() {
+    let compilers = tools::compilers()[0];
+    // That they are on: they find what is wrong on purpose.
+    let faulty = tools::build(compilers.c, "c11", &["tests/c/faulty.c"], &SANITIZERS, "faulty");
+    for (argument, complaint) in
+        [("address", "heap-buffer-overflow"), ("undefined", "signed integer overflow")]
+    {
+        let output = tools::output(Command::new(&faulty).arg(argument));
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!output.status.success() && said.contains(complaint), "{argument}: {} {said}", output.status);
+    }
+    let scratch = tools::scratch("api_sanitized");
+    let cpp_sources = ["tests/cpp/wrapper.cpp", "tests/cpp/second.cpp"];
+    let api = tools::build(compilers.c, "c11", &["tests/c/api.c"], &SANITIZERS, "api_sanitized");
+    let wrapper = tools::build(compilers.cpp, "c++17", &cpp_sources, &SANITIZERS, "wrapper_sanitized");
+    let threads =
+        tools::build(compilers.cpp, "c++17", &["tests/cpp/threads.cpp"], &SANITIZERS, "threads_sanitized");
+    for program in [&api, &wrapper, &threads] {
+        let symbols = tools::run(Command::new("nm").arg(program));
+        assert!(
+            symbols.contains("__asan_init") && symbols.contains("__ubsan_handle"),
+            "{}",
+            program.display()
+        );
+    }
+    tools::run(Command::new(api).arg(ROOT).arg(scratch));
+    tools::run(Command::new(wrapper).arg(ROOT));
+    tools::run(Command::new(threads).arg(ROOT).args(["16", "15"]));
+}
+
+#[test]
+fn valgrind_finds_nothing() {
+    if !tools::installed("valgrind") {
+        return;
+    }
+    let program = tools::build(tools::compilers()[0].c, "c11", &["tests/c/api.c"], &[], "api_valgrind");
+    let scratch = tools::scratch("api_valgrind");
+    let mut command = Command::new("valgrind");
+    command.args(["--quiet", "--error-exitcode=9", "--leak-check=full", "--errors-for-leak-kinds=definite"]);
+    tools::run(command.arg(program).arg(ROOT).arg(scratch));
+}
+
+#[test]
+fn the_library_exports_its_list_and_nothing_else() {
+    if !tools::installed("nm") {
+        return;
+    }
+    let library = tools::library().join("libck_select.so");
+    let symbols =
+        tools::run(Command::new("nm").args(["-D", "--defined-only", "--format=posix"]).arg(library));
+    let mut found: Vec<_> = symbols.lines().filter_map(|line| line.split(' ').next()).collect();
+    found.sort_unstable();
+    let list = std::fs::read_to_string(tools::source("include/exports.txt")).unwrap();
+    let listed: Vec<_> = list.lines().filter(|line| !line.starts_with('#')).collect();
+    assert_eq!(found, listed);
+}
