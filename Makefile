@@ -5,12 +5,13 @@ include mk/lightgbm.mk
 
 CARGO ?= cargo
 
-.PHONY: help demo test lint fuzz clean
+.PHONY: help demo test lint bench fuzz clean
 
 help:
 	@echo 'make demo   choose kernels with a small model, from the command line'
 	@echo 'make test   install what the tests need and run all tests'
 	@echo 'make lint   formatting, clippy and documentation, warnings denied'
+	@echo 'make bench  ours beside LightGBM, as a table; JSON=FILE for programs'
 	@echo 'make fuzz   fuzz every parser, SECONDS_EACH=150 seconds each'
 
 demo:
@@ -30,6 +31,10 @@ lint: lightgbm-tools
 # libFuzzer needs compiler flags that only nightly offers; RUSTC_BOOTSTRAP lends them to a stable compiler.
 SECONDS_EACH ?= 150
 FUZZ_TARGETS := forest spec names pool
+
+# Beside the real LightGBM, on the same inputs in the same run; JSON=FILE writes the table there, too.
+bench: lightgbm-tools
+	$(LIGHTGBM_ENV) $(CARGO) bench --package ck-select-parity --bench compare -- $(if $(JSON),--json $(abspath $(JSON)))
 
 fuzz:
 	@command -v cargo-fuzz >/dev/null || $(CARGO) install cargo-fuzz --locked --quiet

@@ -5,6 +5,9 @@ use std::io::{self, Write};
 use clap::ValueEnum;
 use serde_json::{Map, Number, Value};
 
+use crate::error::CliError;
+use crate::output::Output;
+
 /// How results are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
@@ -171,6 +174,51 @@ impl Table {
         };
         line(&self.header)?;
         texts.iter().try_for_each(|row| line(row))
+    }
+}
+
+/// Rows of numbers, of which there may be many: CSV is written row by row, the other formats at the end.
+pub(crate) struct Rows {
+    format: Format,
+    out: Output,
+    table: Table,
+}
+
+impl Rows {
+    pub(crate) fn new<S: Into<String>>(
+        format: Format,
+        mut out: Output,
+        header: impl IntoIterator<Item = S>,
+    ) -> Result<Self, CliError> {
+        let table = Table::new(header);
+        if format == Format::Csv {
+            table.write(Format::Csv, &mut out).map_err(|error| CliError::io(out.name(), &error))?;
+        }
+        Ok(Self { format, out, table })
+    }
+
+    pub(crate) fn push(&mut self, row: &[f64]) -> Result<(), CliError> {
+        if self.format != Format::Csv {
+            self.table.push(row.iter().copied().map(Cell::Real).collect());
+            return Ok(());
+        }
+        let mut write = || {
+            for (column, value) in row.iter().enumerate() {
+                let comma = if column == 0 { "" } else { "," };
+                // Debug prints the shortest digits that read back to the same bits.
+                write!(self.out, "{comma}{value:?}")?;
+            }
+            writeln!(self.out)
+        };
+        write().map_err(|error| CliError::io(self.out.name(), &error))
+    }
+
+    pub(crate) fn finish(mut self) -> Result<(), CliError> {
+        if self.format != Format::Csv {
+            let written = self.table.write(self.format, &mut self.out);
+            written.map_err(|error| CliError::io(self.out.name(), &error))?;
+        }
+        self.out.finish()
     }
 }
 

@@ -282,6 +282,10 @@ fn predict_finds_columns_by_name_or_by_order() {
     let cells: Vec<f64> =
         expected.lines().nth(1).unwrap().split(',').map(|cell| cell.parse().unwrap()).collect();
     assert_eq!(cells[0].exp_m1().to_bits(), cells[1].to_bits());
+    let json: serde_json::Value = serde_json::from_str(&predict(&named, "--format json").stdout).unwrap();
+    assert_eq!(json[0]["raw"].as_f64(), Some(cells[0]));
+    let rows_as_json = good(&format!("features --model {model} --input {} --format json", rows.display()));
+    assert_eq!(serde_json::from_str::<serde_json::Value>(&rows_as_json).unwrap()[0]["f:M"], 128.0);
     let latency = predict(&named, "--target latency").stdout;
     let cells: Vec<&str> = latency.lines().nth(1).unwrap().split(',').collect();
     assert_eq!(cells[0].parse::<f64>().unwrap().max(0.0), cells[1].parse::<f64>().unwrap());

@@ -1,6 +1,5 @@
 //! `ckselect features`: the rows that a model would see.
 
-use std::io::Write;
 use std::path::PathBuf;
 
 use ck_select::features::{Engine, Extractor, RowInputs, conv, gemm};
@@ -11,7 +10,7 @@ use super::Unknown;
 use crate::error::CliError;
 use crate::input::{CsvFile, NamedRow};
 use crate::output::Output;
-use crate::table::{Format, Table};
+use crate::table::{Format, Rows, Table};
 
 const EXAMPLES: &str = "Examples:
   ckselect features --engine conv97 --input rows.csv --output features.csv
@@ -45,9 +44,9 @@ pub(crate) struct Args {
     /// List the features with what they depend on and mean, and read nothing
     #[arg(long)]
     list: bool,
-    /// How to write the list
-    #[arg(long, value_enum, default_value = "table", requires = "list")]
-    format: Format,
+    /// How to write the result; by default csv for rows and a table for --list
+    #[arg(long, value_enum)]
+    format: Option<Format>,
 }
 
 fn engine(word: &str) -> Result<Engine, String> {
@@ -57,32 +56,24 @@ fn engine(word: &str) -> Result<Engine, String> {
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     let extractor = extractor(args)?;
     if args.list {
-        return list(&extractor, args.format);
+        return list(&extractor, args.format.unwrap_or(Format::Table));
     }
     let Some(input) = &args.input else { return Err(CliError::usage("--input is missing")) };
     let mut file = CsvFile::open(input, true)?;
     let columns = file.columns()?;
     let names = extractor.schema.names();
-    let mut out = Output::create(args.output.as_deref())?;
-    let name = out.name();
-    let failed = |error| CliError::io(&name, &error);
-
-    let header: Vec<String> = names.iter().map(|name| format!("f:{name}")).collect();
-    writeln!(out, "{}", header.join(",")).map_err(failed)?;
+    let out = Output::create(args.output.as_deref())?;
+    let header = names.iter().map(|name| format!("f:{name}"));
+    let mut rows = Rows::new(args.format.unwrap_or(Format::Csv), out, header)?;
     let mut row = vec![0.0; names.len()];
     let mut record = StringRecord::new();
     while file.next(&mut record)? {
         let fields = NamedRow { columns: &columns, record: &record };
         let inputs = RowInputs::read(&extractor, &fields).map_err(|error| file.fault(&record, error))?;
         extractor.schema.fill(&inputs.problem, &inputs.kernel, &inputs.hardware, &mut row);
-        for (column, value) in row.iter().enumerate() {
-            let comma = if column == 0 { "" } else { "," };
-            // Debug prints the shortest digits that read back to the same bits.
-            write!(out, "{comma}{value:?}").map_err(failed)?;
-        }
-        writeln!(out).map_err(failed)?;
+        rows.push(&row)?;
     }
-    out.finish()
+    rows.finish()
 }
 
 fn extractor(args: &Args) -> Result<Extractor, CliError> {

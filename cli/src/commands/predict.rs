@@ -1,6 +1,5 @@
 //! `ckselect predict`: what a forest says of raw feature rows.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use ck_select::forest::Forest;
@@ -10,6 +9,7 @@ use csv::StringRecord;
 use crate::error::CliError;
 use crate::input::CsvFile;
 use crate::output::Output;
+use crate::table::{Format, Rows};
 
 const EXAMPLES: &str = "Examples:
   ckselect predict --model models/M --matrix rows.csv --output predictions.csv
@@ -39,6 +39,9 @@ pub(crate) struct Args {
     /// Where the columns raw and value go; standard output when not given
     #[arg(long, value_name = "OUT.csv")]
     output: Option<PathBuf>,
+    /// How to write the result
+    #[arg(long, value_enum, default_value = "csv")]
+    format: Format,
 }
 
 /// A forest, and its model when there is one.
@@ -101,10 +104,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     let source = Source::load(args)?;
     let forest = source.forest()?;
     let mut file = CsvFile::open(&args.matrix, false)?;
-    let mut out = Output::create(args.output.as_deref())?;
-    let name = out.name();
-    let failed = |error| CliError::io(&name, &error);
-    writeln!(out, "raw,value").map_err(failed)?;
+    let mut rows = Rows::new(args.format, Output::create(args.output.as_deref())?, ["raw", "value"])?;
 
     let mut record = StringRecord::new();
     let mut row = vec![0.0; forest.num_features()];
@@ -124,9 +124,9 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         };
         read_row(&file, &record, order, &mut row)?;
         let raw = forest.predict(&row)?;
-        writeln!(out, "{raw:?},{:?}", source.value(raw)).map_err(failed)?;
+        rows.push(&[raw, source.value(raw)])?;
     }
-    out.finish()
+    rows.finish()
 }
 
 /// A first row is a header when one of its cells is neither empty nor a number.
