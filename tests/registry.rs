@@ -371,3 +371,42 @@ fn without_a_device_the_chain_goes_on() {
     assert_eq!(registry.select(&resnet()).unwrap().source, Source::Model);
     assert!(registry.explain(&resnet()).unwrap().contains("search: all kernels, before the model, but "));
 }
+
+/// Counts how often it is asked.
+struct Asked(Arc<std::sync::atomic::AtomicUsize>);
+
+impl Hooks for Asked {
+    fn supports(&self, _: &Problem) -> bool {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        true
+    }
+}
+
+#[test]
+fn a_repeated_problem_is_answered_from_memory_until_something_changes() {
+    let asked = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let registry = Registry::new(Options::default()).unwrap();
+    let new = kernels()
+        .into_iter()
+        .map(|kernel| new(kernel, Priority::NORMAL, Some(Box::new(Asked(asked.clone())) as Box<dyn Hooks>)));
+    registry.add_all(new.collect()).unwrap();
+    registry.set_model(model(), None);
+    let first = registry.select(&resnet()).unwrap();
+    let once = asked.load(Ordering::Relaxed);
+    for _ in 0..10 {
+        let again = registry.select(&resnet()).unwrap();
+        assert!(std::ptr::eq(first.entry, again.entry));
+        assert_eq!(
+            (first.index, first.source, first.score, first.rank, first.generation),
+            (again.index, again.source, again.score, again.rank, again.generation)
+        );
+    }
+    assert_eq!(asked.load(Ordering::Relaxed), once, "no kernel was asked again");
+
+    let name = first.entry.name();
+    assert_eq!(registry.retain(|entry| entry.name() != name), 1);
+    let second = registry.select(&resnet()).unwrap();
+    assert_ne!(second.entry.name(), name, "a removed kernel is never answered");
+    registry.remove_model(&registry.model_keys()[0]);
+    assert_eq!(registry.select(&resnet()).unwrap().source, Source::Priority);
+}

@@ -1,8 +1,10 @@
 //! What is asked: a grouped convolution or a GEMM, as a plain value.
 
 mod text;
+mod words;
 
 pub use text::{ProblemDefaults, ProblemError};
+pub(crate) use words::WORDS;
 
 use std::fmt;
 

@@ -1,5 +1,8 @@
 //! The chain of sources: override, store, model, search, priority.
 
+use std::sync::atomic::Ordering;
+
+use super::cache::{Decision, Key};
 use super::prepared::Prepared;
 use super::state::State;
 use super::{Entry, Mode, Registry};
@@ -25,6 +28,9 @@ pub enum Source {
 }
 
 impl Source {
+    /// All sources, in the order in which they are asked.
+    pub const ALL: [Self; 5] = [Self::Override, Self::Store, Self::Model, Self::Search, Self::Priority];
+
     /// The word in logs and explanations.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -128,7 +134,8 @@ pub enum SelectError {
 impl Registry {
     /// Chooses a kernel.
     ///
-    /// Unless it measures, it takes no lock, makes no system call, and does not allocate once as many calls as ever run
+    /// A problem that was decided since the last change is answered from memory: a kernel's `supports` is asked once a
+    /// change, not once a call. Unless it measures, a call takes no lock, makes no system call, and does not allocate once as many calls as ever run
     /// at a time have run once, unless a kernel's `supports` does. The first call after a change prepares the models;
     /// see [`Registry::prepare`].
     pub fn select(&self, problem: &Problem) -> Result<Selection<'_>, SelectError> {
@@ -140,21 +147,61 @@ impl Registry {
     }
 
     fn choose(&self, problem: &Problem) -> Result<Selection<'_>, SelectError> {
-        problem.validate()?;
+        let key = Key::of(problem);
+        if let Some(selection) = key.and_then(|key| self.remembered(&key)) {
+            return Ok(selection);
+        }
         let state = self.state.load();
+        let selection = self.ask_sources(&state, problem)?;
+        // What was measured just now is the store's the next time.
+        if let Some(key) = key.filter(|_| selection.source != Source::Search)
+            && let Some(&id) = state.ids().get(selection.index)
+        {
+            let decision = Decision {
+                id,
+                index: selection.index,
+                source: selection.source,
+                score: selection.score,
+                measured_ms: selection.measured_ms,
+                rank: selection.rank,
+                unsupported: selection.unsupported,
+                out_of_range: selection.out_of_range,
+            };
+            self.cache.put(&key, selection.generation, &decision);
+        }
+        Ok(selection)
+    }
+
+    /// The decision for an equal problem since the last change. A problem that is no valid one was never decided.
+    fn remembered(&self, key: &Key) -> Option<Selection<'_>> {
+        let generation = self.current.load(Ordering::Acquire);
+        let decision = self.cache.get(key, generation)?;
+        let entry = self.entries.get(decision.id)?;
+        Some(Selection {
+            score: decision.score,
+            measured_ms: decision.measured_ms,
+            rank: decision.rank,
+            unsupported: decision.unsupported,
+            out_of_range: decision.out_of_range,
+            ..Selection::of(entry, decision.index, decision.source, generation)
+        })
+    }
+
+    fn ask_sources(&self, state: &State, problem: &Problem) -> Result<Selection<'_>, SelectError> {
+        problem.validate()?;
         if let Some(name) = state.overrides().get(problem) {
-            return self.overridden(&state, problem, name);
+            return self.overridden(state, problem, name);
         }
         if state.options().mode != Mode::Priority {
-            let prepared = self.prepared(&state);
-            if let Some(selection) = self.stored(&state, prepared, problem) {
+            let prepared = self.prepared(state);
+            if let Some(selection) = self.stored(state, prepared, problem) {
                 return Ok(selection);
             }
-            if let Some(selection) = self.by_model_or_search(&state, prepared, problem) {
+            if let Some(selection) = self.by_model_or_search(state, prepared, problem) {
                 return Ok(selection);
             }
         }
-        self.by_priority(&state, problem)
+        self.by_priority(state, problem)
     }
 
     fn by_model_or_search(

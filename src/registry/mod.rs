@@ -3,6 +3,7 @@
 //! Writers take turns; each builds a new state and publishes it whole. Readers never wait for a writer, and a call
 //! sees one state from beginning to end: all of a change or nothing of it.
 
+mod cache;
 mod chain;
 mod entry;
 mod explain;
@@ -19,6 +20,7 @@ pub use fitting::ModelKey;
 pub use options::{Mode, Options, OptionsError};
 pub use overrides::{OverrideError, Overrides};
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arc_swap::ArcSwap;
@@ -29,6 +31,7 @@ use crate::model::Model;
 use crate::select::RankScratch;
 use crate::tuning::device::Device;
 use crate::vocab::{Arch, Op};
+use cache::Cache;
 use measure::Gpu;
 use prepared::Prepared;
 use state::State;
@@ -62,6 +65,9 @@ pub struct Registry {
     writer: Mutex<()>,
     scratches: ArrayQueue<Box<RankScratch>>,
     gpu: Gpu,
+    cache: Cache,
+    /// The generation of the present state.
+    current: AtomicU64,
 }
 
 /// A kernel that cannot be added.
@@ -109,6 +115,8 @@ impl Registry {
             writer: Mutex::new(()),
             scratches: ArrayQueue::new(SCRATCHES),
             gpu,
+            cache: Cache::new(),
+            current: AtomicU64::new(0),
         })
     }
 
@@ -274,7 +282,10 @@ impl Registry {
 
     fn publish(&self, mut state: State, _turn: MutexGuard<'_, ()>) {
         state.next_generation();
+        let generation = state.generation();
         self.state.store(Arc::new(state));
+        // Decisions of the old state end here: when the change returns, nobody is given one any more.
+        self.current.store(generation, Ordering::Release);
     }
 }
 

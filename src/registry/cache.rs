@@ -1,0 +1,240 @@
+//! The decision cache: a repeated problem is answered from memory.
+//!
+//! A fixed number of slots, each guarded by a counter (a seqlock): a writer makes it odd, writes, makes it even; a reader
+//! takes what it read only if the counter was even and the same before and after. So readers write nothing, never wait,
+//! and do not slow each other down however many they are; a writer that finds a slot taken lets it be. Each decision
+//! carries the generation that it was made for, so that a change of the registry ends them all at once.
+
+use std::sync::atomic::{AtomicU64, Ordering, fence};
+
+use super::Source;
+use crate::problem::{Problem, WORDS};
+
+/// Decisions that are kept; two problems share a place in turn.
+const SLOTS: usize = 1024;
+
+/// Words of a decision behind the problem's.
+const FACTS: usize = 7;
+
+/// A decision as the cache keeps it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Decision {
+    /// The kernel's number in the arena.
+    pub(super) id: usize,
+    pub(super) index: usize,
+    pub(super) source: Source,
+    pub(super) score: Option<f64>,
+    pub(super) measured_ms: Option<f64>,
+    pub(super) rank: usize,
+    pub(super) unsupported: usize,
+    pub(super) out_of_range: bool,
+}
+
+/// Recent decisions of a registry.
+pub(super) struct Cache {
+    slots: Box<[Slot]>,
+}
+
+/// A problem's words, its place among the slots: made once a call, for looking up and for keeping.
+#[derive(Clone, Copy)]
+pub(super) struct Key {
+    words: [u64; WORDS],
+    place: usize,
+}
+
+#[repr(align(64))]
+struct Slot {
+    counter: AtomicU64,
+    words: [AtomicU64; WORDS],
+    facts: [AtomicU64; FACTS],
+    generation: AtomicU64,
+}
+
+impl Key {
+    /// `None` for what is no valid problem.
+    pub(super) fn of(problem: &Problem) -> Option<Self> {
+        let words = problem.words()?;
+        // Two lanes, because each multiplication waits for the one before it.
+        let (mut a, mut b) = (0x9e37_79b9_7f4a_7c15u64, 0xc2b2_ae3d_27d4_eb4fu64);
+        for pair in words.chunks_exact(2) {
+            a = (a ^ pair[0]).wrapping_mul(0xff51_afd7_ed55_8ccd).rotate_left(29);
+            b = (b ^ pair[1]).wrapping_mul(0xc4ce_b9fe_1a85_ec53).rotate_left(31);
+        }
+        let hash = (a ^ b).wrapping_mul(0x9fb2_1c65_1e98_df25);
+        Some(Self { words, place: (hash >> 48) as usize % SLOTS })
+    }
+}
+
+impl Cache {
+    pub(super) fn new() -> Self {
+        Self { slots: std::iter::repeat_with(Slot::new).take(SLOTS).collect() }
+    }
+
+    pub(super) fn get(&self, key: &Key, generation: u64) -> Option<Decision> {
+        self.slots.get(key.place)?.get(key, generation)
+    }
+
+    pub(super) fn put(&self, key: &Key, generation: u64, decision: &Decision) {
+        if let Some(slot) = self.slots.get(key.place) {
+            slot.put(key, generation, decision);
+        }
+    }
+}
+
+impl Slot {
+    fn new() -> Self {
+        Self {
+            counter: AtomicU64::new(0),
+            words: [const { AtomicU64::new(0) }; WORDS],
+            facts: [const { AtomicU64::new(0) }; FACTS],
+            // No state has this generation.
+            generation: AtomicU64::new(u64::MAX),
+        }
+    }
+
+    fn get(&self, key: &Key, generation: u64) -> Option<Decision> {
+        let before = self.counter.load(Ordering::Acquire);
+        if before % 2 == 1 || self.generation.load(Ordering::Relaxed) != generation {
+            return None;
+        }
+        let same =
+            self.words.iter().zip(&key.words).all(|(word, &wanted)| word.load(Ordering::Relaxed) == wanted);
+        if !same {
+            return None;
+        }
+        let facts = self.facts.each_ref().map(|fact| fact.load(Ordering::Relaxed));
+        // The reads above stay before the second look at the counter.
+        fence(Ordering::Acquire);
+        if self.counter.load(Ordering::Relaxed) == before { Decision::from_facts(facts) } else { None }
+    }
+
+    fn put(&self, key: &Key, generation: u64, decision: &Decision) {
+        let before = self.counter.load(Ordering::Relaxed);
+        let taken = before % 2 == 1
+            || self
+                .counter
+                .compare_exchange(before, before + 1, Ordering::Acquire, Ordering::Relaxed)
+                .is_err();
+        if taken {
+            return;
+        }
+        // The writes below stay behind the odd counter.
+        fence(Ordering::Release);
+        self.generation.store(generation, Ordering::Relaxed);
+        for (word, value) in self.words.iter().zip(key.words) {
+            word.store(value, Ordering::Relaxed);
+        }
+        for (fact, value) in self.facts.iter().zip(decision.facts()) {
+            fact.store(value, Ordering::Relaxed);
+        }
+        self.counter.store(before + 2, Ordering::Release);
+    }
+}
+
+const SCORED: u64 = 1 << 8;
+const MEASURED: u64 = 1 << 9;
+const OUT_OF_RANGE: u64 = 1 << 10;
+
+impl Decision {
+    fn facts(&self) -> [u64; FACTS] {
+        let mut flags = self.source as u64;
+        for (bit, set) in [
+            (SCORED, self.score.is_some()),
+            (MEASURED, self.measured_ms.is_some()),
+            (OUT_OF_RANGE, self.out_of_range),
+        ] {
+            flags |= if set { bit } else { 0 };
+        }
+        [
+            flags,
+            self.id as u64,
+            self.index as u64,
+            self.rank as u64,
+            self.unsupported as u64,
+            self.score.unwrap_or(0.0).to_bits(),
+            self.measured_ms.unwrap_or(0.0).to_bits(),
+        ]
+    }
+
+    fn from_facts(facts: [u64; FACTS]) -> Option<Self> {
+        let [flags, id, index, rank, unsupported, score, measured_ms] = facts;
+        let number = |bit: u64, bits: u64| (flags & bit != 0).then(|| f64::from_bits(bits));
+        Some(Self {
+            id: id as usize,
+            index: index as usize,
+            source: Source::ALL.into_iter().find(|source| *source as u64 == flags & 0xff)?,
+            score: number(SCORED, score),
+            measured_ms: number(MEASURED, measured_ms),
+            rank: rank as usize,
+            unsupported: unsupported as usize,
+            out_of_range: flags & OUT_OF_RANGE != 0,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::problem::GemmProblem;
+
+    fn decision(number: usize) -> Decision {
+        Decision {
+            id: number,
+            index: number * 3,
+            source: Source::ALL[number % Source::ALL.len()],
+            score: (number.is_multiple_of(2)).then_some(number as f64),
+            measured_ms: (number.is_multiple_of(3)).then_some(number as f64 * 0.5),
+            rank: number % 7,
+            unsupported: number % 5,
+            out_of_range: number.is_multiple_of(4),
+        }
+    }
+
+    fn key(m: i64) -> Key {
+        Key::of(&GemmProblem::new(m, 1, 1).into()).unwrap()
+    }
+
+    #[test]
+    fn decisions_come_back_whole_for_their_problem_and_generation_only() {
+        let cache = Cache::new();
+        for m in 1..200 {
+            cache.put(&key(m), 5, &decision(m as usize));
+            assert_eq!(cache.get(&key(m), 5), Some(decision(m as usize)));
+            assert_eq!(cache.get(&key(m), 6), None);
+            assert_eq!(cache.get(&key(m + 1000), 5), None);
+        }
+    }
+
+    #[test]
+    fn places_are_spread() {
+        let places: std::collections::HashSet<_> = (1..1000).map(|m| key(m).place).collect();
+        assert!(places.len() > 550, "{} of 1000 problems have a place of their own", places.len());
+    }
+
+    #[test]
+    fn a_decision_is_never_mixed_from_two() {
+        let cache = Cache::new();
+        let shared = key(1);
+        // The number is in every fact, so that a mixture would show.
+        let rounds = if cfg!(miri) { 50 } else { 20_000 };
+        std::thread::scope(|scope| {
+            for writer in 0..2 {
+                let cache = &cache;
+                scope.spawn(move || {
+                    for number in 0..rounds {
+                        cache.put(&shared, 1, &decision(number * 2 + writer));
+                    }
+                });
+            }
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    for _ in 0..rounds {
+                        if let Some(found) = cache.get(&shared, 1) {
+                            assert_eq!(found, decision(found.id));
+                        }
+                    }
+                });
+            }
+        });
+    }
+}
