@@ -8,17 +8,32 @@ CARGO ?= cargo
 .PHONY: help demo test lint bench fuzz clean
 
 help:
-	@echo 'make demo   choose kernels with a small model, from the command line'
+	@echo 'make demo   choose kernels with a small model, from C++ and from the command line'
 	@echo 'make test   install what the tests need and run all tests'
 	@echo 'make lint   formatting, clippy and documentation, warnings denied'
 	@echo 'make bench  ours beside LightGBM, as a table; JSON=FILE for programs'
 	@echo 'make fuzz   fuzz every parser, SECONDS_EACH=150 seconds each'
 
+# Make's own default is g++, whatever is installed.
+ifeq ($(origin CXX),default)
+CXX := c++
+endif
+TARGET_DIR := $(abspath $(or $(CARGO_TARGET_DIR),target))
+DEMO_DIR   := $(TARGET_DIR)/demo
+
+# Needs cargo and a C++ compiler, nothing else. The shared library is looked up by its soname, which cargo does not make.
 demo:
-	$(CARGO) build --release --quiet --package ckselect
+	$(CARGO) build --release --quiet
+	@mkdir -p $(DEMO_DIR)
+	@ln -sf $(TARGET_DIR)/release/libck_select.so $(DEMO_DIR)/libck_select.so.1
+	$(CXX) -std=c++17 -O2 -I include cpp_examples/conv_get_solution.cpp -o $(DEMO_DIR)/conv_get_solution \
+		$(DEMO_DIR)/libck_select.so.1 -Wl,-rpath,$(DEMO_DIR)
+	@echo '$$ conv_get_solution'
+	@$(DEMO_DIR)/conv_get_solution
+	@echo
 	@echo '$$ ckselect rank --model tests/golden/models/conv_small --pool configs/forward_bf16.txt ...'
-	@target/release/ckselect rank --model tests/golden/models/conv_small --pool configs/forward_bf16.txt \
-		--problem 'N=16,C=256,K=128,Hi=28,Wi=28,Y=3,X=3,pad_h=1,pad_w=1' --top 5
+	@$(TARGET_DIR)/release/ckselect rank --model tests/golden/models/conv_small --pool configs/forward_bf16.txt \
+		--problem 'N=16,C=256,K=128,Hi=28,Wi=28,Y=3,X=3,pad_h=1,pad_w=1' --top 3
 
 test: lightgbm-tools
 	$(LIGHTGBM_ENV) $(CARGO) test --workspace

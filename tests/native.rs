@@ -5,6 +5,7 @@
 mod native {
     pub(crate) mod tools;
 
+    mod examples;
     mod layouts;
     mod programs;
 }

@@ -1,0 +1,92 @@
+//! The programs of cpp_examples print what is expected, apart from times.
+//!
+//! `UPDATE_EXPECTED=1 cargo test --test native` writes what they print now.
+
+use std::process::Command;
+
+use super::tools;
+
+/// Puts `*` where the number before each ` us ` stands, in the same width.
+fn without_times(printed: &str) -> String {
+    let mut text = String::new();
+    for line in printed.lines() {
+        let mut line = line.to_owned();
+        if let Some(end) = line.find(" us ") {
+            let begin = line[..end].rfind(' ').map_or(0, |space| space + 1);
+            if line[begin..end].parse::<f64>().is_ok_and(|time| time > 0.0) {
+                line.replace_range(begin..end, &format!("{:>1$}", "*", end - begin));
+            }
+        }
+        text += &line;
+        text.push('\n');
+    }
+    text
+}
+
+#[test]
+fn times_are_masked() {
+    assert_eq!(without_times("name   -    12.5 us  model\n"), "name   -       * us  model\n");
+}
+
+fn prints(program: &std::path::Path, arguments: &[&str], expected: &str) {
+    let printed = tools::run(Command::new(program).args(arguments).current_dir(tools::ROOT));
+    let found = without_times(&printed);
+    let file = tools::source("cpp_examples/expected").join(expected);
+    if std::env::var_os("UPDATE_EXPECTED").is_some() {
+        std::fs::write(&file, &found).unwrap();
+    }
+    let expected = std::fs::read_to_string(&file).unwrap_or_default();
+    assert_eq!(found, expected, "{}", file.display());
+}
+
+#[test]
+fn c_minimal_prints_what_is_expected() {
+    for compilers in tools::compilers() {
+        let program = tools::build(compilers.c, "c11", &["cpp_examples/c_minimal.c"], &[], "c_minimal");
+        prints(&program, &[], "c_minimal.txt");
+        prints(&program, &["tests/golden/models/conv_small"], "c_minimal.txt");
+    }
+}
+
+#[test]
+fn conv_get_solution_prints_what_is_expected() {
+    for compilers in tools::compilers() {
+        let sources = ["cpp_examples/conv_get_solution.cpp"];
+        let program = tools::build(compilers.cpp, "c++17", &sources, &["-Wconversion"], "conv_get_solution");
+        prints(&program, &[], "conv_get_solution.txt");
+        let failed =
+            tools::output(Command::new(&program).arg("/there/is/no/such/model").current_dir(tools::ROOT));
+        assert_eq!(failed.status.code(), Some(1));
+    }
+}
+
+#[test]
+fn gemm_09_prints_what_is_expected() {
+    for compilers in tools::compilers() {
+        let sources = ["cpp_examples/gemm_09_ml_heuristic.cpp"];
+        let program = tools::build(compilers.cpp, "c++17", &sources, &["-Wconversion"], "gemm_09");
+        prints(&program, &[], "gemm_09_ml_heuristic.txt");
+        let one = [
+            "--model",
+            "tests/golden/models/gemm_small",
+            "--m",
+            "128",
+            "--n",
+            "1536",
+            "--k",
+            "7168",
+            "--top",
+            "4",
+        ];
+        prints(&program, &one, "gemm_09_ml_heuristic_one.txt");
+        prints(&program, &["--help"], "gemm_09_ml_heuristic_help.txt");
+        for wrong in [&["--m", "0"][..], &["--m", "5"], &["--dtype"], &["--what", "5"], &["--layout", "rc"]] {
+            let failed = tools::output(Command::new(&program).args(wrong).current_dir(tools::ROOT));
+            assert_eq!(failed.status.code(), Some(1), "{wrong:?}");
+            assert!(
+                String::from_utf8_lossy(&failed.stderr).contains(wrong[0]) || wrong == ["--m", "5"],
+                "{wrong:?}"
+            );
+        }
+    }
+}
