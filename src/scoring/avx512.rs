@@ -155,7 +155,7 @@ fn narrow_walk(cells: &[u32], batch: &Batch, all: u32, scratch: &mut Scratch) ->
 
 /// Loads the cells of a round's items and the answers to their questions.
 ///
-/// One by one: on Zen 5 two gathers of sixteen take longer, and these loads run far enough ahead to overlap their cache
+/// One by one: two gathers of sixteen took longer where it was measured (docs/performance.md), and these loads run far enough ahead to overlap their cache
 /// misses.
 ///
 /// # Safety

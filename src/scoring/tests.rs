@@ -244,12 +244,12 @@ fn check(seed: u64, features: usize, trees: usize, leaves: usize, kernels: usize
 #[test]
 fn pools_of_every_size_have_the_forests_bits() {
     let (sizes, calls): (&[usize], _) = if cfg!(miri) {
-        (&[1, 31, 33, 70], 1)
+        (&[2, 33], 1)
     } else {
         (&[1, 2, 7, 8, 9, 29, 30, 31, 32, 33, 63, 64, 65, 300, 511, 512, 513, 4608, 9001], 4)
     };
     for &kernels in sizes {
-        let trees = if cfg!(miri) { 5 } else { 70 };
+        let trees = if cfg!(miri) { 2 } else { 70 };
         check(kernels as u64, 12, trees, 40, kernels, calls);
     }
 }

@@ -151,6 +151,7 @@ fn median(times: &mut [f64]) -> f64 {
     times.get(times.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
+#[allow(clippy::too_many_lines)] // one experiment, from top to bottom
 fn run(
     name: &str,
     model: &Model,
