@@ -240,7 +240,7 @@ typedef enum {
 } ck_source;
 
 /**
- * How much is said.
+ * How much is said. A `ck_log_level` is passed as `int32_t`.
  */
 typedef enum {
   /**
@@ -726,7 +726,7 @@ uint32_t ck_select_abi_version(void);
 const char *ck_last_error(void);
 
 /**
- * Sends log lines of the whole process up to a level to a callback, in place of what `CK_SELECT_LOG` says; a NULL
+ * Sends log lines of the whole process up to `level`, a value of `ck_log_level`, to a callback, in place of what `CK_SELECT_LOG` says; a NULL
  * callback ends logging. The callback is called on any thread, by several at a time; its texts live as long as the
  * call. It must not throw, nor call this function. A line that is on its way when the callback is replaced may still
  * reach the old one.

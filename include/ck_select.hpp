@@ -106,11 +106,18 @@ enum class Target : std::int32_t {
   relative = CK_TARGET_RELATIVE,
 };
 
-enum class Mode : std::int32_t { model = CK_MODE_MODEL, priority = CK_MODE_PRIORITY };
+enum class Mode : std::int32_t {
+  model = CK_MODE_MODEL,
+  search = CK_MODE_SEARCH,
+  refine = CK_MODE_REFINE,
+  priority = CK_MODE_PRIORITY,
+};
 
 enum class Source : std::int32_t {
   override_file = CK_SOURCE_OVERRIDE,
+  store = CK_SOURCE_STORE,
   model = CK_SOURCE_MODEL,
+  search = CK_SOURCE_SEARCH,
   priority = CK_SOURCE_PRIORITY,
 };
 
@@ -136,7 +143,9 @@ inline constexpr Word layout_words[] = {
 };
 inline constexpr Word major_words[] = {{"r", CK_MAJOR_ROW}, {"c", CK_MAJOR_COL}, {"p", CK_MAJOR_PACKED}};
 inline constexpr Word source_words[] = {
-    {"override", CK_SOURCE_OVERRIDE}, {"model", CK_SOURCE_MODEL}, {"priority", CK_SOURCE_PRIORITY}};
+    {"override", CK_SOURCE_OVERRIDE}, {"store", CK_SOURCE_STORE},       {"model", CK_SOURCE_MODEL},
+    {"search", CK_SOURCE_SEARCH},     {"priority", CK_SOURCE_PRIORITY},
+};
 
 template <std::size_t N>
 [[nodiscard]] constexpr std::string_view text_of(const Word (&words)[N], std::int32_t number) noexcept {
@@ -398,6 +407,25 @@ struct Options {
   std::string override_file;
   /// The architecture to assume when a problem names none; empty for any.
   std::string arch;
+  /// The file that keeps measured winners, or "off" for memory only; empty leaves it to the environment.
+  std::string store;
+  /// The device whose winners the store holds; empty asks the HIP runtime.
+  std::string device_name;
+  /// The stream to measure on; it lives as long as these options are used.
+  void* stream = nullptr;
+  /// How many of the model's best kernels Mode::refine measures.
+  int refine = 3;
+  /// How many of them Mode::model measures when the problem lies outside of what the model saw; 0 for none.
+  int refine_out_of_range = 0;
+  /// Whether Mode::model measures all kernels when no model fits.
+  bool search = false;
+  /// Runs of each kernel that count, and before those.
+  int repeats = 10;
+  int warmup = 3;
+  /// Time for one search.
+  std::chrono::duration<double, std::milli> budget = std::chrono::minutes(1);
+  /// A kernel is given up when its runs take so many times longer than the best one's.
+  double cutoff = 3;
 };
 
 /// What the owner of a kernel can tell, and wants to get back. The callables are called on any thread, by several at a
@@ -407,6 +435,10 @@ struct Hooks {
   void* user = nullptr;
   std::function<bool(const ck_conv_problem&)> supports_conv;
   std::function<bool(const ck_gemm_problem&)> supports_gemm;
+  /// Run the problem once, with all work on the stream. They answer the milliseconds by their own timing; 0 when the
+  /// kernel is only launched, and events shall time it; less than 0 when it could not be run. One that throws could not.
+  std::function<float(const ck_conv_problem&, void* stream)> run_conv;
+  std::function<float(const ck_gemm_problem&, void* stream)> run_gemm;
 };
 
 struct NewKernel {
@@ -432,6 +464,8 @@ struct Selection {
   std::size_t unsupported = 0;
   /// Empty when no model was asked.
   std::optional<double> score;
+  /// Empty when it was not measured.
+  std::optional<std::chrono::duration<double, std::milli>> measured;
   std::uint64_t generation = 0;
   Source source = Source::priority;
   bool out_of_range = false;
@@ -513,6 +547,8 @@ class Callables {
     made.priority = hooks_.priority;
     made.supports_conv = hooks_.supports_conv ? &supports_conv : nullptr;
     made.supports_gemm = hooks_.supports_gemm ? &supports_gemm : nullptr;
+    made.run_conv = hooks_.run_conv ? &run_conv : nullptr;
+    made.run_gemm = hooks_.run_gemm ? &run_gemm : nullptr;
     return made;
   }
 
@@ -534,6 +570,20 @@ class Callables {
       return static_cast<Callables*>(user)->hooks_.supports_gemm(*problem) ? 1 : 0;
     } catch (...) {
       return 0;
+    }
+  }
+  static float run_conv(const ck_conv_problem* problem, void* stream, void* user) noexcept {
+    try {
+      return static_cast<Callables*>(user)->hooks_.run_conv(*problem, stream);
+    } catch (...) {
+      return -1;
+    }
+  }
+  static float run_gemm(const ck_gemm_problem* problem, void* stream, void* user) noexcept {
+    try {
+      return static_cast<Callables*>(user)->hooks_.run_gemm(*problem, stream);
+    } catch (...) {
+      return -1;
     }
   }
 
@@ -754,6 +804,17 @@ class Registry {
     auto raw = detail::sized<ck_options>();
     raw.mode = static_cast<std::int32_t>(options.mode);
     raw.ignore_environment = options.ignore_environment ? 1 : 0;
+    raw.store = options.store.empty() ? nullptr : options.store.c_str();
+    raw.device_name = options.device_name.empty() ? nullptr : options.device_name.c_str();
+    raw.stream = options.stream;
+    raw.refine = options.refine;
+    raw.refine_out_of_range = options.refine_out_of_range;
+    raw.search = options.search ? 1 : 0;
+    raw.repeats = options.repeats;
+    // In C, 0 asks for the usual number.
+    raw.warmup = options.warmup == 0 ? -1 : options.warmup;
+    raw.budget_ms = options.budget.count();
+    raw.cutoff = options.cutoff;
     raw.override_file = override_file.get_optional();
     raw.arch = arch.get_optional();
     body(raw);
@@ -770,6 +831,7 @@ class Registry {
       selection.rank = raw.rank;
       selection.unsupported = raw.unsupported;
       selection.score = detail::known(raw.score);
+      if (const auto ms = detail::known(raw.measured_ms)) selection.measured.emplace(*ms);
       selection.generation = raw.generation;
       selection.source = static_cast<Source>(raw.source);
       selection.out_of_range = raw.out_of_range != 0;

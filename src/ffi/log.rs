@@ -7,7 +7,7 @@ use super::error::boundary;
 use super::words::word;
 use crate::log::{Level, set_sink};
 
-/// How much is said.
+/// How much is said. A `ck_log_level` is passed as `int32_t`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CkLogLevel {
@@ -39,7 +39,7 @@ impl Owner {
     }
 }
 
-/// Sends log lines of the whole process up to a level to a callback, in place of what `CK_SELECT_LOG` says; a NULL
+/// Sends log lines of the whole process up to `level`, a value of `ck_log_level`, to a callback, in place of what `CK_SELECT_LOG` says; a NULL
 /// callback ends logging. The callback is called on any thread, by several at a time; its texts live as long as the
 /// call. It must not throw, nor call this function. A line that is on its way when the callback is replaced may still
 /// reach the old one.

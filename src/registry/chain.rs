@@ -134,8 +134,8 @@ pub enum SelectError {
 impl Registry {
     /// Chooses a kernel.
     ///
-    /// A problem that was decided since the last change is answered from memory: a kernel's `supports` is asked once a
-    /// change, not once a call. Unless it measures, a call takes no lock, makes no system call, and does not allocate once as many calls as ever run
+    /// A problem that was decided since the last change is answered from memory. Its kernel's `supports` is asked each time,
+    /// those of better kernels that said no only after the next change. Unless it measures, a call takes no lock, makes no system call, and does not allocate once as many calls as ever run
     /// at a time have run once, unless a kernel's `supports` does. The first call after a change prepares the models;
     /// see [`Registry::prepare`].
     pub fn select(&self, problem: &Problem) -> Result<Selection<'_>, SelectError> {
@@ -148,7 +148,7 @@ impl Registry {
 
     fn choose(&self, problem: &Problem) -> Result<Selection<'_>, SelectError> {
         let key = Key::of(problem);
-        if let Some(selection) = key.and_then(|key| self.remembered(&key)) {
+        if let Some(selection) = key.and_then(|key| self.remembered(&key, problem)) {
             return Ok(selection);
         }
         let state = self.state.load();
@@ -172,11 +172,12 @@ impl Registry {
         Ok(selection)
     }
 
-    /// The decision for an equal problem since the last change. A problem that is no valid one was never decided.
-    fn remembered(&self, key: &Key) -> Option<Selection<'_>> {
+    /// The decision for an equal problem since the last change, if its kernel's owner still supports the problem. A
+    /// problem that is no valid one was never decided.
+    fn remembered(&self, key: &Key, problem: &Problem) -> Option<Selection<'_>> {
         let generation = self.current.load(Ordering::Acquire);
         let decision = self.cache.get(key, generation)?;
-        let entry = self.entries.get(decision.id)?;
+        let entry = self.entries.get(decision.id).filter(|entry| entry.supports(problem))?;
         Some(Selection {
             score: decision.score,
             measured_ms: decision.measured_ms,

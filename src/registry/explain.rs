@@ -27,6 +27,7 @@ impl Registry {
             "priority",
             &self.by_priority(&state, problem).map_or_else(|e| e.to_string(), |s| described(&s)),
         );
+        line("selected", &self.without_measuring(&state, prepared, problem));
         Ok(text)
     }
 
@@ -56,6 +57,25 @@ impl Registry {
         if log::enabled(Level::Trace) {
             let text = self.explain(problem).unwrap_or_else(|error| error.to_string());
             log::line(Level::Trace, "select", format_args!("{text}"));
+        }
+    }
+
+    fn without_measuring(&self, state: &State, prepared: &Prepared, problem: &Problem) -> String {
+        let predicts = state.options().mode != Mode::Priority;
+        let known =
+            || self.stored(state, prepared, problem).or_else(|| self.by_model(state, prepared, problem));
+        let answer = match state.overrides().get(problem) {
+            Some(name) => self.overridden(state, problem, name),
+            None => match predicts.then(known).flatten() {
+                Some(selection) => Ok(selection),
+                None => self.by_priority(state, problem),
+            },
+        };
+        match answer {
+            Ok(selection) => {
+                format!("{} by {}, if nothing is measured", selection.entry.name(), selection.source)
+            }
+            Err(error) => format!("nothing: {error}"),
         }
     }
 

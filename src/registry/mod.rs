@@ -282,10 +282,10 @@ impl Registry {
 
     fn publish(&self, mut state: State, _turn: MutexGuard<'_, ()>) {
         state.next_generation();
-        let generation = state.generation();
+        // First the number, which ends the decisions of the old state, then the state: a thread that has seen the new
+        // state is never again given a decision of the old one.
+        self.current.store(state.generation(), Ordering::Release);
         self.state.store(Arc::new(state));
-        // Decisions of the old state end here: when the change returns, nobody is given one any more.
-        self.current.store(generation, Ordering::Release);
     }
 }
 

@@ -650,6 +650,74 @@ static void selecting(const char *repository, const char *scratch) {
     free(gemm_model);
 }
 
+typedef struct {
+    int lines;
+    int of_search;
+} log_count;
+
+static void count_line(int32_t level, const char *source, const char *text, void *user) {
+    log_count *count = user;
+    CHECK(level >= CK_LOG_LEVEL_ERROR && level <= CK_LOG_LEVEL_TRACE && text != NULL && text[0] != '\0');
+    count->lines += 1;
+    count->of_search += strcmp(source, "search") == 0;
+}
+
+static float takes_a_millisecond(const ck_conv_problem *problem, void *stream, void *user) {
+    (void)stream;
+    (void)user;
+    return problem->n > 0 ? 1.0f : -1.0f;
+}
+
+/* Without a device a registry that should measure goes on with the next source, and says why in the log. */
+static void measuring_falls_through(void) {
+    log_count count = {0, 0};
+    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_set_log_callback(6, count_line, &count));
+    ANSWERS(CK_STATUS_OK, ck_set_log_callback(CK_LOG_LEVEL_DEBUG, count_line, &count));
+    ck_options options = quiet_options();
+    options.mode = CK_MODE_SEARCH;
+    options.store = "off";
+    options.device_name = "no device";
+    options.arch = "gfx950";
+    options.budget_ms = 1000;
+    ck_registry *registry = NULL;
+    ANSWERS(CK_STATUS_OK, ck_registry_create(&options, &registry));
+    ck_kernel_hooks hooks;
+    memset(&hooks, 0, sizeof hooks);
+    hooks.struct_size = sizeof hooks;
+    hooks.run_conv = takes_a_millisecond;
+    ANSWERS(CK_STATUS_OK, ck_registry_add_kernel(registry, KERNELS[0], &hooks));
+    ck_conv_problem problem = resnet();
+    ck_selection selection = new_selection();
+    ANSWERS(CK_STATUS_OK, ck_select_kernel(registry, &problem, &selection));
+    if (selection.source == CK_SOURCE_SEARCH) {
+        CHECK(selection.measured_ms == 1.0); /* a machine with a device */
+    } else {
+        CHECK(selection.source == CK_SOURCE_PRIORITY && isnan(selection.measured_ms));
+    }
+    CHECK(count.lines >= 2 && count.of_search >= 1);
+    ANSWERS(CK_STATUS_OK, ck_set_log_callback(CK_LOG_LEVEL_DEBUG, NULL, NULL));
+    const int lines = count.lines;
+    ANSWERS(CK_STATUS_OK, ck_select_kernel(registry, &problem, &selection));
+    CHECK(count.lines == lines);
+
+    options = quiet_options();
+    options.refine = -1;
+    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_registry_set_options(registry, &options));
+    options = quiet_options();
+    options.cutoff = 0.5;
+    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_registry_set_options(registry, &options));
+    options = quiet_options();
+    options.budget_ms = -1;
+    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_registry_set_options(registry, &options));
+    options = quiet_options();
+    options.repeats = -1;
+    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_registry_set_options(registry, &options));
+    options = quiet_options();
+    options.reserved = 1;
+    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_registry_set_options(registry, &options));
+    ck_registry_destroy(registry);
+}
+
 int main(int argc, char **argv) {
     if (argc != 3) {
         printf("usage: api REPOSITORY SCRATCH\n");
@@ -663,5 +731,6 @@ int main(int argc, char **argv) {
     models_are_loaded(argv[1]);
     bad_problems_are_refused();
     selecting(argv[1], argv[2]);
+    measuring_falls_through();
     return finish("api");
 }

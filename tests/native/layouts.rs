@@ -47,14 +47,17 @@ fn structs_have_the_same_layout_on_both_sides() {
         CkGemmProblem = "ck_gemm_problem" {
             struct_size, m, n, k, split_k, dtype_a, dtype_b, dtype_c, layout_a, layout_b, layout_c, reserved, arch,
         }
-        CkOptions = "ck_options" { struct_size, mode, ignore_environment, override_file, arch }
+        CkOptions = "ck_options" {
+            struct_size, mode, ignore_environment, override_file, arch, store, device_name, stream, refine,
+            refine_out_of_range, search, repeats, warmup, reserved, budget_ms, cutoff,
+        }
         CkKernelHooks = "ck_kernel_hooks" {
-            struct_size, user, priority, reserved, supports_conv, supports_gemm,
+            struct_size, user, priority, reserved, supports_conv, supports_gemm, run_conv, run_gemm,
         }
         CkKernelInfo = "ck_kernel_info" { struct_size, name, user, index, priority, reserved }
         CkForestBytes = "ck_forest_bytes" { struct_size, target, reserved, bytes, len }
         CkSelection = "ck_selection" {
-            struct_size, name, user, index, rank, unsupported, score, generation, source, out_of_range,
+            struct_size, name, user, index, rank, unsupported, score, measured_ms, generation, source, out_of_range,
         }
         CkRanked = "ck_ranked" { name, user, index, score }
         CkPredictions = "ck_predictions" { struct_size, tflops, latency_ms, bandwidth_gb_s }
