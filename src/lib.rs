@@ -1,4 +1,22 @@
 //! Chooses the fastest GPU kernel for a problem without trying them all.
+//!
+//! The way of the data, and the modules along it:
+//!
+//! ```text
+//! problem ─┐
+//!          ├─ features ── forest ── ranking ── first supported kernel ── selection
+//! pool ────┘
+//! ```
+//!
+//! - [`problem`], [`kernel`], [`pool`], [`hardware`], [`vocab`]: plain checked values, their names and files
+//! - [`features`]: feature name to value, one table an operation
+//! - [`forest`]: LightGBM's text to a checked forest and exact scores; [`scoring`]: the same compiled for a pool
+//! - [`model`]: a spec with its forests; [`select`]: rankings, predictions, comparisons
+//! - [`registry`]: kernels with callbacks, and the chain of sources that chooses among them
+//! - [`tuning`]: measuring on the GPU, and the store of measured winners
+//! - [`ffi`]: the C interface, declared in `include/ck_select.h`; [`mod@log`]: off unless asked for
+
+#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
 pub mod features;
 pub mod ffi;

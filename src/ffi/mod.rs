@@ -2,10 +2,21 @@
 //!
 //! Rules that every function here keeps:
 //! - It returns a [`ck_status`](status::CkStatus); outputs are written only when that is `CK_STATUS_OK`.
-//! - Its body runs inside [`boundary`], which turns a panic into `CK_STATUS_PANIC`. A test reads these files and fails
+//! - Its body runs inside `boundary`, which turns a panic into `CK_STATUS_PANIC`. A test reads these files and fails
 //!   on a function without it.
 //! - Addresses are borrowed for the call, unless its documentation says otherwise; NULL is an error, never a crash.
 //! - Structs that the caller fills begin with their own size, so that later versions can add fields at the end.
+
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic,
+        clippy::unreachable,
+        clippy::indexing_slicing
+    )
+)]
 
 mod error;
 mod input;
