@@ -90,3 +90,12 @@ fn gemm_09_prints_what_is_expected() {
         }
     }
 }
+
+#[test]
+fn dispatcher_adapter_prints_what_is_expected() {
+    for compilers in tools::compilers() {
+        let sources = ["cpp_examples/dispatcher_adapter.cpp"];
+        let program = tools::build(compilers.cpp, "c++17", &sources, &["-Wconversion"], "dispatcher_adapter");
+        prints(&program, &[], "dispatcher_adapter.txt");
+    }
+}

@@ -13,6 +13,7 @@ fn every_header_compiles_alone() {
     for (header, languages) in [
         ("ck_select.h", &[("c", "c11"), ("c", "c17"), ("c++", "c++17"), ("c++", "c++20")][..]),
         ("ck_select.hpp", &[("c++", "c++17"), ("c++", "c++20")]),
+        ("ck_select_dispatcher.hpp", &[("c++", "c++17"), ("c++", "c++20")]),
     ] {
         for &(language, standard) in languages {
             // Nothing else is included, and the second time must be nothing.
@@ -79,6 +80,16 @@ fn cpp_programs_can_use_the_classes() {
 }
 
 #[test]
+fn the_dispatchers_classes_are_adapted() {
+    for compilers in tools::compilers() {
+        let sources = ["tests/cpp/dispatcher.cpp", "tests/cpp/second.cpp"];
+        let program =
+            tools::build(compilers.cpp, "c++17", &sources, &["-Wconversion", "-Wshadow"], "dispatcher");
+        tools::run(Command::new(program).arg(ROOT));
+    }
+}
+
+#[test]
 fn many_threads_select_while_kernels_and_models_change() {
     let compiler = tools::compilers()[0].cpp;
     let program = tools::build(compiler, "c++17", &["tests/cpp/threads.cpp"], &["-O1"], "threads");
@@ -98,22 +109,27 @@ fn sanitizers_find_nothing() {
         assert!(!output.status.success() && said.contains(complaint), "{argument}: {} {said}", output.status);
     }
     let scratch = tools::scratch("api_sanitized");
-    let cpp_sources = ["tests/cpp/wrapper.cpp", "tests/cpp/second.cpp"];
-    let api = tools::build(compilers.c, "c11", &["tests/c/api.c"], &SANITIZERS, "api_sanitized");
-    let wrapper = tools::build(compilers.cpp, "c++17", &cpp_sources, &SANITIZERS, "wrapper_sanitized");
-    let threads =
-        tools::build(compilers.cpp, "c++17", &["tests/cpp/threads.cpp"], &SANITIZERS, "threads_sanitized");
-    for program in [&api, &wrapper, &threads] {
-        let symbols = tools::run(Command::new("nm").arg(program));
+    let (c, cpp) = (compilers.c, compilers.cpp);
+    let wrapper = ["tests/cpp/wrapper.cpp", "tests/cpp/second.cpp"];
+    let threads = ["tests/cpp/threads.cpp"];
+    let dispatcher = ["tests/cpp/dispatcher.cpp"];
+    for (program, arguments) in [
+        (
+            tools::build(c, "c11", &["tests/c/api.c"], &SANITIZERS, "api_sanitized"),
+            vec![scratch.to_str().unwrap()],
+        ),
+        (tools::build(cpp, "c++17", &wrapper, &SANITIZERS, "wrapper_sanitized"), vec![]),
+        (tools::build(cpp, "c++17", &threads, &SANITIZERS, "threads_sanitized"), vec!["16", "15"]),
+        (tools::build(cpp, "c++17", &dispatcher, &SANITIZERS, "dispatcher_sanitized"), vec![]),
+    ] {
+        let symbols = tools::run(Command::new("nm").arg(&program));
         assert!(
             symbols.contains("__asan_init") && symbols.contains("__ubsan_handle"),
             "{}",
             program.display()
         );
+        tools::run(Command::new(program).arg(ROOT).args(arguments));
     }
-    tools::run(Command::new(api).arg(ROOT).arg(scratch));
-    tools::run(Command::new(wrapper).arg(ROOT));
-    tools::run(Command::new(threads).arg(ROOT).args(["16", "15"]));
 }
 
 #[test]
