@@ -270,6 +270,20 @@ typedef enum {
 } ck_log_level;
 
 /**
+ * An operation.
+ */
+typedef enum {
+  /**
+   * A GEMM.
+   */
+  CK_OP_GEMM = 0,
+  /**
+   * A grouped convolution.
+   */
+  CK_OP_GROUPED_CONV = 1,
+} ck_op;
+
+/**
  * Kernels, models and options. Any number of threads may use one at once, also while others change it; only
  * `ck_registry_destroy` must be the last.
  */
@@ -869,6 +883,18 @@ ck_status ck_registry_clear(ck_registry *registry);
  * `registry` is from `ck_registry_create`; `json` points to `len` bytes.
  */
 ck_status ck_registry_import_json(ck_registry *registry, const uint8_t *json, size_t len);
+
+/**
+ * Writes the kernels of one operation as the JSON that CK's registry of that operation exports. `op` is a `ck_op`;
+ * `name` is what the text calls the registry, NULL for "default". Free the text with `ck_string_free`.
+ *
+ * # Safety
+ * `registry` is from `ck_registry_create`; `name` is NULL or a NUL-terminated text; `text` points to an address.
+ */
+ck_status ck_registry_export_json(const ck_registry *registry,
+                                  int32_t op,
+                                  const char *name,
+                                  char **text);
 
 /**
  * Loads a model directory: `feature_spec.json` with `model_tflops.lgbm` (or `.lgbm.gz`) and so on. It is used for the

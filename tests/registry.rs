@@ -15,7 +15,7 @@ use ck_select::registry::{
 use ck_select::tuning::device::Stream;
 use ck_select::tuning::mock::MockDevice;
 use ck_select::tuning::search::RunOutcome;
-use ck_select::vocab::Direction;
+use ck_select::vocab::{Direction, Op};
 
 /// Counts the allocations of each thread.
 struct Counting;
@@ -409,4 +409,20 @@ fn a_repeated_problem_is_answered_from_memory_until_something_changes() {
     assert_ne!(second.entry.name(), name, "a removed kernel is never answered");
     registry.remove_model(&registry.model_keys()[0]);
     assert_eq!(registry.select(&resnet()).unwrap().source, Source::Priority);
+}
+
+#[test]
+fn exports_read_back_as_the_same_kernels() {
+    let registry = filled(Options::default());
+    let gemms = Pool::read(root("tests/golden/models/gemm_small/pool.txt")).unwrap();
+    registry.add_all(plain(gemms.kernels().to_vec())).unwrap();
+    for (op, count) in [(Op::GroupedConv, 30), (Op::Gemm, gemms.len())] {
+        let text = registry.export_json(op, "mine").unwrap();
+        let pool = Pool::from_bytes("export", text.as_bytes()).unwrap();
+        assert_eq!((pool.op(), pool.len()), (op, count));
+        let originals = registry.kernels().into_iter().filter(|entry| entry.kernel().op() == op);
+        for (read, original) in pool.iter().zip(originals) {
+            assert_eq!(read.kind, original.kernel().kind, "{}", original.name());
+        }
+    }
 }

@@ -1,11 +1,13 @@
 //! Errors and panics at the boundary.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::ffi::{CString, c_char};
 use std::fmt::Display;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
+use std::sync::Once;
 
 use super::CkStatus;
+use crate::log::{self, Level};
 
 thread_local! {
     static LAST_ERROR: RefCell<CString> = RefCell::default();
@@ -33,10 +35,39 @@ impl Failure {
     }
 }
 
+static HOOK: Once = Once::new();
+
+thread_local! {
+    /// Whether the thread is inside an entry point, whose panics are answers and not to be printed.
+    static INSIDE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Runs a body, and its panics go to the log instead of standard error.
+fn catch<T>(body: impl FnOnce() -> T) -> std::thread::Result<T> {
+    // The hook is of this library's own copy of the runtime when a C program loads it; in a Rust program other panics go
+    // on to the hook that was there.
+    HOOK.call_once(|| {
+        if !std::thread::panicking() {
+            let other = take_hook();
+            set_hook(Box::new(move |panic| {
+                if INSIDE.try_with(Cell::get).unwrap_or(false) {
+                    log::line(Level::Error, "panic", format_args!("{panic}"));
+                } else {
+                    other(panic);
+                }
+            }));
+        }
+    });
+    let outer = INSIDE.try_with(|inside| inside.replace(true)).unwrap_or(false);
+    let result = catch_unwind(AssertUnwindSafe(body));
+    let _ = INSIDE.try_with(|inside| inside.set(outer));
+    result
+}
+
 /// Runs the body of an entry point: a failure becomes its status and the thread's last error, a panic too.
 pub(super) fn boundary(body: impl FnOnce() -> Result<(), Failure>) -> CkStatus {
     // A panic leaves nothing half-changed behind: registries publish whole states, and outputs are written last.
-    let failure = match catch_unwind(AssertUnwindSafe(body)) {
+    let failure = match catch(body) {
         Ok(Ok(())) => return CkStatus::Ok,
         Ok(Err(failure)) => failure,
         Err(payload) => Failure::new(CkStatus::Panic, panic_text(payload.as_ref())),
@@ -47,7 +78,7 @@ pub(super) fn boundary(body: impl FnOnce() -> Result<(), Failure>) -> CkStatus {
 
 /// The same for the few entry points that cannot fail: a panic becomes `fallback`.
 pub(super) fn boundary_value<T>(fallback: T, body: impl FnOnce() -> T) -> T {
-    catch_unwind(AssertUnwindSafe(body)).unwrap_or(fallback)
+    catch(body).unwrap_or(fallback)
 }
 
 fn panic_text(payload: &(dyn std::any::Any + Send)) -> String {

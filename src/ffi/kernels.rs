@@ -4,19 +4,22 @@ use std::ffi::{c_char, c_void};
 
 use super::error::{Failure, boundary};
 use super::input::{
-    Versioned, check_output, output, read_arch, read_array, read_registry, read_struct, read_text,
-    write_output,
+    Versioned, check_output, output, read_arch, read_array, read_optional_text, read_registry, read_struct,
+    read_text, write_output,
 };
+use super::memory::give_text;
 use super::problems::{CkConvProblem, CkGemmProblem};
+use super::words::word;
 use super::{CkRegistry, CkStatus};
 use crate::kernel::Kernel;
 use crate::problem::Problem;
 use crate::registry::{AddError, Hooks, NewKernel, Priority, Registry, UserData};
 use crate::tuning::device::Stream;
 use crate::tuning::search::RunOutcome;
+use crate::vocab::Op;
 
 /// What the owner of a kernel can tell and do, and wants to get back. Every callback may be NULL. Callbacks are called
-/// on any thread, by several at a time, and must not throw, nor change the registry that calls them. The problem that
+/// on the thread that selects, which may be any, by several threads at a time, and must not throw, nor change the registry that calls them. The problem that
 /// they get lives as long as the call.
 ///
 /// Begin with all bytes 0 and `struct_size` set; `priority` 1 is CK's usual one.
@@ -356,5 +359,37 @@ pub unsafe extern "C" fn ck_registry_import_json(
             hooks: None,
         };
         add(registry, pool.iter().map(plain).collect())
+    })
+}
+
+/// An operation.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CkOp {
+    /// A GEMM.
+    Gemm = 0,
+    /// A grouped convolution.
+    GroupedConv = 1,
+}
+
+/// Writes the kernels of one operation as the JSON that CK's registry of that operation exports. `op` is a `ck_op`;
+/// `name` is what the text calls the registry, NULL for "default". Free the text with `ck_string_free`.
+///
+/// # Safety
+/// `registry` is from `ck_registry_create`; `name` is NULL or a NUL-terminated text; `text` points to an address.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ck_registry_export_json(
+    registry: *const CkRegistry,
+    op: i32,
+    name: *const c_char,
+    text: *mut *mut c_char,
+) -> CkStatus {
+    boundary(|| {
+        // SAFETY: the caller's contract.
+        let (registry, name) = unsafe { (read_registry(registry)?, read_optional_text(name, "name")?) };
+        let op = word("op", op, Op::ALL, Op::WORDS)?;
+        let json = registry.export_json(op, name.unwrap_or("default")).map_err(Failure::of(CkStatus::Io))?;
+        // SAFETY: the caller's contract.
+        unsafe { give_text(text, "text", &json) }
     })
 }

@@ -12,7 +12,6 @@ fn last_error() -> String {
 
 #[test]
 fn a_panic_becomes_a_status() {
-    // The default hook writes to stderr, which is a test's own to see.
     let status = boundary(|| panic!("on purpose, number {}", 7));
     assert_eq!((status, last_error().as_str()), (CkStatus::Panic, "panic: on purpose, number 7"));
     assert_eq!(boundary_value(3, || std::panic::panic_any(42)), 3);

@@ -129,7 +129,8 @@ impl ConvProblem {
     /// does not fit into the padded input. A stride of 0 gives an extent of 0.
     pub fn output(&self) -> [i64; 3] {
         std::array::from_fn(|axis| {
-            let reach = (self.filter[axis] - 1).saturating_mul(self.dilation[axis]).saturating_add(1);
+            let taps = self.filter[axis].saturating_sub(1);
+            let reach = taps.saturating_mul(self.dilation[axis]).saturating_add(1);
             let room = self.input[axis]
                 .saturating_add(self.pad_left[axis])
                 .saturating_add(self.pad_right[axis])

@@ -7,6 +7,7 @@ mod cache;
 mod chain;
 mod entry;
 mod explain;
+mod export;
 mod fitting;
 mod measure;
 mod options;

@@ -445,7 +445,7 @@ static void bad_problems_are_refused(void) {
         problem.ndim = wrong_words[at];
         ANSWERS(CK_STATUS_INVALID_PROBLEM, ck_select_kernel(registry, &problem, &selection));
     }
-    const int64_t wrong_extents[] = {0, -1, INT64_MIN / 2 + 1, INT64_MAX};
+    const int64_t wrong_extents[] = {0, -1, INT64_MIN, INT64_MAX};
     const size_t extents[] = {offsetof(ck_conv_problem, n),      offsetof(ck_conv_problem, c),
                               offsetof(ck_conv_problem, k),      offsetof(ck_conv_problem, g),
                               offsetof(ck_conv_problem, input),  offsetof(ck_conv_problem, filter),
@@ -699,6 +699,21 @@ static void measuring_falls_through(void) {
     const int lines = count.lines;
     ANSWERS(CK_STATUS_OK, ck_select_kernel(registry, &problem, &selection));
     CHECK(count.lines == lines);
+
+    char *text = NULL;
+    ANSWERS(CK_STATUS_OK, ck_registry_export_json(registry, CK_OP_GROUPED_CONV, "mine", &text));
+    CHECK(text != NULL && strstr(text, KERNELS[0]) != NULL && strstr(text, "\"mine\"") != NULL);
+    ck_registry *copy = new_registry();
+    ANSWERS(CK_STATUS_OK, ck_registry_import_json(copy, (const uint8_t *)text, strlen(text)));
+    size_t size = 0;
+    ANSWERS(CK_STATUS_OK, ck_registry_size(copy, &size));
+    CHECK(size == 1);
+    ck_registry_destroy(copy);
+    ck_string_free(text);
+    text = NULL;
+    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_registry_export_json(registry, 2, NULL, &text));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_export_json(registry, CK_OP_GEMM, NULL, NULL));
+    CHECK(text == NULL);
 
     options = quiet_options();
     options.refine = -1;

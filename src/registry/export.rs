@@ -1,0 +1,218 @@
+//! The JSON that CK's registries export, with the keys in their order.
+
+use serde::Serialize;
+
+use super::{Entry, Registry};
+use crate::kernel::{ConvKernel, GemmKernel, KernelKind, Mnk};
+use crate::vocab::{Major, Op};
+
+/// A document of either registry; kernels of the other operation are not in it.
+#[derive(Serialize)]
+struct Document<M, K> {
+    metadata: M,
+    kernels: Vec<K>,
+}
+
+#[derive(Serialize)]
+struct ConvMetadata<'a> {
+    registry_name: &'a str,
+    total_kernels: usize,
+}
+
+#[derive(Serialize)]
+struct GemmMetadata<'a> {
+    registry_name: &'a str,
+    total_kernels: usize,
+    export_version: &'a str,
+}
+
+#[derive(Serialize)]
+struct Conv<'a> {
+    name: &'a str,
+    signature: ConvSignature<'a>,
+    algorithm: ConvAlgorithm<'a>,
+    arch: &'a str,
+}
+
+#[derive(Serialize)]
+struct ConvSignature<'a> {
+    dtype_in: &'a str,
+    dtype_wei: &'a str,
+    dtype_out: &'a str,
+    layout: &'a str,
+    ndim_spatial: u8,
+    op: &'a str,
+}
+
+#[derive(Serialize)]
+struct ConvAlgorithm<'a> {
+    tile_m: u32,
+    tile_n: u32,
+    tile_k: u32,
+    wave: String,
+    warp: String,
+    pipeline: &'a str,
+    scheduler: &'a str,
+    epilogue: &'a str,
+    vector_sizes: [u32; 3],
+    block_per_cu: u32,
+    num_wave_groups: u32,
+    num_groups_to_merge: u32,
+}
+
+#[derive(Serialize)]
+struct Gemm<'a> {
+    name: &'a str,
+    identifier: String,
+    signature: GemmSignature<'a>,
+    algorithm: GemmAlgorithm<'a>,
+    gfx_arch: &'a str,
+}
+
+#[derive(Serialize)]
+struct GemmSignature<'a> {
+    dtype_a: &'a str,
+    dtype_b: &'a str,
+    dtype_c: &'a str,
+    dtype_acc: &'a str,
+    layout_a: &'a str,
+    layout_b: &'a str,
+    layout_c: &'a str,
+    transpose_a: bool,
+    transpose_b: bool,
+    grouped: bool,
+    split_k: u8,
+    elementwise_op: &'a str,
+    num_d_tensors: u8,
+    structured_sparsity: bool,
+}
+
+#[derive(Serialize)]
+struct GemmAlgorithm<'a> {
+    tile_shape: Shape,
+    wave_shape: Shape,
+    warp_tile_shape: Shape,
+    pipeline: &'a str,
+    scheduler: &'a str,
+    epilogue: &'a str,
+    block_size: u32,
+    double_buffer: bool,
+    persistent: bool,
+    preshuffle: bool,
+    transpose_c: bool,
+    num_wave_groups: u8,
+}
+
+#[derive(Serialize)]
+struct Shape {
+    m: u32,
+    n: u32,
+    k: u32,
+}
+
+impl Registry {
+    /// The registry's kernels of one operation as the JSON that CK's registry of that operation exports, without its
+    /// statistics and without the time of a GEMM export: the same kernels give the same text.
+    ///
+    /// Words are written in full where CK's exporter says `unknown`. [`crate::pool::Pool::from_bytes`] reads it.
+    pub fn export_json(&self, op: Op, registry_name: &str) -> serde_json::Result<String> {
+        let kernels = self.kernels();
+        let text = match op {
+            Op::GroupedConv => {
+                let kernels: Vec<_> = kernels.into_iter().filter_map(conv).collect();
+                let metadata = ConvMetadata { registry_name, total_kernels: kernels.len() };
+                serde_json::to_string_pretty(&Document { metadata, kernels })
+            }
+            Op::Gemm => {
+                let kernels: Vec<_> = kernels.into_iter().filter_map(gemm).collect();
+                let total_kernels = kernels.len();
+                let metadata = GemmMetadata { registry_name, total_kernels, export_version: "1.0.0" };
+                serde_json::to_string_pretty(&Document { metadata, kernels })
+            }
+        };
+        text.map(|text| text + "\n")
+    }
+}
+
+fn conv(entry: &Entry) -> Option<Conv<'_>> {
+    let KernelKind::Conv(kernel) = &entry.kernel().kind else { return None };
+    let ConvKernel { tile, wave, warp_tile, .. } = kernel;
+    Some(Conv {
+        name: entry.name(),
+        signature: ConvSignature {
+            dtype_in: kernel.dtype_in.as_str(),
+            dtype_wei: kernel.dtype_wei.as_str(),
+            dtype_out: kernel.dtype_out.as_str(),
+            layout: kernel.layout.as_str(),
+            ndim_spatial: kernel.ndim,
+            op: kernel.direction.short(),
+        },
+        algorithm: ConvAlgorithm {
+            tile_m: tile.m,
+            tile_n: tile.n,
+            tile_k: tile.k,
+            wave: wave.to_string(),
+            warp: warp_tile.to_string(),
+            pipeline: kernel.pipeline.as_str(),
+            scheduler: kernel.scheduler.as_str(),
+            epilogue: kernel.epilogue.as_str(),
+            vector_sizes: kernel.vector,
+            block_per_cu: kernel.block_per_cu,
+            num_wave_groups: kernel.num_wave_groups,
+            num_groups_to_merge: kernel.num_groups_to_merge,
+        },
+        arch: kernel.arch.as_ref().map_or("", |arch| arch.as_str()),
+    })
+}
+
+fn gemm(entry: &Entry) -> Option<Gemm<'_>> {
+    let KernelKind::Gemm(kernel) = &entry.kernel().kind else { return None };
+    let GemmKernel { layout, .. } = kernel;
+    Some(Gemm {
+        name: entry.name(),
+        identifier: kernel.identifier(),
+        signature: GemmSignature {
+            dtype_a: kernel.dtype_a.as_str(),
+            dtype_b: kernel.dtype_b.as_str(),
+            dtype_c: kernel.dtype_c.as_str(),
+            dtype_acc: kernel.dtype_acc.as_str(),
+            layout_a: major(layout.a),
+            layout_b: major(layout.b),
+            layout_c: major(layout.c),
+            transpose_a: kernel.transpose_a,
+            transpose_b: kernel.transpose_b,
+            grouped: kernel.grouped,
+            split_k: kernel.split_k,
+            elementwise_op: kernel.elementwise.as_str(),
+            num_d_tensors: kernel.num_d_tensors,
+            structured_sparsity: kernel.structured_sparsity,
+        },
+        algorithm: GemmAlgorithm {
+            tile_shape: shape(kernel.tile),
+            wave_shape: shape(kernel.wave),
+            warp_tile_shape: shape(kernel.warp_tile),
+            pipeline: kernel.pipeline.as_str(),
+            scheduler: kernel.scheduler.as_str(),
+            epilogue: kernel.epilogue.as_str(),
+            block_size: kernel.block_size,
+            double_buffer: kernel.double_buffer,
+            persistent: kernel.persistent,
+            preshuffle: kernel.preshuffle,
+            transpose_c: kernel.transpose_c,
+            num_wave_groups: kernel.num_wave_groups,
+        },
+        gfx_arch: kernel.arch.as_ref().map_or("", |arch| arch.as_str()),
+    })
+}
+
+const fn shape(mnk: Mnk) -> Shape {
+    Shape { m: mnk.m, n: mnk.n, k: mnk.k }
+}
+
+const fn major(major: Major) -> &'static str {
+    match major {
+        Major::Row => "row_major",
+        Major::Col => "col_major",
+        Major::Packed => "packed_external",
+    }
+}
