@@ -1,4 +1,4 @@
-//! The programs of cpp_examples print what is expected, apart from times.
+//! The programs of `cpp_examples` print what is expected, apart from times.
 //!
 //! `UPDATE_EXPECTED=1 cargo test --test native` writes what they print now.
 
