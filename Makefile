@@ -4,11 +4,18 @@
 include mk/lightgbm.mk
 
 CARGO ?= cargo
+TARGET_DIR := $(abspath $(or $(CARGO_TARGET_DIR),target))
 
-.PHONY: help demo test lint bench fuzz clean
+include mk/install.mk
+
+.DEFAULT_GOAL := help
+
+.PHONY: help demo demo-library examples test lint bench fuzz clean
 
 help:
 	@echo 'make demo   choose kernels with a small model, from C++ and from the command line'
+	@echo 'make examples   build the C and C++ programs of cpp_examples'
+	@echo 'make install PREFIX=/usr/local   library, headers, pkg-config and CMake files for C and C++'
 	@echo 'make test   install what the tests need and run all tests'
 	@echo 'make lint   formatting, clippy and documentation, warnings denied'
 	@echo 'make bench  ours beside LightGBM, as a table; JSON=FILE for programs'
@@ -18,22 +25,34 @@ help:
 ifeq ($(origin CXX),default)
 CXX := c++
 endif
-TARGET_DIR := $(abspath $(or $(CARGO_TARGET_DIR),target))
-DEMO_DIR   := $(TARGET_DIR)/demo
+DEMO_DIR := $(TARGET_DIR)/demo
+# The name that programs look the library up by, which cargo does not make.
+DEMO_LIB := $(DEMO_DIR)/libck_select.so.$(INSTALL_ABI)
+DEMO_CXX := $(CXX) -std=c++17 -O2 -pthread -I include
 
-# Needs cargo and a C++ compiler, nothing else. The shared library is looked up by its soname, which cargo does not make.
-demo:
-	$(CARGO) build --release --quiet
-	@mkdir -p $(DEMO_DIR)
-	@ln -sf $(TARGET_DIR)/release/libck_select.so $(DEMO_DIR)/libck_select.so.1
-	$(CXX) -std=c++17 -O2 -I include cpp_examples/conv_get_solution.cpp -o $(DEMO_DIR)/conv_get_solution \
-		$(DEMO_DIR)/libck_select.so.1 -Wl,-rpath,$(DEMO_DIR)
+# Needs cargo and a C++ compiler, nothing else.
+demo: demo-library
+	$(DEMO_CXX) cpp_examples/conv_get_solution.cpp -o $(DEMO_DIR)/conv_get_solution $(DEMO_LIB) -Wl,-rpath,$(DEMO_DIR)
 	@echo '$$ conv_get_solution'
 	@$(DEMO_DIR)/conv_get_solution
 	@echo
 	@echo '$$ ckselect rank --model tests/golden/models/conv_small --pool configs/forward_bf16.txt ...'
 	@$(TARGET_DIR)/release/ckselect rank --model tests/golden/models/conv_small --pool configs/forward_bf16.txt \
 		--problem 'N=16,C=256,K=128,Hi=28,Wi=28,Y=3,X=3,pad_h=1,pad_w=1' --top 3
+
+# All programs of cpp_examples, into target/demo.
+examples: demo-library
+	@set -e; for source in cpp_examples/*.cpp; do \
+		program=$(DEMO_DIR)/$$(basename $$source .cpp); \
+		$(DEMO_CXX) $$source -o $$program $(DEMO_LIB) -Wl,-rpath,$(DEMO_DIR); echo $$program; \
+	done
+	@$(CC) -std=c11 -O2 -I include cpp_examples/c_minimal.c -o $(DEMO_DIR)/c_minimal $(DEMO_LIB) -Wl,-rpath,$(DEMO_DIR)
+	@echo $(DEMO_DIR)/c_minimal
+
+demo-library:
+	$(CARGO) build --release --quiet
+	@mkdir -p $(DEMO_DIR)
+	@ln -sf $(TARGET_DIR)/release/libck_select.so $(DEMO_LIB)
 
 test: lightgbm-tools
 	$(LIGHTGBM_ENV) $(CARGO) test --workspace

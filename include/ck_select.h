@@ -513,8 +513,8 @@ typedef struct {
 
 /**
  * What the owner of a kernel can tell and do, and wants to get back. Every callback may be NULL. Callbacks are called
- * on any thread, by several at a time, and must not throw, nor change the registry that calls them. The problem that
- * they get lives as long as the call.
+ * on the thread that selects, which may be any, by several threads at a time. They must not throw, nor change the
+ * registry that calls them. The problem that they get lives as long as the call.
  *
  * Begin with all bytes 0 and `struct_size` set; `priority` 1 is CK's usual one.
  */
@@ -885,7 +885,7 @@ ck_status ck_registry_clear(ck_registry *registry);
 ck_status ck_registry_import_json(ck_registry *registry, const uint8_t *json, size_t len);
 
 /**
- * Writes the kernels of one operation as the JSON that CK's registry of that operation exports. `op` is a `ck_op`;
+ * Writes the kernels of one operation as the JSON that CK's registry of that operation exports. A `ck_op` says which;
  * `name` is what the text calls the registry, NULL for "default". Free the text with `ck_string_free`.
  *
  * # Safety

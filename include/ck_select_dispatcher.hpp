@@ -51,8 +51,9 @@ namespace ck_select {
 /// When a selector looks whether the registry has changed. CK's registries count no changes, so that looking means
 /// comparing.
 enum class Follow {
-  /// On every call, instance by instance, inside the registry's lock and without allocating: about a nanosecond for each
-  /// of a few dozen kernels. Exact, because the selector holds what it has seen, so that no address comes twice.
+  /// On every call, instance by instance, inside the registry's lock and without allocating: less than a microsecond for
+  /// 30 kernels, in proportion to their number. Exact, because the selector holds what it has seen, so that no address
+  /// comes twice.
   every_call,
   /// On every call, by the number of kernels alone. Misses a kernel that was replaced by another with the same key, and a
   /// removal together with an addition.

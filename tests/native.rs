@@ -6,6 +6,7 @@ mod native {
     pub(crate) mod tools;
 
     mod examples;
+    mod install;
     mod layouts;
     mod programs;
 }

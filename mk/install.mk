@@ -1,0 +1,47 @@
+# Installs the library for C and C++ programs:
+#
+#     make install PREFIX=/usr/local [DESTDIR=/tmp/root] [LIBDIR=lib] [INCLUDEDIR=include]
+#
+# It is a script and not cargo-c: that is 348 packages to compile, cargo itself among them, before eight files are copied,
+# and it makes no CMake files. For those who have it, `cargo cinstall` installs the same libraries and headers.
+
+PREFIX     ?= /usr/local
+LIBDIR     ?= lib
+INCLUDEDIR ?= include
+# Where the built libraries are.
+BUILT      ?= $(TARGET_DIR)/release
+
+INSTALL_ABI     := $(shell sed -n 's/^.define CK_SELECT_ABI_VERSION //p' include/ck_select.h)
+INSTALL_VERSION := $(shell sed -n '/^\[workspace.package\]/,/^$$/ s/^version = "\(.*\)"/\1/p' Cargo.toml)
+INSTALL_REAL    := libck_select.so.$(INSTALL_ABI).$(INSTALL_VERSION)
+INSTALL_LIB     := $(DESTDIR)$(PREFIX)/$(LIBDIR)
+INSTALL_INCLUDE := $(DESTDIR)$(PREFIX)/$(INCLUDEDIR)
+INSTALL_CMAKE   := $(INSTALL_LIB)/cmake/ck_select
+# From the CMake files back to the prefix: one more step up than there are folders.
+INSTALL_UP      := $(shell echo '$(LIBDIR)/cmake/ck_select' | sed 's,[^/][^/]*,..,g')
+INSTALL_FILL    := sed -e 's,@PREFIX@,$(PREFIX),g' -e 's,@LIB@,$(LIBDIR),g' -e 's,@INCLUDE@,$(INCLUDEDIR),g' \
+	-e 's,@ABI@,$(INSTALL_ABI),g' -e 's,@VERSION@,$(INSTALL_VERSION),g' -e 's,@TO_PREFIX@,$(INSTALL_UP),g'
+
+.PHONY: install install-files uninstall
+install:
+	$(CARGO) build --release --quiet --package ck-select
+	@$(MAKE) --no-print-directory install-files
+
+install-files:
+	install -d '$(INSTALL_LIB)/pkgconfig' '$(INSTALL_CMAKE)' '$(INSTALL_INCLUDE)'
+	install -m 755 '$(BUILT)/libck_select.so' '$(INSTALL_LIB)/$(INSTALL_REAL)'
+	ln -sf '$(INSTALL_REAL)' '$(INSTALL_LIB)/libck_select.so.$(INSTALL_ABI)'
+	ln -sf 'libck_select.so.$(INSTALL_ABI)' '$(INSTALL_LIB)/libck_select.so'
+	install -m 644 '$(BUILT)/libck_select.a' '$(INSTALL_LIB)/libck_select.a'
+	install -m 644 include/ck_select.h include/ck_select.hpp include/ck_select_dispatcher.hpp '$(INSTALL_INCLUDE)'
+	$(INSTALL_FILL) cmake/ck_select.pc.in > '$(INSTALL_LIB)/pkgconfig/ck_select.pc'
+	$(INSTALL_FILL) cmake/ck_selectConfig.cmake.in > '$(INSTALL_CMAKE)/ck_selectConfig.cmake'
+	$(INSTALL_FILL) cmake/ck_selectConfigVersion.cmake.in > '$(INSTALL_CMAKE)/ck_selectConfigVersion.cmake'
+
+uninstall:
+	rm -f '$(INSTALL_LIB)/$(INSTALL_REAL)' '$(INSTALL_LIB)/libck_select.so.$(INSTALL_ABI)' \
+		'$(INSTALL_LIB)/libck_select.so' '$(INSTALL_LIB)/libck_select.a' '$(INSTALL_LIB)/pkgconfig/ck_select.pc' \
+		'$(INSTALL_CMAKE)/ck_selectConfig.cmake' '$(INSTALL_CMAKE)/ck_selectConfigVersion.cmake' \
+		'$(INSTALL_INCLUDE)/ck_select.h' '$(INSTALL_INCLUDE)/ck_select.hpp' \
+		'$(INSTALL_INCLUDE)/ck_select_dispatcher.hpp'
+	-rmdir '$(INSTALL_CMAKE)'

@@ -1,0 +1,164 @@
+//! What `make install` puts somewhere is enough for a project that knows only that place.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+use super::tools::{self, ROOT};
+
+/// Copies the examples to a place outside of the repository, so that only installed headers can be found.
+fn consumer(name: &str) -> PathBuf {
+    let directory = tools::scratch(name);
+    for entry in std::fs::read_dir(tools::source("cpp_examples")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_file() {
+            std::fs::copy(&path, directory.join(path.file_name().unwrap())).unwrap();
+        }
+    }
+    directory
+}
+
+/// Installs once a test run.
+fn prefix() -> &'static Path {
+    static PREFIX: OnceLock<PathBuf> = OnceLock::new();
+    PREFIX.get_or_init(|| {
+        let prefix = tools::scratch("prefix");
+        std::fs::remove_dir_all(&prefix).unwrap();
+        let built = std::env::current_exe().unwrap().parent().unwrap().to_owned();
+        tools::run(
+            Command::new("make")
+                .arg("install-files")
+                .arg(format!("PREFIX={}", prefix.display()))
+                .arg(format!("BUILT={}", built.display()))
+                .current_dir(ROOT),
+        );
+        prefix
+    })
+}
+
+fn prints_what_the_example_prints(program: &Path) {
+    let printed = tools::run(&mut Command::new(program));
+    let expected = std::fs::read_to_string(tools::source("cpp_examples/expected/c_minimal.txt")).unwrap();
+    assert_eq!(printed, expected, "{}", program.display());
+}
+
+#[test]
+fn the_library_has_its_soname_and_links() {
+    let lib = prefix().join("lib");
+    let version = env!("CARGO_PKG_VERSION");
+    let abi = ck_select::ffi::CK_SELECT_ABI_VERSION;
+    let link = |name: &str| std::fs::read_link(lib.join(name)).unwrap().to_str().unwrap().to_owned();
+    assert_eq!(link("libck_select.so"), format!("libck_select.so.{abi}"));
+    assert_eq!(link(&format!("libck_select.so.{abi}")), format!("libck_select.so.{abi}.{version}"));
+    if tools::installed("readelf") {
+        let dynamic = tools::run(Command::new("readelf").arg("-d").arg(lib.join("libck_select.so")));
+        assert!(dynamic.contains(&format!("Library soname: [libck_select.so.{abi}]")), "{dynamic}");
+        // Nothing that a machine without C++, OpenMP or ROCm lacks.
+        let needed = dynamic.lines().filter(|line| line.contains("(NEEDED)"));
+        for library in needed.map(|line| line.split('[').nth(1).unwrap().trim_end_matches(']')) {
+            let usual =
+                ["libc.so.6", "libm.so.6", "libgcc_s.so.1", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"];
+            assert!(usual.contains(&library), "{library}");
+        }
+    }
+}
+
+#[test]
+fn pkg_config_is_enough() {
+    if !tools::installed("pkg-config") {
+        return;
+    }
+    let prefix = prefix();
+    let ask = |arguments: &[&str]| {
+        let mut command = Command::new("pkg-config");
+        command.env("PKG_CONFIG_PATH", prefix.join("lib/pkgconfig")).args(arguments).arg("ck_select");
+        tools::run(&mut command).trim().to_owned()
+    };
+    assert_eq!(ask(&["--modversion"]), env!("CARGO_PKG_VERSION"));
+    let directory = consumer("with_pkg_config");
+    for compilers in tools::compilers() {
+        for (compiler, standard, example) in [
+            (compilers.c, "-std=c11", "c_minimal.c"),
+            (compilers.cpp, "-std=c++17", "conv_get_solution.cpp"),
+            (compilers.cpp, "-std=c++17", "gemm_09_ml_heuristic.cpp"),
+            (compilers.cpp, "-std=c++17", "dispatcher_adapter.cpp"),
+        ] {
+            let program = directory.join(example).with_extension(compiler);
+            let mut command = Command::new(compiler);
+            command.args([standard, "-pthread", example, "-o"]).arg(&program).current_dir(&directory);
+            command.args(ask(&["--cflags", "--libs"]).split_whitespace());
+            tools::run(command.arg(format!("-Wl,-rpath,{}", prefix.join("lib").display())));
+            if example == "c_minimal.c" {
+                prints_what_the_example_prints(&program);
+            }
+        }
+        // Without the shared library.
+        let program = directory.join(format!("c_minimal_static.{}", compilers.c));
+        let mut command = Command::new(compilers.c);
+        command.arg("c_minimal.c").arg("-o").arg(&program).current_dir(&directory);
+        command.args(ask(&["--cflags"]).split_whitespace()).arg(prefix.join("lib/libck_select.a"));
+        let private = ask(&["--static", "--libs-only-l"]);
+        tools::run(command.args(private.split_whitespace().filter(|library| *library != "-lck_select")));
+        prints_what_the_example_prints(&program);
+    }
+}
+
+#[test]
+fn cmake_is_enough() {
+    // `make test` installs one for LightGBM.
+    let own = tools::source("target/tools/venv/bin/cmake");
+    let cmake = if own.exists() { own } else { PathBuf::from("cmake") };
+    if !tools::installed(cmake.to_str().unwrap()) {
+        return;
+    }
+    let directory = consumer("with_cmake");
+    let build = directory.join("build");
+    let _ = std::fs::remove_dir_all(&build);
+    let configure = |version: &str| {
+        let text = std::fs::read_to_string(tools::source("cpp_examples/CMakeLists.txt")).unwrap();
+        let text = text.replace("find_package(ck_select 0.1 ", &format!("find_package(ck_select {version} "));
+        std::fs::write(directory.join("CMakeLists.txt"), text).unwrap();
+        let mut command = Command::new(&cmake);
+        command.arg("-S").arg(&directory).arg("-B").arg(&build);
+        tools::output(command.arg(format!("-DCMAKE_PREFIX_PATH={}", prefix().display())))
+    };
+    for refused in ["0.2", "1.0", "0.0", "0.1.99"] {
+        assert!(!configure(refused).status.success(), "version {refused} is taken");
+    }
+    for taken in ["", "0.1.0", "0.1"] {
+        let output = configure(taken);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+    tools::run(Command::new(&cmake).arg("--build").arg(&build));
+    for program in ["c_minimal", "c_minimal_static"] {
+        prints_what_the_example_prints(&build.join(program));
+    }
+}
+
+#[test]
+fn uninstalling_leaves_nothing() {
+    let root = tools::scratch("uninstalled");
+    let built = std::env::current_exe().unwrap().parent().unwrap().to_owned();
+    for target in ["install-files", "uninstall"] {
+        let mut command = Command::new("make");
+        command
+            .arg(target)
+            .arg(format!("DESTDIR={}", root.display()))
+            .arg("PREFIX=/usr")
+            .arg("LIBDIR=lib/some-linux");
+        tools::run(command.arg(format!("BUILT={}", built.display())).current_dir(ROOT));
+        if target == "install-files" {
+            let config = root.join("usr/lib/some-linux/cmake/ck_select/ck_selectConfig.cmake");
+            let config = std::fs::read_to_string(config).unwrap();
+            assert!(config.contains("/../../../..\"") && !config.contains('@'), "{config}");
+        }
+    }
+    let mut folders = vec![root];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            assert!(path.is_dir(), "{} is left", path.display());
+            folders.push(path);
+        }
+    }
+}
