@@ -69,6 +69,11 @@ fn key(problem: &str) -> [u8; 16] {
 pub(super) fn load(connection: &Connection, scope: &Scope, since: i64) -> rusqlite::Result<Loaded> {
     let mut loaded = Loaded { last: since, ..Loaded::default() };
     let Some(id) = scope_id(connection, scope)? else { return Ok(loaded) };
+    loaded.total =
+        connection.query_row("SELECT count(*) FROM winner WHERE scope = ?1", [id], |row| row.get(0))?;
+    if since == 0 {
+        loaded.winners.reserve(loaded.total);
+    }
     let sql =
         format!("SELECT w.id, {WINNER_COLUMNS} FROM winner w WHERE w.scope = ?1 AND w.id > ?2 ORDER BY w.id");
     let mut statement = connection.prepare(&sql)?;
@@ -81,8 +86,6 @@ pub(super) fn load(connection: &Connection, scope: &Scope, since: i64) -> rusqli
             None => loaded.unreadable += 1,
         }
     }
-    loaded.total =
-        connection.query_row("SELECT count(*) FROM winner WHERE scope = ?1", [id], |row| row.get(0))?;
     Ok(loaded)
 }
 
