@@ -426,3 +426,19 @@ fn exports_read_back_as_the_same_kernels() {
         }
     }
 }
+
+#[test]
+fn changed_options_open_the_winners_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    let options =
+        |store: &str| Options { mode: Mode::Search, store: Some(folder.path().join(store)), ..off() };
+    let (registry, runs) = measured(options("a.db"), ms);
+    assert_eq!(registry.select(&resnet()).unwrap().source, Source::Search);
+    registry.set_options(options("b.db")).unwrap();
+    assert_eq!(registry.select(&resnet()).unwrap().source, Source::Search, "nothing is in the other store");
+    let tried = runs.load(Ordering::Relaxed);
+    registry.set_options(options("a.db")).unwrap();
+    registry.set_model(model(), None);
+    assert_eq!(registry.select(&resnet()).unwrap().source, Source::Store);
+    assert_eq!(runs.load(Ordering::Relaxed), tried);
+}

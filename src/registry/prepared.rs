@@ -53,8 +53,9 @@ impl Prepared {
         let models = models.collect();
         let names = ids.iter().filter_map(|&id| entries.get(id)).map(Entry::name);
         let pool = PoolHash::of_names(names);
-        let known =
-            earlier.filter(|earlier| earlier.pool == pool).and_then(|earlier| earlier.winners.as_ref().ok());
+        let known = earlier
+            .filter(|earlier| earlier.pool == pool && !state.reopens_winners())
+            .and_then(|earlier| earlier.winners.as_ref().ok());
         let winners = match known {
             Some(winners) => Ok(winners.clone()),
             None => winners(state, pool, facts),

@@ -23,6 +23,8 @@ pub(super) struct State {
     prepared: OnceLock<Arc<Prepared>>,
     /// What an earlier state had, to be taken over where it still fits.
     earlier: Option<Arc<Prepared>>,
+    /// The options have changed since `earlier`, so that its winners do not fit any more.
+    reopens_winners: bool,
     options: Options,
     overrides: Arc<Overrides>,
 }
@@ -38,6 +40,7 @@ impl State {
             models: Vec::new(),
             prepared: OnceLock::new(),
             earlier: None,
+            reopens_winners: false,
             options,
             overrides,
         })
@@ -137,14 +140,19 @@ impl State {
         self.options = options;
         self.overrides = Arc::new(overrides);
         self.unprepare();
-        // The winners may have to come from elsewhere; models are quickly found again by the next selection.
-        self.earlier = None;
+        // Compiled models are taken over; the winners may have to come from elsewhere.
+        self.reopens_winners = true;
     }
 
     fn unprepare(&mut self) {
         if let Some(prepared) = self.prepared.take() {
             self.earlier = Some(prepared);
+            self.reopens_winners = false;
         }
+    }
+
+    pub(super) const fn reopens_winners(&self) -> bool {
+        self.reopens_winners
     }
 
     pub(super) fn models(&self) -> impl Iterator<Item = &Arc<Model>> {
