@@ -64,7 +64,7 @@ lint: lightgbm-tools
 
 # libFuzzer needs compiler flags that only nightly offers; RUSTC_BOOTSTRAP lends them to a stable compiler.
 SECONDS_EACH ?= 150
-FUZZ_TARGETS := forest spec names pool
+FUZZ_TARGETS := forest spec names pool filter
 
 # Beside the real LightGBM, on the same inputs in the same run; JSON=FILE writes the table there, too.
 bench: lightgbm-tools

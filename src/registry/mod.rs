@@ -17,6 +17,7 @@ mod state;
 
 pub use chain::{SelectError, Selection, Source};
 pub use entry::{Entry, Hooks, Priority, UserData};
+pub use export::kernel_json;
 pub use fitting::ModelKey;
 pub use options::{Mode, Options, OptionsError};
 pub use overrides::{OverrideError, Overrides};

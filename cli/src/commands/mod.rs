@@ -1,5 +1,6 @@
 //! One file a subcommand, and what they share.
 
+pub(crate) mod enumerate;
 pub(crate) mod explain;
 pub(crate) mod features;
 pub(crate) mod inspect;
