@@ -4,4 +4,8 @@
 //! them, however the file spelled it. Everything behind it (training, evaluation, comparison) works on that one value, with
 //! features from the library's own engines.
 
+pub mod candidates;
+pub mod evaluate;
+pub mod figures;
+pub mod judge;
 pub mod measurements;
