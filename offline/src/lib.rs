@@ -5,7 +5,11 @@
 //! features from the library's own engines.
 
 pub mod candidates;
+pub mod compare;
 pub mod evaluate;
 pub mod figures;
 pub mod judge;
 pub mod measurements;
+pub mod predictions;
+pub mod report;
+pub mod validate;

@@ -69,7 +69,7 @@ impl Coverage {
             }
         }
         let mut features: Vec<FeatureCoverage> = features.into_iter().map(|(_, feature)| feature).collect();
-        features.sort_by(|a, b| b.outside.cmp(&a.outside));
+        features.sort_by_key(|feature| std::cmp::Reverse(feature.outside));
         Self { problems_outside, features }
     }
 }
