@@ -131,7 +131,7 @@ fn worst(page: &mut Page, evaluation: &Evaluation, measurements: &Measurements) 
             &format!(
                 "<b>{}</b> <code>{}</code>, the fastest kernel ranks {rank} of {}",
                 percent(outcome.efficiency),
-                escape(&problem.to_string()),
+                escape(&brief(&problem.to_string())),
                 outcome.candidates
             ),
             |page| {
@@ -162,6 +162,20 @@ fn worst(page: &mut Page, evaluation: &Evaluation, measurements: &Measurements) 
             },
         );
     }
+}
+
+/// A problem's text without what most problems have in common.
+fn brief(text: &str) -> String {
+    let neutral = |key: &str, value: &str| match key {
+        "G" | "Di" | "Z" | "split_k" => value == "1",
+        "direction" | "ndim" | "layout" | "arch" => true,
+        key if key.starts_with("stride") || key.starts_with("dilation") => value == "1",
+        key if key.starts_with("pad") => value == "0",
+        key => key.starts_with("dtype"),
+    };
+    let pairs =
+        text.split(',').filter(|pair| pair.split_once('=').is_none_or(|(key, value)| !neutral(key, value)));
+    pairs.collect::<Vec<_>>().join(" ")
 }
 
 fn importances(page: &mut Page, model: &Model) {
@@ -204,4 +218,19 @@ fn coverage(page: &mut Page, evaluation: &Evaluation) {
             ]
         }),
     );
+}
+
+#[cfg(test)]
+mod tests {
+    use ck_select::problem::{ConvProblem, GemmProblem, Problem};
+
+    #[test]
+    fn a_brief_problem_keeps_what_is_special() {
+        let conv =
+            ConvProblem { n: 16, c: 64, k: 128, ..ConvProblem::new_2d([28, 28], [3, 1]) }.padded([1, 0]);
+        let brief = super::brief(&Problem::from(conv).to_string());
+        assert_eq!(brief, "N=16 C=64 K=128 Hi=28 Wi=28 Y=3 X=1 pad_h_left=1 pad_h_right=1");
+        let gemm = super::brief(&Problem::from(GemmProblem::new(8, 16, 32)).to_string());
+        assert_eq!(gemm, "M=8 N=16 K=32");
+    }
 }

@@ -7,7 +7,7 @@ const HEIGHT: f64 = 260.0;
 const LEFT: f64 = 56.0;
 const BOTTOM: f64 = 34.0;
 const TOP: f64 = 12.0;
-const RIGHT: f64 = 12.0;
+const RIGHT: f64 = 24.0;
 
 /// A plane with axes; x and y go from 0 to 1 of the plot's area.
 struct Plot {
@@ -64,7 +64,7 @@ pub(super) fn regret(sorted: &[f64]) -> String {
         let share = f64::from(step) / 4.0;
         plot.mark_y(share, &format!("{:.1} %", share * highest * 100.0));
     }
-    for (share, text) in [(0.0, "0"), (0.25, "25 %"), (0.5, "50 %"), (0.75, "75 %"), (1.0, "all problems")] {
+    for (share, text) in [(0.0, "0"), (0.25, "25 %"), (0.5, "50 %"), (0.75, "75 %"), (1.0, "100 %")] {
         plot.mark_x(share, text);
     }
     let count = sorted.len().max(1) as f64;
