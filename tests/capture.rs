@@ -21,7 +21,7 @@ use ck_select::ffi::{
 };
 use ck_select::kernel::Kernel;
 use ck_select::problem::{ConvProblem, Problem, ProblemList};
-use ck_select::registry::{Options, Priority, Registry};
+use ck_select::registry::{Options, Priority, Registry, UserData};
 
 const VARIABLE: &str = "CK_SELECT_CAPTURE";
 const TASK: &str = "CK_SELECT_TEST_TASK";
@@ -59,7 +59,7 @@ fn problem(n: i64) -> Problem {
 fn registry(path: &Path) -> Registry {
     let options = Options { capture: Some(path.to_owned()), ..Options::default() };
     let registry = Registry::new(options).unwrap();
-    registry.add(Kernel::from_name(KERNEL).unwrap(), Priority::NORMAL, Default::default(), None).unwrap();
+    registry.add(Kernel::from_name(KERNEL).unwrap(), Priority::NORMAL, UserData::default(), None).unwrap();
     registry
 }
 
@@ -101,7 +101,13 @@ fn child() {
     let first: i64 = std::env::var(FIRST).unwrap().parse().unwrap();
     match task.as_str() {
         "some" => select_through_c(first, 200),
-        "endless" => (0..).for_each(|step| select_through_c(first + 500 * step, 500)),
+        "endless" => {
+            let mut first = first;
+            loop {
+                select_through_c(first, 500);
+                first += 500;
+            }
+        }
         other => panic!("{other}"),
     }
 }

@@ -27,7 +27,7 @@ const MAX_BYTES: u64 = 4 << 20;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Config {
     /// Kernels of a grouped convolution.
-    Conv(ConvConfig),
+    Conv(Box<ConvConfig>),
     /// Kernels of GEMM universal.
     Gemm(GemmConfig),
 }
@@ -109,7 +109,9 @@ impl Config {
             root.get("tile_config").or_else(|| root.pointer("/ck_select/kernels")).map(|_| Op::Gemm)
         });
         let config = match op {
-            Some(Op::GroupedConv) => conv::read(&mut object, &mut warnings).map(Self::Conv),
+            Some(Op::GroupedConv) => {
+                conv::read(&mut object, &mut warnings).map(|conv| Self::Conv(Box::new(conv)))
+            }
             Some(Op::Gemm) => gemm::read(&mut object, &mut warnings).map(Self::Gemm),
             None => Err((
                 String::new(),

@@ -306,10 +306,10 @@ impl<'a> Parser<'a> {
             items.push(self.expression(Power::Or)?);
             if self.eat(",") {
                 comma = true;
-            } else if !self.eat(close) {
-                return Err(self.unexpected(&format!("an operator, ',' or '{close}'")));
-            } else {
+            } else if self.eat(close) {
                 return Ok((items, comma));
+            } else {
+                return Err(self.unexpected(&format!("an operator, ',' or '{close}'")));
             }
         }
     }
