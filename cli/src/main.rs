@@ -41,6 +41,14 @@ enum Command {
     Predict(commands::predict::Args),
     Inspect(commands::inspect::Args),
     Store(commands::store::Args),
+    Bench(Box<commands::bench::Args>),
+    Merge(commands::merge::Args),
+    /// What a sweep starts to end what it leaves behind when it is killed
+    #[command(hide = true)]
+    BenchGuard,
+    /// What a sweep starts to load kernels and run them
+    #[command(hide = true)]
+    BenchWorker,
 }
 
 fn main() -> ExitCode {
@@ -51,6 +59,13 @@ fn main() -> ExitCode {
         Command::Predict(args) => commands::predict::run(&args),
         Command::Inspect(args) => commands::inspect::run(&args),
         Command::Store(args) => commands::store::run(&args),
+        Command::Bench(args) => match commands::bench::run(&args) {
+            Ok(code) => return code,
+            Err(error) => Err(error),
+        },
+        Command::Merge(args) => commands::merge::run(&args),
+        Command::BenchGuard => commands::bench::guard(),
+        Command::BenchWorker => commands::bench::worker(),
     };
     match result {
         // A reader that has seen enough (`| head`) is no failure.

@@ -1,8 +1,10 @@
 //! One file a subcommand, and what they share.
 
+pub(crate) mod bench;
 pub(crate) mod explain;
 pub(crate) mod features;
 pub(crate) mod inspect;
+pub(crate) mod merge;
 pub(crate) mod predict;
 pub(crate) mod rank;
 pub(crate) mod store;
