@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use crate::log::{self, Level};
-use crate::problem::{Line, Problem, WORDS, parse_line, problem_line};
+use crate::problem::{Problem, ProblemLine, WORDS, problem_line};
 
 /// Most problems that a file collects.
 pub(crate) const MAX_PROBLEMS: usize = 1 << 16;
@@ -124,7 +124,7 @@ impl Writer {
         for line in bytes[..whole].split(|&byte| byte == b'\n') {
             let Ok(text) = std::str::from_utf8(line) else { continue };
             // What others wrote there is theirs to judge.
-            if let Ok(Line::Problem(problem)) = parse_line(text)
+            if let Ok(ProblemLine::Problem(problem)) = ProblemLine::parse(text)
                 && let Some(words) = problem.words()
                 && !known.insert(&words)
             {

@@ -46,10 +46,15 @@ pub enum ProblemLineFault {
     Problem(ProblemError),
 }
 
-/// What a line holds.
-pub(crate) enum Line {
+/// What a line of a list holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(clippy::large_enum_variant)] // lives only while a line is read
+pub enum ProblemLine {
+    /// A blank line or a comment.
     Nothing,
+    /// No operation, or the beginning of one: most likely the line was cut off.
     Incomplete,
+    /// A problem.
     Problem(Problem),
 }
 
@@ -73,9 +78,9 @@ impl ProblemList {
                 fault,
             })?;
             match parsed {
-                Line::Nothing => {}
-                Line::Incomplete => list.incomplete.push(at + 1),
-                Line::Problem(problem) => {
+                ProblemLine::Nothing => {}
+                ProblemLine::Incomplete => list.incomplete.push(at + 1),
+                ProblemLine::Problem(problem) => {
                     if seen.insert(problem) {
                         list.problems.push(problem);
                     }
@@ -97,23 +102,30 @@ pub(crate) fn line(problem: &Problem) -> String {
     format!("{problem},op={}", problem.op())
 }
 
-pub(crate) fn parse_line(line: &str) -> Result<Line, ProblemLineFault> {
+impl ProblemLine {
+    /// Reads a line.
+    pub fn parse(line: &str) -> Result<Self, ProblemLineFault> {
+        parse_line(line)
+    }
+}
+
+fn parse_line(line: &str) -> Result<ProblemLine, ProblemLineFault> {
     let line = line.trim();
     if line.is_empty() || line.starts_with('#') {
-        return Ok(Line::Nothing);
+        return Ok(ProblemLine::Nothing);
     }
     let separator = |c: char| c == ',' || c.is_whitespace();
     let Some(word) = line.split(separator).find_map(|part| part.strip_prefix("op=")) else {
-        return Ok(Line::Incomplete);
+        return Ok(ProblemLine::Incomplete);
     };
     let op: Op = match word.parse() {
         Ok(op) => op,
-        Err(_) if Op::WORDS.iter().any(|op| op.starts_with(word)) => return Ok(Line::Incomplete),
+        Err(_) if Op::WORDS.iter().any(|op| op.starts_with(word)) => return Ok(ProblemLine::Incomplete),
         Err(unknown) => return Err(ProblemLineFault::Op(unknown)),
     };
     let others: Vec<&str> = line.split(separator).filter(|part| !part.starts_with("op=")).collect();
     Problem::parse(op, &others.join(","), &ProblemDefaults::of(op))
-        .map(Line::Problem)
+        .map(ProblemLine::Problem)
         .map_err(ProblemLineFault::Problem)
 }
 
@@ -144,7 +156,7 @@ mod tests {
             let whole = line(&problem);
             for end in 0..whole.len() {
                 assert!(
-                    !matches!(parse_line(&whole[..end]), Ok(Line::Problem(_)) | Err(_)),
+                    !matches!(parse_line(&whole[..end]), Ok(ProblemLine::Problem(_)) | Err(_)),
                     "{}",
                     &whole[..end]
                 );

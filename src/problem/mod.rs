@@ -4,8 +4,8 @@ mod list;
 mod text;
 mod words;
 
-pub(crate) use list::{Line, line as problem_line, parse_line};
-pub use list::{ProblemLineFault, ProblemList, ProblemListError};
+pub(crate) use list::line as problem_line;
+pub use list::{ProblemLine, ProblemLineFault, ProblemList, ProblemListError};
 pub use text::{ProblemDefaults, ProblemError};
 pub(crate) use words::WORDS;
 
