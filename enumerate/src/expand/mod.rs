@@ -94,7 +94,7 @@ pub enum EnumerateError {
         /// The kernel's name.
         kernel: String,
         /// What is wrong.
-        error: FilterError,
+        error: Box<FilterError>,
     },
 }
 
@@ -186,7 +186,7 @@ fn filtered(list: Vec<Kernel>, filters: &[(String, Filter)]) -> Result<Vec<Kerne
             let keeps = filter.keeps(&kernel).map_err(|error| EnumerateError::Filter {
                 filter: label.clone(),
                 kernel: kernel.name.clone(),
-                error,
+                error: Box::new(error),
             })?;
             if !keeps {
                 continue 'kernels;

@@ -253,7 +253,7 @@ fn floats(operator: Operator, a: f64, b: f64) -> Result<f64, Fault> {
     })
 }
 
-/// CPython's `divmod` of doubles: the quotient is made from the exact remainder, so that both fit together.
+/// Python's `divmod` of doubles: the quotient is made from the exact remainder, so that both fit together.
 fn floor_divide(a: f64, b: f64) -> (f64, f64) {
     let mut rest = a % b;
     let mut quotient = (a - rest) / b;

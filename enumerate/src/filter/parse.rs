@@ -102,11 +102,10 @@ impl<'a> Parser<'a> {
             _ => format!("'{}'", self.word(token)),
         };
         let hint = match (&token.kind, self.word(token)) {
-            (Kind::Symbol("="), _) => "; '==' compares",
+            (Kind::Symbol("="), _) | (Kind::Name, "is") => "; '==' compares",
             (Kind::Symbol("&" | "|" | "^" | "~"), _) => "; 'and', 'or' and 'not' combine conditions",
             (Kind::Symbol("**"), _) => "; there are no powers",
             (Kind::Symbol("["), _) => "; there are no indices",
-            (Kind::Name, "is") => "; '==' compares",
             (Kind::Name, "if" | "else") => "; there are no conditional expressions",
             _ => "",
         };

@@ -6,7 +6,7 @@ use ck_select::kernel::Mnk;
 use ck_select::vocab::{Direction, Dtype};
 use serde::{Deserialize, Deserializer};
 
-use super::words;
+use super::words::{self, NamedShapes};
 
 /// Tiles by direction, dimensions and type, and the waves that may share a tile's work.
 ///
@@ -57,7 +57,7 @@ struct Waves(#[serde(deserialize_with = "words::shape")] Mnk);
 
 fn by_direction<'de, D: Deserializer<'de>>(
     deserializer: D,
-) -> Result<BTreeMap<Direction, BTreeMap<String, Vec<Mnk>>>, D::Error> {
+) -> Result<BTreeMap<Direction, NamedShapes>, D::Error> {
     let map: BTreeMap<Direction, TileLists> = words::keyed(deserializer)?;
     Ok(map.into_iter().map(|(direction, TileLists(lists))| (direction, lists)).collect())
 }

@@ -6,6 +6,7 @@ use ck_select::kernel::Mnk;
 use ck_select::vocab::{Epilogue, Pipeline, Scheduler};
 use serde::{Deserialize, Deserializer};
 
+use super::words::NamedShapes;
 use super::{TraitRefusal, words};
 
 /// The tables of the tile engine's validator.
@@ -51,7 +52,7 @@ struct Shapes(#[serde(deserialize_with = "words::named_shapes")] BTreeMap<String
 
 fn nested_shapes<'de, D: Deserializer<'de>>(
     deserializer: D,
-) -> Result<BTreeMap<String, BTreeMap<String, Vec<Mnk>>>, D::Error> {
+) -> Result<BTreeMap<String, NamedShapes>, D::Error> {
     let map = BTreeMap::<String, Shapes>::deserialize(deserializer)?;
     Ok(map.into_iter().map(|(key, Shapes(shapes))| (key, shapes)).collect())
 }

@@ -7,6 +7,9 @@ use std::str::FromStr;
 use ck_select::kernel::Mnk;
 use serde::de::{Deserialize, Deserializer, Error};
 
+/// Lists of shapes by free keys.
+pub(super) type NamedShapes = BTreeMap<String, Vec<Mnk>>;
+
 /// A text that is read by `FromStr`.
 struct Word<T>(T);
 
@@ -73,10 +76,7 @@ pub(super) fn shapes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<M
     Ok(Vec::<Shape>::deserialize(deserializer)?.into_iter().map(|Shape(mnk)| mnk).collect())
 }
 
-/// Lists of shapes by free keys.
-pub(super) fn named_shapes<'de, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<BTreeMap<String, Vec<Mnk>>, D::Error> {
+pub(super) fn named_shapes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<NamedShapes, D::Error> {
     let map = BTreeMap::<String, Vec<Shape>>::deserialize(deserializer)?;
     Ok(map.into_iter().map(|(key, list)| (key, list.into_iter().map(|Shape(mnk)| mnk).collect())).collect())
 }
