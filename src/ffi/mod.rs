@@ -18,7 +18,10 @@
     )
 )]
 
+mod descriptors;
 mod error;
+mod exchange;
+mod hardware;
 mod input;
 mod kernels;
 mod log;
@@ -32,7 +35,10 @@ mod status;
 mod tests;
 mod words;
 
+pub use descriptors::*;
 pub use error::*;
+pub use exchange::*;
+pub use hardware::*;
 pub use kernels::*;
 pub use log::*;
 pub use memory::*;

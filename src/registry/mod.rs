@@ -17,6 +17,7 @@ mod state;
 
 pub use chain::{SelectError, Selection, Source};
 pub use entry::{Entry, Hooks, Priority, UserData};
+pub use export::ExportOptions;
 pub use fitting::ModelKey;
 pub use options::{Mode, Options, OptionsError};
 pub use overrides::{OverrideError, Overrides};
@@ -29,11 +30,13 @@ use crossbeam_queue::ArrayQueue;
 
 use crate::kernel::Kernel;
 use crate::model::Model;
+use crate::problem::InvalidField;
 use crate::select::RankScratch;
 use crate::tuning::device::Device;
+use crate::tuning::store::StoreError;
 use crate::vocab::{Arch, Op};
 use cache::Cache;
-use measure::Gpu;
+use measure::Labs;
 use prepared::Prepared;
 use state::State;
 
@@ -65,7 +68,7 @@ pub struct Registry {
     state: ArcSwap<State>,
     writer: Mutex<()>,
     scratches: ArrayQueue<Box<RankScratch>>,
-    gpu: Gpu,
+    labs: Labs,
     cache: Cache,
     /// The generation of the present state.
     current: AtomicU64,
@@ -77,9 +80,14 @@ pub enum AddError {
     /// A kernel of that name is there, with the same or a higher priority.
     #[error("kernel '{0}' is registered already, with at least this priority")]
     AlreadyThere(String),
-    /// A name that C cannot hold.
-    #[error("kernel name {0:?} contains a NUL character")]
-    Nul(String),
+    /// A descriptor that is none.
+    #[error("kernel '{name}': {source}")]
+    Invalid {
+        /// The kernel's name.
+        name: String,
+        /// The field, what it holds, what it may hold.
+        source: InvalidField,
+    },
 }
 
 /// A kernel to be added by [`Registry::add_all`].
@@ -100,22 +108,22 @@ impl Registry {
     /// When it has to measure, or to know the device whose winners a store holds, it takes the HIP runtime's current
     /// device of the moment.
     pub fn new(options: Options) -> Result<Self, OptionsError> {
-        Self::with_gpu(options, Gpu::default())
+        Self::with_labs(options, Labs::default())
     }
 
     /// The same, measuring on a device of the caller's.
     pub fn with_device(options: Options, device: Box<dyn Device + Send>) -> Result<Self, OptionsError> {
-        Self::with_gpu(options, Gpu::new(device))
+        Self::with_labs(options, Labs::new(device))
     }
 
-    fn with_gpu(options: Options, gpu: Gpu) -> Result<Self, OptionsError> {
+    fn with_labs(options: Options, labs: Labs) -> Result<Self, OptionsError> {
         let state = State::new(options)?;
         Ok(Self {
             entries: boxcar::Vec::new(),
             state: ArcSwap::from_pointee(state),
             writer: Mutex::new(()),
             scratches: ArrayQueue::new(SCRATCHES),
-            gpu,
+            labs,
             cache: Cache::new(),
             current: AtomicU64::new(0),
         })
@@ -139,6 +147,7 @@ impl Registry {
         let mut entries = Vec::with_capacity(kernels.len());
         for new in kernels {
             let name = new.kernel.name.clone();
+            new.kernel.validate().map_err(|source| AddError::Invalid { name: name.clone(), source })?;
             // A kernel of this very call may be the one that is replaced.
             let pending = entries.iter().rposition(|entry: &Entry| entry.name() == name);
             let known = pending.map(|at| entries[at].priority()).or_else(|| {
@@ -147,7 +156,7 @@ impl Registry {
             if known.is_some_and(|known| known >= new.priority) {
                 return Err(AddError::AlreadyThere(name));
             }
-            let entry = Entry::new(new).ok_or(AddError::Nul(name))?;
+            let entry = Entry::new(new);
             match pending {
                 Some(at) => entries[at] = entry,
                 None => entries.push(entry),
@@ -178,6 +187,11 @@ impl Registry {
             self.publish(state, turn);
         }
         removed
+    }
+
+    /// Removes the kernel with this name; false when there is none.
+    pub fn remove(&self, name: &str) -> bool {
+        self.retain(|entry| entry.name() != name) > 0
     }
 
     /// Removes the kernels that are for another architecture, as the CK registry's `filter_by_arch` does; those that do
@@ -218,7 +232,7 @@ impl Registry {
         let overrides = options.read_overrides()?;
         let turn = self.turn();
         let mut state = State::clone(&self.state.load());
-        state.set_options(options, overrides);
+        state.set_options(options, overrides)?;
         self.publish(state, turn);
         Ok(())
     }
@@ -228,8 +242,23 @@ impl Registry {
         self.prepared(&self.state.load());
     }
 
+    /// Takes in the winners that other processes have stored since they were last read; true when there were any. Reads a
+    /// file: call it now and then, not before each selection.
+    pub fn refresh_store(&self) -> Result<bool, StoreError> {
+        let state = self.state.load();
+        let Ok(winners) = &self.prepared(&state).winners else { return Ok(false) };
+        let is_new = winners.refresh()?;
+        if is_new {
+            // Decisions that are remembered do not know of them.
+            let turn = self.turn();
+            self.publish(State::clone(&self.state.load()), turn);
+        }
+        Ok(is_new)
+    }
+
     fn prepared<'s>(&self, state: &'s State) -> &'s Prepared {
-        state.prepared(|earlier| Prepared::new(state, &self.entries, earlier, || self.gpu.facts()))
+        let facts = || self.labs.facts(state.options());
+        state.prepared(|earlier| Prepared::new(state, &self.entries, earlier, facts))
     }
 
     /// Number of kernels.

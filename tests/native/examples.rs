@@ -92,6 +92,23 @@ fn gemm_09_prints_what_is_expected() {
 }
 
 #[test]
+fn fallback_search_prints_what_is_expected() {
+    for compilers in tools::compilers() {
+        let sources = ["cpp_examples/fallback_search.cpp"];
+        let program = tools::build(compilers.cpp, "c++17", &sources, &["-Wconversion"], "fallback_search");
+        prints(&program, &[], "fallback_search.txt");
+        // The winners of one process serve the next.
+        let store = tools::scratch("fallback_search").join(format!("winners_{}.db", compilers.cpp));
+        let _ = std::fs::remove_file(&store);
+        let store = store.to_str().unwrap();
+        prints(&program, &[store], "fallback_search.txt");
+        prints(&program, &[store], "fallback_search_again.txt");
+        let failed = tools::output(Command::new(&program).arg("/there/is/no/such/folder/winners.db"));
+        assert!(failed.status.success(), "what cannot be kept on disk is kept in memory");
+    }
+}
+
+#[test]
 fn dispatcher_adapter_prints_what_is_expected() {
     for compilers in tools::compilers() {
         let sources = ["cpp_examples/dispatcher_adapter.cpp"];

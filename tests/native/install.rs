@@ -81,6 +81,7 @@ fn pkg_config_is_enough() {
             (compilers.c, "-std=c11", "c_minimal.c"),
             (compilers.cpp, "-std=c++17", "conv_get_solution.cpp"),
             (compilers.cpp, "-std=c++17", "gemm_09_ml_heuristic.cpp"),
+            (compilers.cpp, "-std=c++17", "fallback_search.cpp"),
             (compilers.cpp, "-std=c++17", "dispatcher_adapter.cpp"),
         ] {
             let program = directory.join(example).with_extension(compiler);
@@ -90,6 +91,9 @@ fn pkg_config_is_enough() {
             tools::run(command.arg(format!("-Wl,-rpath,{}", prefix.join("lib").display())));
             if example == "c_minimal.c" {
                 prints_what_the_example_prints(&program);
+            }
+            if example == "fallback_search.cpp" {
+                assert!(tools::run(&mut Command::new(&program)).contains("by store"));
             }
         }
         // Without the shared library.
@@ -133,6 +137,7 @@ fn cmake_is_enough() {
     for program in ["c_minimal", "c_minimal_static"] {
         prints_what_the_example_prints(&build.join(program));
     }
+    assert!(tools::run(&mut Command::new(build.join("fallback_search"))).contains("by store"));
 }
 
 #[test]
