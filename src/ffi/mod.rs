@@ -18,6 +18,8 @@
     )
 )]
 
+#[cfg(test)]
+mod calls;
 mod descriptors;
 mod error;
 mod exchange;

@@ -3,16 +3,19 @@
 //! Writers take turns; each builds a new state and publishes it whole. Readers never wait for a writer, and a call
 //! sees one state from beginning to end: all of a change or nothing of it.
 
+mod atomic;
 mod cache;
 mod chain;
 mod entry;
 mod explain;
 mod export;
 mod fitting;
+mod generation;
 mod measure;
 mod options;
 mod overrides;
 mod prepared;
+mod slot;
 mod state;
 
 pub use chain::{SelectError, Selection, Source};
@@ -22,7 +25,6 @@ pub use fitting::ModelKey;
 pub use options::{Mode, Options, OptionsError};
 pub use overrides::{OverrideError, Overrides};
 
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arc_swap::ArcSwap;
@@ -36,6 +38,7 @@ use crate::tuning::device::Device;
 use crate::tuning::store::StoreError;
 use crate::vocab::{Arch, Op};
 use cache::Cache;
+use generation::Generation;
 use measure::Labs;
 use prepared::Prepared;
 use state::State;
@@ -71,7 +74,7 @@ pub struct Registry {
     labs: Labs,
     cache: Cache,
     /// The generation of the present state.
-    current: AtomicU64,
+    current: Generation,
 }
 
 /// A kernel that cannot be added.
@@ -125,7 +128,7 @@ impl Registry {
             scratches: ArrayQueue::new(SCRATCHES),
             labs,
             cache: Cache::new(),
-            current: AtomicU64::new(0),
+            current: Generation::new(),
         })
     }
 
@@ -312,10 +315,7 @@ impl Registry {
 
     fn publish(&self, mut state: State, _turn: MutexGuard<'_, ()>) {
         state.next_generation();
-        // First the number, which ends the decisions of the old state, then the state: a thread that has seen the new
-        // state is never again given a decision of the old one.
-        self.current.store(state.generation(), Ordering::Release);
-        self.state.store(Arc::new(state));
+        self.current.publish(state.generation(), || self.state.store(Arc::new(state)));
     }
 }
 

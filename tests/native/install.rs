@@ -108,6 +108,27 @@ fn pkg_config_is_enough() {
 }
 
 #[test]
+fn the_static_library_keeps_its_insides_to_itself() {
+    let prefix = prefix();
+    let directory = tools::scratch("own_sqlite");
+    let store = directory.join("winners.db");
+    for compilers in tools::compilers() {
+        let _ = std::fs::remove_file(&store);
+        let program = directory.join(compilers.c);
+        let mut command = Command::new(compilers.c);
+        command.args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-I"]).arg(prefix.join("include"));
+        command
+            .arg(tools::source("tests/c/own_sqlite.c"))
+            .arg(prefix.join("lib/libck_select.a"))
+            .arg("-o")
+            .arg(&program);
+        tools::run(command.args(["-lpthread", "-ldl", "-lm"]));
+        tools::run(Command::new(&program).arg(&store));
+        assert!(std::fs::read(&store).unwrap().starts_with(b"SQLite format 3"), "{}", store.display());
+    }
+}
+
+#[test]
 fn cmake_is_enough() {
     // `make test` installs one for LightGBM.
     let own = tools::source("target/tools/venv/bin/cmake");
