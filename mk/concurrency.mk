@@ -2,7 +2,7 @@
 
 .PHONY: loom tsan
 
-# Every order in which threads can run, of the decision cache and of publishing a state. Part of `make test`.
+# The orders in which threads can run, of the decision cache and of publishing a state. Part of `make test`.
 loom:
 	$(CARGO) test --package ck-select-loom --release
 

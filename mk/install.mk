@@ -34,19 +34,20 @@ install-files:
 	ln -sf '$(INSTALL_REAL)' '$(INSTALL_LIB)/libck_select.so.$(INSTALL_ABI)'
 	ln -sf 'libck_select.so.$(INSTALL_ABI)' '$(INSTALL_LIB)/libck_select.so'
 	@$(MAKE) --no-print-directory install-static
-	install -m 644 include/ck_select.h include/ck_select.hpp include/ck_select_dispatcher.hpp '$(INSTALL_INCLUDE)'
+	install -m 644 include/ck_select.h include/ck_select_bench.h include/ck_select.hpp include/ck_select_dispatcher.hpp '$(INSTALL_INCLUDE)'
 	$(INSTALL_FILL) cmake/ck_select.pc.in > '$(INSTALL_LIB)/pkgconfig/ck_select.pc'
 	$(INSTALL_FILL) cmake/ck_selectConfig.cmake.in > '$(INSTALL_CMAKE)/ck_selectConfig.cmake'
 	$(INSTALL_FILL) cmake/ck_selectConfigVersion.cmake.in > '$(INSTALL_CMAKE)/ck_selectConfigVersion.cmake'
 
 # One object that shows only the C interface: the SQLite and the Rust runtime inside would clash with those of a program that has
-# its own.
+# its own. The bitcode that the Rust runtime's objects carry goes, because ar takes them for a compiler's and fails.
 install-static:
 	@set -e; made=$$(mktemp -d); trap 'rm -rf "$$made"' EXIT; \
 	if command -v $(LD) >/dev/null && command -v $(OBJCOPY) >/dev/null; then \
 		sed '/^#/d' include/exports.txt > "$$made/exports"; \
 		$(LD) -r --whole-archive '$(BUILT)/libck_select.a' -o "$$made/ck_select.o"; \
-		$(OBJCOPY) --keep-global-symbols="$$made/exports" "$$made/ck_select.o"; \
+		$(OBJCOPY) --keep-global-symbols="$$made/exports" --remove-section .llvmbc --remove-section .llvmcmd \
+			"$$made/ck_select.o"; \
 		$(AR) rcs "$$made/libck_select.a" "$$made/ck_select.o"; \
 	else \
 		echo 'install: without ld and objcopy the static library also shows the symbols of SQLite' >&2; \
@@ -58,6 +59,6 @@ uninstall:
 	rm -f '$(INSTALL_LIB)/$(INSTALL_REAL)' '$(INSTALL_LIB)/libck_select.so.$(INSTALL_ABI)' \
 		'$(INSTALL_LIB)/libck_select.so' '$(INSTALL_LIB)/libck_select.a' '$(INSTALL_LIB)/pkgconfig/ck_select.pc' \
 		'$(INSTALL_CMAKE)/ck_selectConfig.cmake' '$(INSTALL_CMAKE)/ck_selectConfigVersion.cmake' \
-		'$(INSTALL_INCLUDE)/ck_select.h' '$(INSTALL_INCLUDE)/ck_select.hpp' \
+		'$(INSTALL_INCLUDE)/ck_select.h' '$(INSTALL_INCLUDE)/ck_select_bench.h' '$(INSTALL_INCLUDE)/ck_select.hpp' \
 		'$(INSTALL_INCLUDE)/ck_select_dispatcher.hpp'
 	-rmdir '$(INSTALL_CMAKE)'
