@@ -8,6 +8,9 @@ CARGO ?= cargo
 TARGET_DIR := $(abspath $(or $(CARGO_TARGET_DIR),target))
 
 include mk/install.mk
+include mk/hip.mk
+include mk/concurrency.mk
+include mk/miri-ffi.mk
 
 .DEFAULT_GOAL := help
 
@@ -20,6 +23,7 @@ help:
 	@echo 'make test   install what the tests need and run all tests'
 	@echo 'make lint   formatting, clippy and documentation, warnings denied'
 	@echo 'make bench  ours beside LightGBM, as a table; JSON=FILE for programs'
+	@echo 'make loom tsan miri-ffi   the lock-free parts and the C boundary under tools that check every step'
 	@echo 'make bench-harness   what ckselect bench itself costs a measurement'
 	@echo 'make test-slurm   ckselect bench on a one-node Slurm; as root, installs Debian packages'
 	@echo 'make fuzz   fuzz every parser, SECONDS_EACH=150 seconds each'
@@ -58,7 +62,8 @@ demo-library:
 	@ln -sf $(TARGET_DIR)/release/libck_select.so $(DEMO_LIB)
 
 test: lightgbm-tools browser
-	$(LIGHTGBM_ENV) $(CARGO) test --workspace
+	$(LIGHTGBM_ENV) $(CARGO) test --workspace --exclude ck-select-loom
+	$(MAKE) --no-print-directory loom test-hip-link
 
 lint: lightgbm-tools
 	$(CARGO) fmt --all --check

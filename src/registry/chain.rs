@@ -1,7 +1,5 @@
 //! The chain of sources: override, store, model, search, priority.
 
-use std::sync::atomic::Ordering;
-
 use super::cache::{Decision, Key};
 use super::prepared::Prepared;
 use super::state::State;
@@ -176,7 +174,7 @@ impl Registry {
     /// The decision for an equal problem since the last change, if its kernel's owner still supports the problem. A
     /// problem that is no valid one was never decided.
     fn remembered(&self, key: &Key, problem: &Problem) -> Option<Selection<'_>> {
-        let generation = self.current.load(Ordering::Acquire);
+        let generation = self.current.get();
         let decision = self.cache.get(key, generation)?;
         let entry = self.entries.get(decision.id).filter(|entry| entry.supports(problem))?;
         Some(Selection {
