@@ -138,11 +138,11 @@ impl Registry {
             let _ = write!(text, "\n  cannot describe {name}: {reason}");
         }
         let mut scratch = RankScratch::default();
-        match Self::ask_model(state, prepared, problem, &mut scratch) {
+        match Self::ask_model(state, prepared, problem, usize::MAX, &mut scratch) {
             Err(error) => {
                 let _ = write!(text, "\n  {error}");
             }
-            Ok(places) => {
+            Ok((places, _)) => {
                 if scratch.out_of_range() {
                     text += "\n  the problem lies outside of what it saw in training";
                 }
