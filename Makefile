@@ -7,6 +7,7 @@ CARGO ?= cargo
 TARGET_DIR := $(abspath $(or $(CARGO_TARGET_DIR),target))
 
 include mk/install.mk
+include mk/checks.mk
 
 .DEFAULT_GOAL := help
 
@@ -19,6 +20,9 @@ help:
 	@echo 'make test   install what the tests need and run all tests'
 	@echo 'make lint   formatting, clippy and documentation, warnings denied'
 	@echo 'make bench  ours beside LightGBM, as a table; JSON=FILE for programs'
+	@echo 'make instructions   instructions of a selection, counted by valgrind'
+	@echo 'make miri   interpret the unsafe code, to find undefined behaviour'
+	@echo 'make arm    the tests of scoring on 64-bit ARM, emulated'
 	@echo 'make fuzz   fuzz every parser, SECONDS_EACH=150 seconds each'
 
 # Make's own default is g++, whatever is installed.
@@ -66,9 +70,12 @@ lint: lightgbm-tools
 SECONDS_EACH ?= 150
 FUZZ_TARGETS := forest spec names pool
 
-# Beside the real LightGBM, on the same inputs in the same run; JSON=FILE writes the table there, too.
+# The library's own steps, and then beside the real LightGBM, on the same inputs in the same run. JSON=FILE writes that
+# table there, too; QUICK=1 only shows that everything runs.
 bench: lightgbm-tools
-	$(LIGHTGBM_ENV) $(CARGO) bench --package ck-select-parity --bench compare -- $(if $(JSON),--json $(abspath $(JSON)))
+	$(LIGHTGBM_ENV) $(CARGO) bench --package ck-select-parity --bench library $(if $(QUICK),-- --quick)
+	$(LIGHTGBM_ENV) $(CARGO) bench --package ck-select-parity --bench compare -- $(if $(JSON),--json $(abspath $(JSON))) \
+		$(if $(QUICK),--quick)
 
 fuzz:
 	@command -v cargo-fuzz >/dev/null || $(CARGO) install cargo-fuzz --locked --quiet
