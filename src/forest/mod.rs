@@ -82,7 +82,7 @@ pub use feature_info::FeatureInfo;
 pub use objective::{Objective, Transform};
 pub use row::{Row, RowError};
 pub use statistics::FeatureUse;
-pub use tree::{Child, Missing, Node, Split, Target, Tree};
+pub use tree::{Child, Missing, Node, Split, Target, Threshold, Tree};
 
 use parts::{Contents, Fault, Plan, Reader};
 

@@ -107,7 +107,7 @@ impl Tree {
         let value = values[node.feature as usize];
         let left = match node.split {
             Split::Numeric { threshold, missing, default_left } => {
-                goes_left(value, threshold, missing, default_left)
+                goes_left(value, threshold.get(), missing, default_left)
             }
             Split::Categorical { set } => self.category_sets.contains(set, value),
         };

@@ -91,8 +91,11 @@ fn one(
 }
 
 fn gemm(setting: &Setting) -> Vec<&GemmKernel> {
-    let gemm = |kernel| if let KernelKind::Gemm(kernel) = kernel { Some(kernel) } else { None };
-    setting.pool.iter().filter_map(|kernel| gemm(&kernel.kind)).collect()
+    let kernels = setting.pool.iter().filter_map(|kernel| match &kernel.kind {
+        KernelKind::Gemm(kernel) => Some(kernel),
+        KernelKind::Conv(_) => None,
+    });
+    kernels.collect()
 }
 
 /// Variants of the sweep's kernels with more tiles: each value of a feature is that of many kernels.
