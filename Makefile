@@ -2,6 +2,7 @@
 # installs what else the tests need (see mk/) and runs them all.
 
 include mk/lightgbm.mk
+include mk/browser.mk
 
 CARGO ?= cargo
 TARGET_DIR := $(abspath $(or $(CARGO_TARGET_DIR),target))
@@ -11,7 +12,7 @@ include mk/checks.mk
 
 .DEFAULT_GOAL := help
 
-.PHONY: help demo demo-library examples test lint bench fuzz clean
+.PHONY: help demo demo-library examples test test-slurm lint bench bench-harness fuzz clean
 
 help:
 	@echo 'make demo   choose kernels with a small model, from C++ and from the command line'
@@ -23,6 +24,8 @@ help:
 	@echo 'make instructions   instructions of a selection, counted by valgrind'
 	@echo 'make miri   interpret the unsafe code, to find undefined behaviour'
 	@echo 'make arm    the tests of scoring on 64-bit ARM, emulated'
+	@echo 'make bench-harness   what ckselect bench itself costs a measurement'
+	@echo 'make test-slurm   ckselect bench on a one-node Slurm; as root, installs Debian packages'
 	@echo 'make fuzz   fuzz every parser, SECONDS_EACH=150 seconds each'
 
 # Make's own default is g++, whatever is installed.
@@ -58,7 +61,7 @@ demo-library:
 	@mkdir -p $(DEMO_DIR)
 	@ln -sf $(TARGET_DIR)/release/libck_select.so $(DEMO_LIB)
 
-test: lightgbm-tools
+test: lightgbm-tools browser
 	$(LIGHTGBM_ENV) $(CARGO) test --workspace
 
 lint: lightgbm-tools
@@ -76,6 +79,15 @@ bench: lightgbm-tools
 	$(LIGHTGBM_ENV) $(CARGO) bench --package ck-select-parity --bench library $(if $(QUICK),-- --quick)
 	$(LIGHTGBM_ENV) $(CARGO) bench --package ck-select-parity --bench compare -- $(if $(JSON),--json $(abspath $(JSON))) \
 		$(if $(QUICK),--quick)
+
+# What `ckselect bench` itself costs a measurement.
+bench-harness:
+	$(CARGO) bench --package ckselect --bench harness
+
+# On a one-node Slurm from Debian's packages: needs root, see the script.
+test-slurm:
+	$(CARGO) build --release --package ckselect
+	CKSELECT=$(TARGET_DIR)/release/ckselect tests/slurm/one_node.sh
 
 fuzz:
 	@command -v cargo-fuzz >/dev/null || $(CARGO) install cargo-fuzz --locked --quiet
