@@ -108,8 +108,8 @@ impl Plan {
         } else {
             worth.min(std::thread::available_parallelism().map_or(1, NonZero::get))
         };
-        // Small enough to stay in the cache from being read to being parsed.
-        Plan { part: 1 << 19, threads }
+        // A few trees, which stay in the cache from being read to being parsed; larger parts only take more memory.
+        Plan { part: 1 << 16, threads }
     }
 }
 
@@ -143,7 +143,7 @@ pub(super) fn read<S: Source>(source: S, plan: Plan) -> Result<Contents, Fault<S
     });
     parts.sort_unstable_by_key(|(number, _)| *number);
 
-    let mut trees = Vec::new();
+    let mut trees = Vec::with_capacity(parts.iter().map(|(_, part)| part.trees.len()).sum());
     for (_, part) in parts {
         part.append(&mut trees, &mut before)?;
     }
