@@ -27,9 +27,10 @@ fn check_header() -> Result<(), String> {
     let root = Path::new(&root);
     let config = cbindgen::Config::from_file(root.join("cbindgen.toml"))?;
     let mut builder = cbindgen::Builder::new().with_config(config);
-    for file in
-        ["status", "words", "error", "log", "memory", "problems", "registry", "kernels", "models", "select"]
-    {
+    for file in [
+        "status", "words", "error", "log", "memory", "problems", "registry", "kernels", "models", "select",
+        "rows",
+    ] {
         builder = builder.with_src(root.join(format!("src/ffi/{file}.rs")));
     }
     let bindings = builder.generate().map_err(|error| format!("cbindgen: {error}"))?;

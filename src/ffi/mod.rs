@@ -26,6 +26,7 @@ mod memory;
 mod models;
 mod problems;
 mod registry;
+mod rows;
 mod select;
 mod status;
 #[cfg(test)]
@@ -39,6 +40,7 @@ pub use memory::*;
 pub use models::*;
 pub use problems::*;
 pub use registry::*;
+pub use rows::*;
 pub use select::*;
 pub use status::*;
 pub use words::*;

@@ -6,6 +6,7 @@ mod spec;
 
 pub use error::ModelError;
 pub use load::Limits;
+pub(crate) use load::{forest_path, spec_bytes};
 pub use spec::FeatureSpec;
 
 use std::fmt;

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 use std::mem::offset_of;
 
 use ck_select::ffi::{
-    CkConvProblem, CkForestBytes, CkGemmProblem, CkKernelHooks, CkKernelInfo, CkOptions, CkPredictions,
-    CkRanked, CkSelection,
+    CkColumn, CkConvProblem, CkForestBytes, CkGemmProblem, CkKernelHooks, CkKernelInfo, CkModelOptions,
+    CkOptions, CkPredictions, CkRanked, CkSelection,
 };
 
 use super::tools;
@@ -60,6 +60,10 @@ fn structs_have_the_same_layout_on_both_sides() {
             struct_size, name, user, index, rank, unsupported, score, measured_ms, generation, source, out_of_range,
         }
         CkRanked = "ck_ranked" { name, user, index, score }
+        CkModelOptions = "ck_model_options" {
+            struct_size, target, uncoded, tolerate_no_spec, reserved, engine, hardware,
+        }
+        CkColumn = "ck_column" { struct_size, name, integers, numbers, codes, words, word_count }
         CkPredictions = "ck_predictions" { struct_size, tflops, latency_ms, bandwidth_gb_s }
     };
     let header = std::fs::read_to_string(tools::source("include/ck_select.h")).unwrap();
