@@ -759,7 +759,8 @@ typedef struct {
    */
   int32_t reserved;
   /**
-   * The feature engine, such as "gemm72" or "conv97"; NULL for what the spec says. Borrowed for the call.
+   * The feature engine, such as "gemm72" or "conv97", or the class that upstream's predictor is given, such as
+   * "GroupedConvFeatureEngine"; NULL for what the spec says. Borrowed for the call.
    */
   const char *engine;
   /**
@@ -1180,15 +1181,17 @@ ck_status ck_model_create(const char *directory,
 void ck_model_destroy(ck_model *model);
 
 /**
- * Writes what a program must know of a model as a JSON object: `op`, `target`, `rank_by`, `log` (whether the forest was
- * trained on logarithms), `trees`, `feature_names`, `problem_inputs` and `kernel_inputs` (the names of the cells that its
- * features read), `word_inputs` (those that hold words), `hardware` and more. Free the text with `ck_string_free`.
+ * Writes what a program must know of a model directory before it asks, as a JSON object: `op`, `rank_by`, `log_targets`,
+ * `feature_names`, `problem_inputs` and `kernel_inputs` (the names of the cells that the features read), `word_inputs`
+ * (those of them that hold words), `hardware` and more. Reads and checks the spec and no forest; of the options, the
+ * target does not matter. Free the text with `ck_string_free`.
  *
  * # Safety
- * `model` is from `ck_model_create`; `text` points to an address.
+ * As for `ck_model_create`; `text` points to an address.
  */
-ck_status ck_model_describe(const ck_model *model,
-                            char **text);
+ck_status ck_spec_describe(const char *directory,
+                           const ck_model_options *options,
+                           char **text);
 
 /**
  * Predicts for one row, a JSON object with the cells of a problem and of a kernel, such as

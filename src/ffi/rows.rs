@@ -16,6 +16,7 @@ use crate::features::{Engine, Uncoded};
 use crate::model::Target;
 use crate::rows::{
     Cells, Column, EngineChoice, Object, RowModel, RowModelError, RowModelOptions, RowPool, RowsError, Table,
+    describe_spec,
 };
 
 /// One forest of a model directory with its features. Any number of threads may use one at once.
@@ -54,7 +55,8 @@ pub struct CkModelOptions {
     pub tolerate_no_spec: i32,
     /// Must be 0.
     pub reserved: i32,
-    /// The feature engine, such as "gemm72" or "conv97"; NULL for what the spec says. Borrowed for the call.
+    /// The feature engine, such as "gemm72" or "conv97", or the class that upstream's predictor is given, such as
+    /// "GroupedConvFeatureEngine"; NULL for what the spec says. Borrowed for the call.
     pub engine: *const c_char,
     /// Constants of the GPU that replace the spec's, as a JSON object such as `{"num_cus": 304}`; NULL for none.
     /// Borrowed for the call.
@@ -129,19 +131,25 @@ pub unsafe extern "C" fn ck_model_destroy(model: *mut CkModel) {
     });
 }
 
-/// Writes what a program must know of a model as a JSON object: `op`, `target`, `rank_by`, `log` (whether the forest was
-/// trained on logarithms), `trees`, `feature_names`, `problem_inputs` and `kernel_inputs` (the names of the cells that its
-/// features read), `word_inputs` (those that hold words), `hardware` and more. Free the text with `ck_string_free`.
+/// Writes what a program must know of a model directory before it asks, as a JSON object: `op`, `rank_by`, `log_targets`,
+/// `feature_names`, `problem_inputs` and `kernel_inputs` (the names of the cells that the features read), `word_inputs`
+/// (those of them that hold words), `hardware` and more. Reads and checks the spec and no forest; of the options, the
+/// target does not matter. Free the text with `ck_string_free`.
 ///
 /// # Safety
-/// `model` is from `ck_model_create`; `text` points to an address.
+/// As for `ck_model_create`; `text` points to an address.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ck_model_describe(model: *const CkModel, text: *mut *mut c_char) -> CkStatus {
+pub unsafe extern "C" fn ck_spec_describe(
+    directory: *const c_char,
+    options: *const CkModelOptions,
+    text: *mut *mut c_char,
+) -> CkStatus {
     boundary(|| {
         // SAFETY: the caller's contract.
-        let model = unsafe { read_model(model) }?;
+        let (directory, options) = unsafe { (read_text(directory, "directory")?, read_options(options)?) };
+        let described = describe_spec(directory, &options).map_err(model_failure)?;
         // SAFETY: the caller's contract.
-        unsafe { give_text(text, "text", &model.describe().to_string()) }
+        unsafe { give_text(text, "text", &described.to_string()) }
     })
 }
 
@@ -297,6 +305,13 @@ pub unsafe extern "C" fn ck_pool_rank(
     })
 }
 
+/// Upstream's classes of feature engines. What a class computes depends on its version, which only a spec's names tell.
+const CLASSES: [(&str, Engine); 3] = [
+    ("GemmUniversalFeatureEngine", Engine::Gemm72),
+    ("GemmUniversalVecFeatureEngine", Engine::Gemm78Vec),
+    ("GroupedConvFeatureEngine", Engine::Conv97),
+];
+
 /// # Safety
 /// As for [`read_struct`], with NULL for the defaults; its texts are NULL or NUL-terminated.
 unsafe fn read_options(options: *const CkModelOptions) -> Result<RowModelOptions, Failure> {
@@ -324,8 +339,10 @@ unsafe fn read_options(options: *const CkModelOptions) -> Result<RowModelOptions
     let (engine, hardware) =
         unsafe { (read_optional_text(raw.engine, "engine")?, read_optional_text(raw.hardware, "hardware")?) };
     if let Some(engine) = engine {
-        let engine: Engine = engine.parse().map_err(Failure::of(CkStatus::InvalidArgument))?;
-        read.engine = EngineChoice::Named(engine);
+        read.engine = match CLASSES.iter().find(|(class, _)| *class == engine) {
+            Some((_, newest)) => EngineChoice::Class(*newest),
+            None => EngineChoice::Named(engine.parse().map_err(Failure::of(CkStatus::InvalidArgument))?),
+        };
     }
     if let Some(hardware) = hardware {
         read.hardware = serde_json::from_str(hardware).map_err(|error| {

@@ -20,6 +20,8 @@ use crate::vocab::Op;
 pub enum EngineChoice {
     /// What the spec says: class, operation and names.
     Spec,
+    /// A class of engines, given by its newest member. The spec may leave out what it is for, but not contradict.
+    Class(Engine),
     /// An engine that the caller names, as upstream's predictor is given one. The columns are the spec's all the same
     /// when it lists them.
     Named(Engine),
@@ -76,8 +78,6 @@ pub struct RowModel {
     model: Arc<Model>,
     forest: Arc<Forest>,
     target: Target,
-    /// What ranks by the spec; loading one forest makes the model itself rank by that.
-    rank_by: Target,
 }
 
 impl RowModel {
@@ -85,7 +85,6 @@ impl RowModel {
     pub fn load(directory: impl AsRef<Path>, options: &RowModelOptions) -> Result<Self, RowModelError> {
         let directory = directory.as_ref();
         let spec = read_spec(directory, options)?;
-        let rank_by = spec.rank_by;
         let missing = || RowModelError::NoForest {
             directory: directory.display().to_string(),
             file: options.target.file_name(),
@@ -93,7 +92,7 @@ impl RowModel {
         let path = forest_path(directory, options.target).ok_or_else(missing)?;
         let model = Model::load_forest(options.target, path, spec)?;
         let forest = Arc::clone(model.forest(options.target).ok_or_else(missing)?);
-        Ok(Self { model: Arc::new(model), forest, target: options.target, rank_by })
+        Ok(Self { model: Arc::new(model), forest, target: options.target })
     }
 
     /// The model: this forest alone, with its spec.
@@ -142,33 +141,29 @@ impl RowModel {
         extractor.fill(&ProblemSide::read(extractor, row)?, &KernelSide::read(extractor, row)?, features);
         Ok(())
     }
+}
 
-    /// What a program must know of the model, as JSON.
-    pub fn describe(&self) -> Value {
-        let (spec, extractor) = (self.model.spec(), self.model.extractor());
-        let op = spec.op();
-        let hardware: Map<String, Value> = Hardware::NAMES
-            .iter()
-            .filter_map(|name| Some(((*name).to_owned(), extractor.hardware.get(name)?.into())))
-            .collect();
-        json!({
-            "op": op.to_string(),
-            "target": self.target.as_str(),
-            "rank_by": self.rank_by.as_str(),
-            "log": spec.log_targets.contains(&self.target),
-            "trees": self.forest.trees().len(),
-            "feature_names": extractor.schema.names(),
-            "categorical_features": spec.categorical_features,
-            "problem_inputs": ProblemSide::inputs(op),
-            "kernel_inputs": KernelSide::inputs(op),
-            "word_inputs": WORD_INPUTS,
-            "needs_vector": extractor.schema.needs_vector(),
-            "hardware": hardware,
-            "dtype": spec.dtype.map(|dtype| dtype.to_string()),
-            "arch": spec.arch.map(|arch| arch.to_string()),
-            "direction": spec.direction.map(|direction| direction.to_string()),
-        })
-    }
+/// What a program must know of a model directory before it asks: reads the spec alone, and no forest.
+pub fn describe_spec(directory: impl AsRef<Path>, options: &RowModelOptions) -> Result<Value, RowModelError> {
+    let spec = read_spec(directory.as_ref(), options)?;
+    let (extractor, op) = (&spec.extractor, spec.op());
+    let constant = |name: &&str| Some(((*name).to_owned(), extractor.hardware.get(name)?.into()));
+    let hardware: Map<String, Value> = Hardware::NAMES.iter().filter_map(constant).collect();
+    Ok(json!({
+        "op": op.to_string(),
+        "rank_by": spec.rank_by.as_str(),
+        "log_targets": spec.log_targets.iter().map(|target| target.as_str()).collect::<Vec<_>>(),
+        "feature_names": extractor.schema.names(),
+        "categorical_features": spec.categorical_features,
+        "problem_inputs": ProblemSide::inputs(op),
+        "kernel_inputs": KernelSide::inputs(op),
+        "word_inputs": WORD_INPUTS,
+        "needs_vector": extractor.schema.needs_vector(),
+        "hardware": hardware,
+        "dtype": spec.dtype.map(|dtype| dtype.to_string()),
+        "arch": spec.arch.map(|arch| arch.to_string()),
+        "direction": spec.direction.map(|direction| direction.to_string()),
+    }))
 }
 
 /// Inputs that hold words; the others hold numbers.
@@ -187,7 +182,7 @@ fn read_spec(directory: &Path, options: &RowModelOptions) -> Result<FeatureSpec,
     let mut keys: Map<String, Value> = serde_json::from_slice(&bytes).unwrap_or_default();
     let has = |keys: &Map<String, Value>, key: &str| keys.get(key).is_some_and(|value| !value.is_null());
     let (names, rules) = (has(&keys, "feature_names"), has(&keys, "ck_select"));
-    if let EngineChoice::Named(engine) = options.engine
+    if let EngineChoice::Class(engine) | EngineChoice::Named(engine) = options.engine
         && !has(&keys, "op_type")
         && !has(&keys, "feature_engine")
         && (bytes == b"{}" || !keys.is_empty())
@@ -199,10 +194,12 @@ fn read_spec(directory: &Path, options: &RowModelOptions) -> Result<FeatureSpec,
         bytes = Value::Object(keys).to_string().into_bytes();
     }
     let mut spec = FeatureSpec::from_json(&file, &bytes)?;
+    if let EngineChoice::Class(engine) | EngineChoice::Named(engine) = options.engine
+        && engine.op() != spec.op()
+    {
+        return Err(RowModelError::Engine { file, model: spec.op(), engine });
+    }
     if let EngineChoice::Named(engine) = options.engine {
-        if engine.op() != spec.op() {
-            return Err(RowModelError::Engine { file, model: spec.op(), engine });
-        }
         if !names {
             spec.extractor.schema = Schema::of_engine(engine);
         }
