@@ -8,8 +8,9 @@ import numpy
 import pandas
 import pytest
 from ck_select import Predictor
-from conftest import (
+from support import (
     CONV_MODEL,
+    DEFAULT_HARDWARE,
     GEMM_MODEL,
     GOLDENS,
     bits,
@@ -19,22 +20,11 @@ from conftest import (
     random_gemm_pool,
 )
 
-DEFAULT_HARDWARE = {"num_cus": 256, "lds_capacity": 65536}
-
-
-def usual(file):
-    """The rows whose hardware is the engines' own; a predictor takes it from the model, never from a row."""
-    first = file.hardware[0]
-    rows = [row for row, hardware in zip(file.rows, file.hardware) if hardware == first]
-    assert first.items() >= DEFAULT_HARDWARE.items() and len(rows) > 100
-    return rows
-
-
 @pytest.mark.parametrize("name", GOLDENS)
 def test_features_are_the_golden_ones(name, golden, trained):
     file = golden(name)
     predictor = Predictor(trained(name))
-    rows = usual(file)
+    rows = file.usual()
     computed = predictor.extract_rows([{**problem, **kernel} for problem, kernel, _ in rows])
     # Golden files do not tell the two zeros apart.
     for (_, _, expected), found in zip(rows, computed):
@@ -46,7 +36,7 @@ def test_features_are_the_golden_ones(name, golden, trained):
 def test_hardware_is_given_to_the_engine(name, golden, trained):
     file = golden(name)
     kind = type(Predictor(trained(name)).feature_engine)
-    other = next(place for place, hardware in enumerate(file.hardware) if hardware != file.hardware[0])
+    other = next(place for place, hardware in enumerate(file.hardware) if hardware != DEFAULT_HARDWARE)
     problem, kernel, expected = file.rows[other]
     predictor = Predictor(trained(name), kind(**file.hardware[other]))
     (found,) = predictor.extract_rows([{**problem, **kernel}])
@@ -57,7 +47,7 @@ def test_hardware_is_given_to_the_engine(name, golden, trained):
 def test_predictions_are_lightgbms(name, golden, trained):
     file, directory = golden(name), trained(name)
     predictor = Predictor(directory)
-    rows = usual(file)[:300]
+    rows = file.usual()[:300]
     features = numpy.array([features for _, _, features in rows])
     tflops = booster(directory, "tflops").predict(features)
     latency = booster(directory, "latency").predict(features)
@@ -76,19 +66,27 @@ def test_predictions_are_lightgbms(name, golden, trained):
 
 
 @pytest.mark.parametrize("name", GOLDENS)
-def test_rankings_of_golden_rows_are_lightgbms(name, golden, trained):
+@pytest.mark.parametrize("asked", [{}, {"m": 1, "N": 5, "C": 7, "dtype": "fp16", "tile_m": 32}], ids=["nothing", "other"])
+def test_rankings_of_golden_rows_are_lightgbms(name, asked, golden, trained):
     """Each golden row as a kernel that carries its own problem: the row's cells win over the problem that is asked."""
     file, directory = golden(name), trained(name)
-    rows = [row for row in usual(file) if all(value is not None for value in row[0].values())]
-    complete = max(len(problem) for problem, _, _ in rows)
-    rows = [row for row in rows if len(row[0]) == complete]
+    rows = file.usual()
+    if asked:
+        rows = [row for row in rows if row[0].keys() | row[1].keys() >= asked.keys() & predictor_inputs(directory)]
     kernels = [{"kernel_name": f"k{place}", **problem, **kernel} for place, (problem, kernel, _) in enumerate(rows)]
     raw = booster(directory, "tflops").predict(numpy.array([features for _, _, features in rows]))
     expected = [(f"k{place}", math.expm1(value)) for place, value in enumerate(raw)]
     expected.sort(key=lambda pair: -pair[1])
-    found = Predictor(directory).rank_kernels({"m": 1, "N": 5, "C": 7}, kernels)
+    found = Predictor(directory).rank_kernels(asked, kernels)
     assert [name for name, _ in found] == [name for name, _ in expected]
     assert bits(score for _, score in found) == bits(score for _, score in expected)
+
+
+def predictor_inputs(directory):
+    """What may stand in golden rows of this operation."""
+    if "conv" in directory.name:
+        return {"N", "C", "dtype"}
+    return {"m", "dtype", "tile_m"}
 
 
 @pytest.mark.parametrize("directory", [GEMM_MODEL, CONV_MODEL], ids=lambda path: path.name)
