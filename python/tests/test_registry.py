@@ -60,7 +60,7 @@ def is_said(text, dtype):
 def test_rankings_are_the_golden_ones(model):
     dtype = Predictor(model).spec["dtype"]
     rankings = {text: ranking for text, ranking in golden_rankings(model).items() if is_said(text, dtype)}
-    assert len(rankings) > 2
+    assert len(rankings) >= 2
     names = sorted({name for ranking in rankings.values() for name, _ in ranking})
     registry = Registry("gfx950", kernels=names, models=[model], environment=False)
     for text, expected in rankings.items():

@@ -164,7 +164,7 @@ mod tests {
     fn what_is_no_row_is_said() {
         for (text, message) in [
             ("[1]", "invalid type: sequence, expected an object"),
-            (r#"{"N":[1]}"#, "expected a number, a word, true, false or null at line 1 column 5"),
+            (r#"{"N":[1]}"#, "expected a number, a word, true, false or null at line 1 column 6"),
             (r#"{"N":1} x"#, "trailing characters at line 1 column 9"),
             ("", "EOF while parsing"),
             (r#"{"N":NaN}"#, "expected value at line 1 column 6"),
