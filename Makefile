@@ -7,6 +7,7 @@ CARGO ?= cargo
 TARGET_DIR := $(abspath $(or $(CARGO_TARGET_DIR),target))
 
 include mk/install.mk
+include mk/python.mk
 
 .DEFAULT_GOAL := help
 
@@ -19,6 +20,7 @@ help:
 	@echo 'make test   install what the tests need and run all tests'
 	@echo 'make lint   formatting, clippy and documentation, warnings denied'
 	@echo 'make bench  ours beside LightGBM, as a table; JSON=FILE for programs'
+	@echo 'make test-python, lint-python, bench-python   the Python package alone'
 	@echo 'make fuzz   fuzz every parser, SECONDS_EACH=150 seconds each'
 
 # Make's own default is g++, whatever is installed.
@@ -56,11 +58,13 @@ demo-library:
 
 test: lightgbm-tools
 	$(LIGHTGBM_ENV) $(CARGO) test --workspace
+	@$(MAKE) --no-print-directory test-python
 
 lint: lightgbm-tools
 	$(CARGO) fmt --all --check
 	$(LIGHTGBM_ENV) $(CARGO) clippy --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --no-deps --quiet --package ck-select
+	@$(MAKE) --no-print-directory lint-python
 
 # libFuzzer needs compiler flags that only nightly offers; RUSTC_BOOTSTRAP lends them to a stable compiler.
 SECONDS_EACH ?= 150

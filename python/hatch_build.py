@@ -17,7 +17,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 _LIBRARY = "libck_select.so"
 
 
-class BuildHook(BuildHookInterface):
+class BuildHook(BuildHookInterface[Any]):
     """The custom hook of pyproject.toml."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
@@ -34,7 +34,15 @@ class BuildHook(BuildHookInterface):
         repository = Path(self.root).parent
         if not (repository / "Cargo.toml").exists():
             raise RuntimeError(f"{repository}: no Cargo.toml; build in a checkout, or set CK_SELECT_LIBRARY")
-        command = [os.environ.get("CARGO", "cargo"), "build", "--release", "--locked", "--package", "ck-select", "--lib"]
+        command = [
+            os.environ.get("CARGO", "cargo"),
+            "build",
+            "--release",
+            "--locked",
+            "--package",
+            "ck-select",
+            "--lib",
+        ]
         subprocess.run(command, cwd=repository, check=True)
         target = Path(os.environ.get("CARGO_TARGET_DIR", repository / "target"))
         return (repository / target / "release" / _LIBRARY).resolve()

@@ -6,6 +6,8 @@ import dataclasses
 import math
 
 import pytest
+from support import GEMM_MODEL, gemm_kernel, gemm_problem, random_gemm_pool
+
 from ck_select import (
     MLKernelSpec,
     Predictor,
@@ -18,7 +20,6 @@ from ck_select import (
     ml_spec_to_dispatcher_config,
     parse_kernel_name,
 )
-from support import GEMM_MODEL, gemm_kernel, gemm_problem, random_gemm_pool
 
 NAME = "gemm_universal_fp8_rcr_compv4_cshuffle_interwave_True_False_True_False_256x128x64_4x2x1_32x16x8"
 FIELDS = {
@@ -40,7 +41,14 @@ def test_names_are_read():
 @pytest.mark.parametrize(
     "name",
     [
-        *("", "malformed", "gemm_fp8_rcr", "gemm_universal_", "gemm_universal_rcr", "gemm_universal_fp8_rcc_mem_default"),
+        *(
+            "",
+            "malformed",
+            "gemm_fp8_rcr",
+            "gemm_universal_",
+            "gemm_universal_rcr",
+            "gemm_universal_fp8_rcc_mem_default",
+        ),
         NAME.replace("gemm_", "", 1),
         NAME + "_vec4_8",
         NAME + "_vec4_8_x",
@@ -56,7 +64,12 @@ def test_names_that_end_early_keep_what_was_read():
     assert short["tile_n"] == 128 and "tile_k" not in short and "warp_m" not in short
     # A pipeline of two words moves all that follows, as in upstream's parser.
     moved = parse_kernel_name(NAME.replace("compv4", "basic_v1"))
-    assert (moved["pipeline"], moved["epilogue"], moved["scheduler"], moved["pad_m"]) == ("basic", "v1", "cshuffle", False)
+    assert (moved["pipeline"], moved["epilogue"], moved["scheduler"], moved["pad_m"]) == (
+        "basic",
+        "v1",
+        "cshuffle",
+        False,
+    )
     assert "tile_m" not in moved
 
 
@@ -67,12 +80,18 @@ def test_configurations_rename_waves_and_warps():
     assert [config[f"tile_{axis}"] for axis in "mnk"] == [256, 128, 64]
     assert [config[name] for name in ("pipeline", "scheduler", "epilogue")] == ["compv4", "interwave", "cshuffle"]
     assert [config[name] for name in ("pad_m", "pad_n", "pad_k")] == [True, False, True]
-    assert (config["gfx_arch"], config["dtype_a"], config["dtype_c"], config["dtype_acc"]) == ("gfx942", "fp8", "fp16", "fp32")
+    assert (config["gfx_arch"], config["dtype_a"], config["dtype_c"], config["dtype_acc"]) == (
+        "gfx942",
+        "fp8",
+        "fp16",
+        "fp32",
+    )
     assert "persistent" not in config and len(config) == 23
 
 
 @pytest.mark.parametrize(
-    ("layout", "letters"), [("rcr", "rcr"), ("rrr", "rrr"), ("crr", "crr"), ("ccr", "ccr"), ("rcc", "rcr"), (None, "rcr")]
+    ("layout", "letters"),
+    [("rcr", "rcr"), ("rrr", "rrr"), ("crr", "crr"), ("ccr", "ccr"), ("rcc", "rcr"), (None, "rcr")],
 )
 def test_layouts(layout, letters):
     feat = {"tile_m": 64, **({"layout": layout} if layout else {})}
@@ -83,7 +102,17 @@ def test_layouts(layout, letters):
 
 def test_defaults():
     config = feature_dict_to_dispatcher_config({}, "bf16")
-    assert [config[f"{kind}_{axis}"] for kind in ("tile", "wave", "warp") for axis in "mnk"] == [128, 128, 64, 2, 2, 1, 32, 32, 16]
+    assert [config[f"{kind}_{axis}"] for kind in ("tile", "wave", "warp") for axis in "mnk"] == [
+        128,
+        128,
+        64,
+        2,
+        2,
+        1,
+        32,
+        32,
+        16,
+    ]
     assert [config[name] for name in ("pipeline", "scheduler", "epilogue")] == ["compv3", "intrawave", "cshuffle"]
     assert [config[name] for name in ("pad_m", "pad_n", "pad_k", "dtype_c")] == [True, True, True, "bf16"]
     spec = feature_dict_to_ml_spec({})

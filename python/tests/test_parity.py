@@ -7,7 +7,6 @@ import math
 import numpy
 import pandas
 import pytest
-from ck_select import Predictor
 from support import (
     CONV_MODEL,
     DEFAULT_HARDWARE,
@@ -19,6 +18,9 @@ from support import (
     gemm_problem,
     random_gemm_pool,
 )
+
+from ck_select import Predictor
+
 
 @pytest.mark.parametrize("name", GOLDENS)
 def test_features_are_the_golden_ones(name, golden, trained):
@@ -66,7 +68,9 @@ def test_predictions_are_lightgbms(name, golden, trained):
 
 
 @pytest.mark.parametrize("name", GOLDENS)
-@pytest.mark.parametrize("asked", [{}, {"m": 1, "N": 5, "C": 7, "dtype": "fp16", "tile_m": 32}], ids=["nothing", "other"])
+@pytest.mark.parametrize(
+    "asked", [{}, {"m": 1, "N": 5, "C": 7, "dtype": "fp16", "tile_m": 32}], ids=["nothing", "other"]
+)
 def test_rankings_of_golden_rows_are_lightgbms(name, asked, golden, trained):
     """Each golden row as a kernel that carries its own problem: the row's cells win over the problem that is asked."""
     file, directory = golden(name), trained(name)

@@ -7,9 +7,10 @@ import enum
 import numpy
 import pandas
 import pytest
+from support import GEMM_MODEL, gemm_kernel, gemm_problem, random_gemm_pool
+
 from ck_select import Predictor
 from ck_select._forest import Forest
-from support import GEMM_MODEL, gemm_kernel, gemm_problem, random_gemm_pool
 
 
 @pytest.fixture

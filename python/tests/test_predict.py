@@ -6,13 +6,14 @@ import json
 import math
 import warnings
 
-import ck_select
 import lightgbm
 import numpy
 import pandas
 import pytest
-from ck_select import InvalidInputError, InvalidModelError, Predictor
 from support import CONV_MODEL, GEMM_MODEL, bits, gemm_kernel, gemm_problem, random_gemm_pool
+
+import ck_select
+from ck_select import InvalidInputError, InvalidModelError, Predictor
 
 
 @pytest.fixture
@@ -202,7 +203,11 @@ def test_features_of_a_frame_are_those_of_its_rows():
         for tile, word in [(32, "compv3"), (64, "mem"), (64, None)]
     ]
     frame = pandas.DataFrame(rows)
-    for variant in (frame, frame.convert_dtypes(), frame.astype({"pipeline": "category", "N": "uint8", "C": "float32"})):
+    for variant in (
+        frame,
+        frame.convert_dtypes(),
+        frame.astype({"pipeline": "category", "N": "uint8", "C": "float32"}),
+    ):
         assert predictor.extract_rows(variant) == predictor.extract_rows(rows)
         assert predictor.predict_rows(variant) == predictor.predict_rows(rows)
 
@@ -297,7 +302,9 @@ def test_errors_say_what_is_wrong():
     with pytest.raises(ValueError, match="another predictor"):
         predictor.rank_kernels(gemm_problem(), Predictor(GEMM_MODEL).prepare([gemm_kernel()]))
     strict = Predictor(GEMM_MODEL, strict=True)
-    assert strict.rank_kernels(gemm_problem(), [gemm_kernel()]) == predictor.rank_kernels(gemm_problem(), [gemm_kernel()])
+    assert strict.rank_kernels(gemm_problem(), [gemm_kernel()]) == predictor.rank_kernels(
+        gemm_problem(), [gemm_kernel()]
+    )
     with pytest.raises(ValueError, match="row 0: pipeline: found 'wavelet', expected one of compv3"):
         strict.rank_kernels(gemm_problem(), [gemm_kernel(pipeline="wavelet")])
     with pytest.raises(ValueError, match="tile_k: found nothing"):

@@ -7,12 +7,13 @@ import os
 import signal
 import threading
 import traceback
+from _ctypes import FUNCFLAG_PYTHONAPI
 
 import pytest
-from _ctypes import FUNCFLAG_PYTHONAPI
+from support import CONV_MODEL, GEMM_MODEL, gemm_problem, random_gemm_pool
+
 from ck_select import GroupedConvProblem, GroupedConvRegistry, Predictor, _library
 from ck_select._library import lib
-from support import CONV_MODEL, GEMM_MODEL, gemm_problem, random_gemm_pool
 
 CONV_KERNELS = [f"grouped_conv_forward_bf16_2d_{tile}x64x64_compv3" for tile in (16, 32, 64)]
 CONV = GroupedConvProblem(N=2, C=128, K=256, Hi=28, Wi=28, Y=3, X=3, pad_h=1, pad_w=1)

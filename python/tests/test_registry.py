@@ -6,16 +6,30 @@ import csv
 import struct
 import threading
 
-import ck_select
 import numpy
 import pytest
-from ck_select import GemmProblem, GroupedConvProblem, GroupedConvRegistry, NoKernelError, Predictor, Registry, select
 from support import CONV_MODEL, GEMM_MODEL, GOLDEN
+
+import ck_select
+from ck_select import GemmProblem, GroupedConvProblem, GroupedConvRegistry, NoKernelError, Predictor, Registry, select
 
 POOL = (GOLDEN.parents[1] / "configs" / "forward_bf16.txt").read_text().split("\n")
 FORWARD = [line for line in POOL if line and not line.startswith("#")]
 PROBLEM = GroupedConvProblem(
-    N=2, C=128, K=256, G=1, Hi=28, Wi=28, Y=3, X=3, stride_h=1, stride_w=1, pad_h=1, pad_w=1, dtype="bf16", direction="forward"
+    N=2,
+    C=128,
+    K=256,
+    G=1,
+    Hi=28,
+    Wi=28,
+    Y=3,
+    X=3,
+    stride_h=1,
+    stride_w=1,
+    pad_h=1,
+    pad_w=1,
+    dtype="bf16",
+    direction="forward",
 )
 
 
@@ -71,7 +85,13 @@ def test_rankings_are_the_golden_ones(model):
 def test_select_takes_the_models_best(registry):
     chosen = registry.select(PROBLEM)
     best, score = registry.rank(PROBLEM)[0]
-    assert (chosen.name, chosen.score, chosen.source, chosen.rank, chosen.measured_ms) == (best, score, "model", 0, None)
+    assert (chosen.name, chosen.score, chosen.source, chosen.rank, chosen.measured_ms) == (
+        best,
+        score,
+        "model",
+        0,
+        None,
+    )
     assert FORWARD[chosen.index] == best and len(registry) == len(FORWARD)
     assert best in registry.explain(PROBLEM)
     assert select(PROBLEM, FORWARD, CONV_MODEL, "gfx950").name == best

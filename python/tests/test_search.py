@@ -5,8 +5,9 @@ from __future__ import annotations
 import random
 
 import pytest
-from ck_select import GroupedConvFeatureEngine, Predictor, SurrogateSearch
 from support import CONV_MODEL, GEMM_MODEL, gemm_problem
+
+from ck_select import GroupedConvFeatureEngine, Predictor, SurrogateSearch
 
 SHAPES = [gemm_problem(m=128, n=1536, k=7168), gemm_problem(m=1, n=4096, k=4096)]
 
@@ -101,8 +102,14 @@ def test_constraints():
     assert engine.validate_config(usual) and engine.validate_config({})
     assert not engine.validate_config({**usual, "tile_k": 256})
     assert not engine.validate_config({**usual, "pipeline": "compv4"})
-    assert not engine.validate_config({"warp_m": 1, "warp_n": 1}) and not engine.validate_config({"warp_m": 4, "warp_n": 4})
+    assert not engine.validate_config({"warp_m": 1, "warp_n": 1}) and not engine.validate_config(
+        {"warp_m": 4, "warp_n": 4}
+    )
     assert not engine.validate_config({"tile_m": 48}) and engine.validate_config({"unknown": 1})
     larger = type(engine)(lds_capacity=163840)
     assert larger.validate_config({**usual, "tile_k": 256})
-    assert Predictor(CONV_MODEL).feature_engine.get_parameter_space() == GroupedConvFeatureEngine().get_parameter_space() == {}
+    assert (
+        Predictor(CONV_MODEL).feature_engine.get_parameter_space()
+        == GroupedConvFeatureEngine().get_parameter_space()
+        == {}
+    )

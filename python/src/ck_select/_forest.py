@@ -53,9 +53,7 @@ class Forest:
         """The predictions for the rows of a table."""
         values = array("d", bytes(8 * rows))
         where = values.buffer_info()[0]
-        check(
-            lib.ck_model_predict_rows(self._handle.address, _table.pointers(columns), len(columns), rows, where)
-        )
+        check(lib.ck_model_predict_rows(self._handle.address, _table.pointers(columns), len(columns), rows, where))
         return values
 
     def features(self, columns: Sequence[_table.Cells], rows: int, width: int) -> array[float]:

@@ -105,7 +105,9 @@ def _of_numbers(name: str, values: Sequence[Any]) -> Cells:
             continue
         number = float(value)
         if isinstance(value, int) and number != value:
-            raise ValueError(f"row {row}: {name}: {value} in a column with fractions or absent cells, expected at most {_EXACT}")
+            raise ValueError(
+                f"row {row}: {name}: {value} in a column with fractions or absent cells, expected at most {_EXACT}"
+            )
         numbers.append(number)
     return Cells(name, numbers=numbers)
 

@@ -1,7 +1,7 @@
 """Feature engines by upstream's class names: which features, and under which constants of the GPU.
 
-The features themselves are computed in the library. These classes say which, and hold what upstream's engines know about
-the space of kernels.
+The features themselves are computed in the library. These classes say which, and hold what upstream's engines know
+about the space of kernels.
 """
 
 from __future__ import annotations

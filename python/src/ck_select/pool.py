@@ -57,8 +57,8 @@ _KEPT = 8
 class PoolCache:
     """The last few lists of kernels with what was prepared for them.
 
-    A list is found again by comparing all of its dicts with copies of what they were: that costs a few microseconds for 30
-    kernels and no lock, and a list that was changed in any way is never taken for what it was.
+    A list is found again by comparing all of its dicts with copies of what they were: that costs a few microseconds
+    for 30 kernels and no lock, and a list that was changed in any way is never taken for what it was.
     """
 
     def __init__(self) -> None:
@@ -106,7 +106,9 @@ def _is_value(cell: Any) -> bool:
 def _same(copy: Any, configs: Any) -> bool:
     try:
         if _table.is_frame(copy):
-            return _table.is_frame(configs) and bool(copy.equals(configs)) and list(copy.columns) == list(configs.columns)
+            return (
+                _table.is_frame(configs) and bool(copy.equals(configs)) and list(copy.columns) == list(configs.columns)
+            )
         return bool(copy == (configs if type(configs) is list else list(configs)))
     except (TypeError, ValueError):
         # Something that does not compare took the place of a value.

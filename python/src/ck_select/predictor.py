@@ -28,17 +28,17 @@ _UNCODED = {False: 2, True: 1}
 class Predictor:
     """Predicts and ranks kernels with the forests of a model directory.
 
-    ``model_dir`` has ``model_<target>.lgbm`` or ``.lgbm.gz``, and ``feature_spec.json``. Forests are loaded when they are
-    first asked for, and kept; the spec is read and checked at once.
+    ``model_dir`` has ``model_<target>.lgbm`` or ``.lgbm.gz``, and ``feature_spec.json``. Forests are loaded when they
+    are first asked for, and kept; the spec is read and checked at once.
 
     ``feature_engine`` is None for what the spec says, an engine's name (``"conv97"``), or an engine object, of
     ``ck_select.engines`` or of upstream, of which the class name and the constants of the GPU count.
 
-    Absent keys, None and NaN take upstream's defaults, and words that the model has no number for its silent substitutes;
-    with ``strict`` both are errors that name the field.
+    Absent keys, None and NaN take upstream's defaults, and words that the model has no number for its silent
+    substitutes; with ``strict`` both are errors that name the field.
 
-    ``keep_unpacked`` writes ``model_<target>.lgbm`` beside a ``.gz`` when it is first loaded, as upstream does. Without it,
-    nothing is ever written.
+    ``keep_unpacked`` writes ``model_<target>.lgbm`` beside a ``.gz`` when it is first loaded, as upstream does.
+    Without it, nothing is ever written.
 
     Any number of threads may use one predictor. It may be used before and after a fork.
     """

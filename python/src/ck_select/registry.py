@@ -55,7 +55,8 @@ def _axes(*extents: int) -> tuple[int, ...]:
 
 @dataclass
 class GroupedConvProblem:
-    """A grouped convolution by upstream's names. ``C`` and ``K`` are totals over all groups; pads are the same on both sides.
+    """A grouped convolution by upstream's names. ``C`` and ``K`` are totals over all groups; pads are the same on
+    both sides.
 
     It is 3D when ``Di`` or ``Z`` is more than 1, or ``pad_d`` more than 0.
     """
@@ -176,9 +177,9 @@ class Registry:
 
     Any number of threads may select on one registry, also while others register kernels or load models.
 
-    ``arch`` is assumed when a problem names none. ``mode`` is ``"model"``, ``"search"``, ``"refine"`` or ``"priority"``; the
-    environment (``CK_SELECT_MODE`` and others) wins unless ``environment`` is false. ``store`` is the file of measured winners,
-    ``"off"`` for memory only.
+    ``arch`` is assumed when a problem names none. ``mode`` is ``"model"``, ``"search"``, ``"refine"`` or
+    ``"priority"``; the environment (``CK_SELECT_MODE`` and others) wins unless ``environment`` is false. ``store`` is
+    the file of measured winners, ``"off"`` for memory only.
     """
 
     def __init__(
@@ -221,9 +222,9 @@ class Registry:
     ) -> None:
         """Adds a kernel by its name: a grouped-convolution name, a tile-engine GEMM name, or a CK identifier.
 
-        ``run(problem, *args, **kwargs)`` is what :meth:`run` calls. ``supports(problem)`` is asked on every selection that the
-        kernel would win; without it the kernel can run everything that it fits. A kernel of the same name is replaced
-        only by a higher priority.
+        ``run(problem, *args, **kwargs)`` is what :meth:`run` calls. ``supports(problem)`` is asked on every selection
+        that the kernel would win; without it the kernel can run everything that it fits. A kernel of the same name is
+        replaced only by a higher priority.
         """
         hooks = _library.KernelHooks(priority=priority)
         if supports is not None:

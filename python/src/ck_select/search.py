@@ -18,8 +18,8 @@ _ATTEMPTS = 50
 class SurrogateSearch:
     """Searches the engine's parameter space for the configurations with the highest predicted TFLOPS.
 
-    ``strategy`` is ``"random"`` or ``"de"`` (discrete differential evolution). Draws come from one Mersenne Twister with
-    ``seed``, in upstream's order, and go on from search to search.
+    ``strategy`` is ``"random"`` or ``"de"`` (discrete differential evolution). Draws come from one Mersenne Twister
+    with ``seed``, in upstream's order, and go on from search to search.
     """
 
     def __init__(
@@ -35,8 +35,8 @@ class SurrogateSearch:
     def search(self, problem: Mapping[str, Any], budget: int = 500, top_k: int = 10, **options: Any) -> list[Scored]:
         """The ``top_k`` best (configuration, TFLOPS), best first, after about ``budget`` predictions.
 
-        ``de`` takes the options ``pop_size`` (20), ``mutation_rate`` (0.3) and ``crossover_rate`` (0.7). It predicts its
-        whole first population whatever the budget. ``random`` passes options over, as upstream does.
+        ``de`` takes the options ``pop_size`` (20), ``mutation_rate`` (0.3) and ``crossover_rate`` (0.7). It predicts
+        its whole first population whatever the budget. ``random`` passes options over, as upstream does.
         """
         if self._strategy == "random":
             return self._random_search(problem, budget, top_k)
