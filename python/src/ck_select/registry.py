@@ -7,7 +7,7 @@ import logging
 import math
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from operator import index
 from typing import Any, Union
 
@@ -155,13 +155,17 @@ Supports = Callable[[Problem], bool]
 
 @dataclass(frozen=True)
 class Selection:
-    """A chosen kernel: its name, and who chose it (``source``)."""
+    """A chosen kernel: its name, who chose it (``source``), and its place in the registry and in the source's order.
+
+    ``score`` is what the model says, usually TFLOPS; None from other sources. ``measured_ms`` is None when it was not
+    measured.
+    """
 
     name: str
     source: str
     index: int
     rank: int
-    score: float | None = field(metadata={"doc": "what the model says, usually TFLOPS; None from other sources"})
+    score: float | None
     measured_ms: float | None
     out_of_range: bool
 
