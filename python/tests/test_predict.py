@@ -212,6 +212,23 @@ def test_features_of_a_frame_are_those_of_its_rows():
         assert predictor.predict_rows(variant) == predictor.predict_rows(rows)
 
 
+def test_columns_that_stand_twice_are_refused():
+    frame = pandas.DataFrame([gemm_kernel()])
+    doubled = pandas.concat([frame, frame[["tile_m"]]], axis=1)
+    with pytest.raises(ValueError, match="stand twice: tile_m"):
+        Predictor(GEMM_MODEL).rank_kernels(gemm_problem(), doubled)
+
+
+def test_a_model_of_ours_may_rank_by_another_target(trained, copied):
+    directory = copied(trained("gemm72"))
+    spec = json.loads((directory / "feature_spec.json").read_text())
+    (directory / "feature_spec.json").write_text(json.dumps({**spec, "ck_select": {"rank_by": "latency"}}))
+    pool = random_gemm_pool(50)
+    scores = [score for _, score in Predictor(directory).rank_kernels(gemm_problem(), pool)]
+    # Milliseconds: the lowest is the best.
+    assert scores == sorted(scores) and scores[0] < 0
+
+
 def test_columns_of_hardware_are_passed_over():
     predictor = Predictor(GEMM_MODEL)
     kernel = {**gemm_kernel(), "hw_num_cus": 4, "hw_lds_capacity": 1, "unknown": object()}

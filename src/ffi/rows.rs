@@ -56,7 +56,7 @@ pub struct CkModelOptions {
     /// Must be 0.
     pub reserved: i32,
     /// The feature engine, such as "gemm72" or "conv97", or the class that upstream's predictor is given, such as
-    /// "GroupedConvFeatureEngine"; NULL for what the spec says. Borrowed for the call.
+    /// `GroupedConvFeatureEngine`; NULL for what the spec says. Borrowed for the call.
     pub engine: *const c_char,
     /// Constants of the GPU that replace the spec's, as a JSON object such as `{"num_cus": 304}`; NULL for none.
     /// Borrowed for the call.

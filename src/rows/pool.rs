@@ -23,9 +23,17 @@ pub struct RowPool {
 #[derive(Debug)]
 enum Way {
     /// One problem a call for all kernels.
-    Together { features: PoolFeatures, scorer: PoolScorer, own: Object },
+    Together(Box<Together>),
     /// Rows with cells of the problem that differ: each asks about a problem of its own.
     Apart { kernels: Vec<(KernelSide, Object)> },
+}
+
+#[derive(Debug)]
+struct Together {
+    features: PoolFeatures,
+    scorer: PoolScorer,
+    /// The rows' own cells of the problem, the same in all.
+    own: Object,
 }
 
 /// A row's own cells before the problem's: upstream merges the two, and the row wins.
@@ -65,7 +73,7 @@ impl RowPool {
             let features = PoolFeatures::new(extractor, &sides).map_err(|_| RowsError::Mixed)?;
             let scorer =
                 PoolScorer::compile(model.forest(), &features.table()).map_err(|_| RowsError::Mixed)?;
-            Way::Together { features, scorer, own }
+            Way::Together(Box::new(Together { features, scorer, own }))
         } else {
             Way::Apart { kernels }
         };
@@ -101,7 +109,8 @@ impl RowPool {
         let forest = self.model.forest();
         scratch.scores.resize(self.kernels, 0.0);
         match &self.way {
-            Way::Together { features, scorer, own } => {
+            Way::Together(together) => {
+                let Together { features, scorer, own } = together.as_ref();
                 let side = problem_side(model.extractor(), own, problem)?;
                 features.fill(&side, &mut scratch.values);
                 let CallValues { uniform, pair } = &scratch.values;

@@ -130,6 +130,9 @@ def is_frame(rows: Any) -> bool:
 
 def of_frame(frame: Any, inputs: Iterable[str], is_word: Callable[[str], bool]) -> list[Cells]:
     """The columns of a DataFrame that are among the inputs, taken whole."""
+    if not frame.columns.is_unique:
+        twice = sorted(set(frame.columns[frame.columns.duplicated()].astype(str)))
+        raise ValueError(f"the DataFrame has columns that stand twice: {', '.join(twice)}")
     return [_of_series(name, frame[name], is_word(name)) for name in inputs if name in frame.columns]
 
 

@@ -121,6 +121,8 @@ class Predictor:
     def rank_kernels(self, problem: Config, kernel_configs: Kernels) -> list[tuple[str, float]]:
         """(name, score) of every kernel, best first; equal scores keep their order. Scores are not clamped.
 
+        What ranks is TFLOPS, unless the spec of a model of ours names another target (``ck_select.rank_by``).
+
         A kernel's own keys win over the problem's. What is prepared for the kernels is kept for the next call, and used
         again only for kernels that are still the same: change the dicts as you like.
         """
