@@ -760,7 +760,7 @@ typedef struct {
   int32_t reserved;
   /**
    * The feature engine, such as "gemm72" or "conv97", or the class that upstream's predictor is given, such as
-   * "GroupedConvFeatureEngine"; NULL for what the spec says. Borrowed for the call.
+   * `GroupedConvFeatureEngine`; NULL for what the spec says. Borrowed for the call.
    */
   const char *engine;
   /**
