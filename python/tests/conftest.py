@@ -45,7 +45,7 @@ def trained(tmp_path_factory, golden):
         categories = [file.feature_names.index(category) for category in CATEGORIES[op]]
         for target, values in targets.items():
             data = lightgbm.Dataset(features, values, feature_name=file.feature_names, categorical_feature=categories)
-            options = {"num_leaves": 31, "min_data_in_leaf": 5, "verbose": -1, "seed": 3, "num_threads": 2}
+            options = {"num_leaves": 31, "min_data_in_leaf": 5, "verbose": -1, "seed": 3, "num_threads": 1}
             booster = lightgbm.train({"objective": "regression", **options}, data, num_boost_round=40)
             booster.save_model(directory / f"model_{target}.lgbm")
         spec = {

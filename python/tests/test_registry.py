@@ -74,12 +74,15 @@ def is_said(text, dtype):
 def test_rankings_are_the_golden_ones(model):
     dtype = Predictor(model).spec["dtype"]
     rankings = {text: ranking for text, ranking in golden_rankings(model).items() if is_said(text, dtype)}
-    assert len(rankings) >= 2
     names = sorted({name for ranking in rankings.values() for name, _ in ranking})
     registry = Registry("gfx950", kernels=names, models=[model], environment=False)
+    compared = 0
     for text, expected in rankings.items():
+        # A registry leaves out kernels of another layout, which a ranking by a model alone has.
         found = dict(registry.rank(problem_of(text)))
-        assert expected and {name: found[name] for name, _ in expected} == dict(expected)
+        assert found == {name: score for name, score in expected if name in found}
+        compared += len(found)
+    assert compared >= 30
 
 
 def test_select_takes_the_models_best(registry):

@@ -130,10 +130,15 @@ def is_frame(rows: Any) -> bool:
 
 def of_frame(frame: Any, inputs: Iterable[str], is_word: Callable[[str], bool]) -> list[Cells]:
     """The columns of a DataFrame that are among the inputs, taken whole."""
+    refuse_repeated(frame)
+    return [_of_series(name, frame[name], is_word(name)) for name in inputs if name in frame.columns]
+
+
+def refuse_repeated(frame: Any) -> None:
+    """A name that stands twice says nothing about which of its columns is meant."""
     if not frame.columns.is_unique:
         twice = sorted(set(frame.columns[frame.columns.duplicated()].astype(str)))
         raise ValueError(f"the DataFrame has columns that stand twice: {', '.join(twice)}")
-    return [_of_series(name, frame[name], is_word(name)) for name in inputs if name in frame.columns]
 
 
 def _of_series(name: str, series: Any, is_word: bool) -> Cells:

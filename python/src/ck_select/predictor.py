@@ -184,6 +184,7 @@ class Predictor:
     def _describe(self, configs: Any) -> tuple[list[Any], frozenset[str], list[str]]:
         """Names, the kernel's inputs that not every kernel has, and the inputs that any has."""
         if _table.is_frame(configs):
+            _table.refuse_repeated(configs)
             present = set(configs.columns)
             whole = {name for name in self._kernel_inputs & present if not configs[name].isna().any()}
             given = configs["kernel_name"].tolist() if "kernel_name" in present else [None] * len(configs)
