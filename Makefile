@@ -12,6 +12,7 @@ include mk/hip.mk
 include mk/concurrency.mk
 include mk/miri-ffi.mk
 include mk/checks.mk
+include mk/python.mk
 
 .DEFAULT_GOAL := help
 
@@ -28,6 +29,7 @@ help:
 	@echo 'make instructions   instructions of a selection, counted by valgrind'
 	@echo 'make miri   interpret the unsafe code, to find undefined behaviour'
 	@echo 'make arm    the tests of scoring on 64-bit ARM, emulated'
+	@echo 'make test-python, lint-python, bench-python   the Python package alone'
 	@echo 'make bench-harness   what ckselect bench itself costs a measurement'
 	@echo 'make test-slurm   ckselect bench on a one-node Slurm; as root, installs Debian packages'
 	@echo 'make fuzz   fuzz every parser, SECONDS_EACH=150 seconds each'
@@ -67,12 +69,13 @@ demo-library:
 
 test: lightgbm-tools browser
 	$(LIGHTGBM_ENV) $(CARGO) test --workspace --exclude ck-select-loom
-	$(MAKE) --no-print-directory loom test-hip-link
+	@$(MAKE) --no-print-directory loom test-hip-link test-python
 
 lint: lightgbm-tools
 	$(CARGO) fmt --all --check
 	$(LIGHTGBM_ENV) $(CARGO) clippy --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --no-deps --quiet --package ck-select --package ck-select-enumerate
+	@$(MAKE) --no-print-directory lint-python
 
 # libFuzzer needs compiler flags that only nightly offers; RUSTC_BOOTSTRAP lends them to a stable compiler.
 SECONDS_EACH ?= 150

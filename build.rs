@@ -58,6 +58,7 @@ fn check_header() -> Result<(), String> {
         "hardware",
         "models",
         "select",
+        "rows",
     ] {
         builder = builder.with_src(root.join(format!("src/ffi/{file}.rs")));
     }

@@ -10,7 +10,8 @@
  *   Structs    The caller sets struct_size to sizeof the struct, so that later versions can add fields at the end.
  *   Enums      Passed as int32_t; a number that is none of the enum's is CK_STATUS_INVALID_ARGUMENT.
  *   Texts      NUL-terminated UTF-8.
- *   Threads    Any number of threads may use one registry at once, also while others change it.
+ *   Threads    Any number of threads may use one registry at once, also while others change it; models and pools
+ *              never change.
  *   Never      No function throws, aborts, exits or prints.
  */
 
@@ -287,6 +288,34 @@ typedef enum {
    */
   CK_OP_GROUPED_CONV = 1,
 } ck_op;
+
+/**
+ * What absent cells and words without a number in the model's encoding do.
+ */
+typedef enum {
+  /**
+   * What the model's spec says; without a word there, they are errors.
+   */
+  CK_UNCODED_SPEC = 0,
+  /**
+   * They are errors.
+   */
+  CK_UNCODED_ERROR = 1,
+  /**
+   * They take the defaults of upstream's feature engines.
+   */
+  CK_UNCODED_UPSTREAM = 2,
+} ck_uncoded;
+
+/**
+ * One forest of a model directory with its features. Any number of threads may use one at once.
+ */
+typedef struct ck_model ck_model;
+
+/**
+ * Kernels that a model is prepared for. Any number of threads may use one at once.
+ */
+typedef struct ck_pool ck_pool;
 
 /**
  * Kernels, models and options. Any number of threads may use one at once, also while others change it; only
@@ -1100,6 +1129,76 @@ typedef struct {
 } ck_predictions;
 
 /**
+ * Which forest of a directory to load, and how. Begin with all bytes 0 and `struct_size` set.
+ */
+typedef struct {
+  /**
+   * `sizeof(ck_row_options)`.
+   */
+  size_t struct_size;
+  /**
+   * A `ck_target`: which forest.
+   */
+  int32_t target;
+  /**
+   * A `ck_uncoded`.
+   */
+  int32_t uncoded;
+  /**
+   * Not 0: a missing `feature_spec.json` is taken for an empty one, as upstream's predictor does.
+   */
+  int32_t tolerate_no_spec;
+  /**
+   * Must be 0.
+   */
+  int32_t reserved;
+  /**
+   * The feature engine, such as "gemm72" or "conv97", or the class that upstream's predictor is given, such as
+   * `GroupedConvFeatureEngine`; NULL for what the spec says. Borrowed for the call.
+   */
+  const char *engine;
+  /**
+   * Constants of the GPU that replace the spec's, as a JSON object such as `{"num_cus": 304}`; NULL for none.
+   * Borrowed for the call.
+   */
+  const char *hardware;
+} ck_row_options;
+
+/**
+ * A named column of a table. Exactly one of `integers`, `numbers` and `codes` is not NULL, and has a cell for each row.
+ */
+typedef struct {
+  /**
+   * `sizeof(ck_column)`.
+   */
+  size_t struct_size;
+  /**
+   * Its name.
+   */
+  const char *name;
+  /**
+   * Whole numbers.
+   */
+  const int64_t *integers;
+  /**
+   * Numbers; NaN is an absent cell.
+   */
+  const double *numbers;
+  /**
+   * Places among `words`; less than 0 is an absent cell.
+   */
+  const int32_t *codes;
+  /**
+   * The words that `codes` counts.
+   */
+  const char *const *words;
+  /**
+   * How many words there are.
+   */
+  size_t word_count;
+} ck_column;
+
+/**
  * All of them, in the order of their numbers.
  */
 #define ck_status_ALL { ck_status_Ok, ck_status_NullPointer, ck_status_InvalidArgument, ck_status_InvalidStruct, ck_status_NotUtf8, ck_status_InvalidProblem, ck_status_InvalidKernel, ck_status_AlreadyRegistered, ck_status_NotFound, ck_status_NoKernel, ck_status_OverrideFailed, ck_status_InvalidModel, ck_status_NoModel, ck_status_Io, ck_status_BufferTooSmall, ck_status_Panic, }
@@ -1578,6 +1677,117 @@ ck_status ck_explain_selection(const ck_registry *registry,
  * As for `ck_explain_selection`.
  */
 ck_status ck_explain_gemm_selection(const ck_registry *registry, const ck_gemm_problem *problem, char **text);
+
+/**
+ * Loads one forest of a model directory, plain or gzip, with `feature_spec.json`. No file is written. `options` may be
+ * NULL for the defaults. Fails with `CK_STATUS_NOT_FOUND` when the directory has no such forest. Destroy the model with
+ * `ck_model_destroy`.
+ *
+ * # Safety
+ * `directory` is a NUL-terminated text; `options` is NULL or points to a struct with its `struct_size` set, whose texts
+ * are NULL or NUL-terminated; `model` points to an address.
+ */
+ck_status ck_model_create(const char *directory,
+                          const ck_row_options *options,
+                          ck_model **model);
+
+/**
+ * Destroys a model. Pools that were made of it stay good. NULL is fine.
+ *
+ * # Safety
+ * `model` is NULL, or from `ck_model_create`, and no thread uses it now or later.
+ */
+void ck_model_destroy(ck_model *model);
+
+/**
+ * Writes what a program must know of a model directory before it asks, as a JSON object: `op`, `rank_by`, `log_targets`,
+ * `feature_names`, `problem_inputs` and `kernel_inputs` (the names of the cells that the features read), `word_inputs`
+ * (those of them that hold words), `hardware` and more. Reads and checks the spec and no forest; of the options, the
+ * target does not matter. Free the text with `ck_string_free`.
+ *
+ * # Safety
+ * As for `ck_model_create`; `text` points to an address.
+ */
+ck_status ck_spec_describe(const char *directory,
+                           const ck_row_options *options,
+                           char **text);
+
+/**
+ * Predicts for one row, a JSON object with the cells of a problem and of a kernel, such as
+ * `{"m": 16, "n": 1536, "k": 7168, "dtype": "fp8", "tile_m": 64}`. Logarithms are undone; what was trained without is
+ * clamped at 0.
+ *
+ * # Safety
+ * `model` is from `ck_model_create`; `row` points to `len` bytes, `value` to a double.
+ */
+ck_status ck_model_predict_row(const ck_model *model,
+                               const uint8_t *row,
+                               size_t len,
+                               double *value);
+
+/**
+ * Predicts for each row of a table whose columns have the cells of problems and of kernels; see `ck_model_predict_row`.
+ * Columns that the features do not read are passed over.
+ *
+ * # Safety
+ * `model` is from `ck_model_create`; `columns` points to `column_count` structs, each with its `struct_size` set and
+ * `rows` cells; `values` points to `rows` doubles.
+ */
+ck_status ck_model_predict_rows(const ck_model *model,
+                                const ck_column *columns,
+                                size_t column_count,
+                                size_t rows,
+                                double *values);
+
+/**
+ * Writes the features of each row of a table, row after row in the model's order. `capacity` is the room for them;
+ * when it is smaller than rows times features nothing is written and the call fails with `CK_STATUS_BUFFER_TOO_SMALL`.
+ *
+ * # Safety
+ * As for `ck_model_predict_rows`; `features` points to `capacity` doubles.
+ */
+ck_status ck_model_extract_rows(const ck_model *model,
+                                const ck_column *columns,
+                                size_t column_count,
+                                size_t rows,
+                                size_t capacity,
+                                double *features);
+
+/**
+ * Prepares a model for the kernels of a table. Rows may have cells of the problem, too, which then come before those of
+ * the problem that is ranked. Destroy the pool with `ck_pool_destroy`.
+ *
+ * # Safety
+ * As for `ck_model_predict_rows`; `pool` points to an address.
+ */
+ck_status ck_pool_create(const ck_model *model,
+                         const ck_column *columns,
+                         size_t column_count,
+                         size_t rows,
+                         ck_pool **pool);
+
+/**
+ * Destroys a pool. NULL is fine.
+ *
+ * # Safety
+ * `pool` is NULL, or from `ck_pool_create`, and no thread uses it now or later.
+ */
+void ck_pool_destroy(ck_pool *pool);
+
+/**
+ * Ranks the kernels of a pool for a problem, best first; equal scores keep the order of the rows, NaN comes last.
+ * `problem` is a JSON object, such as `{"m": 16, "n": 1536, "k": 7168}`. At most `capacity` places are written: to
+ * `rows` each kernel's row, counted from 0, to `scores` what the model says of it, logarithms undone and nothing clamped.
+ *
+ * # Safety
+ * `pool` is from `ck_pool_create`; `problem` points to `len` bytes; `rows` and `scores` point to `capacity` items each.
+ */
+ck_status ck_pool_rank(const ck_pool *pool,
+                       const uint8_t *problem,
+                       size_t len,
+                       size_t capacity,
+                       size_t *rows,
+                       double *scores);
 
 #ifdef __cplusplus
 }  // extern "C"

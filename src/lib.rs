@@ -12,6 +12,7 @@
 //! - [`features`]: feature name to value, one table an operation
 //! - [`forest`]: LightGBM's text to a checked forest and exact scores; [`scoring`]: the same compiled for a pool
 //! - [`model`]: a spec with its forests; [`select`]: rankings, predictions, comparisons
+//! - [`rows`]: problems and kernels as tables of named cells, as upstream's Python tools have them
 //! - [`registry`]: kernels with callbacks, and the chain of sources that chooses among them
 //! - [`tuning`]: measuring on the GPU, and the store of measured winners
 //! - [`ffi`]: the C interface, declared in `include/ck_select.h`; [`mod@log`]: off unless asked for
@@ -29,6 +30,7 @@ pub mod model;
 pub mod pool;
 pub mod problem;
 pub mod registry;
+pub mod rows;
 pub mod scoring;
 pub mod select;
 pub mod tuning;

@@ -447,7 +447,7 @@ impl std::fmt::Display for OutOfRange {
 }
 
 /// Best first, NaN last.
-fn order(a: f64, b: f64, higher_is_better: bool) -> Ordering {
+pub(crate) fn order(a: f64, b: f64, higher_is_better: bool) -> Ordering {
     // Both zeros are equal here, as they are to upstream's sort.
     a.partial_cmp(&b).map_or_else(
         || a.is_nan().cmp(&b.is_nan()),

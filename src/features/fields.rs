@@ -17,6 +17,32 @@ use crate::vocab::{Arch, Dtype, Epilogue, GemmLayout, Op};
 pub trait Fields {
     /// The text of a cell, `None` when it is absent or empty.
     fn get(&self, name: &str) -> Option<&str>;
+
+    /// The same for cells with a type of their own, which need not be read from text.
+    fn cell(&self, name: &str) -> Option<Cell<'_>> {
+        self.get(name).map(Cell::Word)
+    }
+}
+
+/// A cell that is there.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Cell<'a> {
+    /// A whole number.
+    Whole(i64),
+    /// A number that may have a fraction, which inputs cut off.
+    Number(f64),
+    /// A word, or a number as text.
+    Word(&'a str),
+}
+
+impl std::fmt::Display for Cell<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Whole(value) => value.fmt(f),
+            Self::Number(value) => write!(f, "{value:?}"),
+            Self::Word(word) => write!(f, "'{word}'"),
+        }
+    }
 }
 
 /// A cell that cannot be used: its column, what it holds, what it may hold.
@@ -38,16 +64,99 @@ impl RowInputs {
     ///
     /// The hardware starts from the extractor's and takes `hw_*` cells over it.
     pub fn read(extractor: &Extractor, fields: &dyn Fields) -> Result<Self, FieldError> {
-        let reader = Reader { fields, lenient: extractor.rules.uncoded == Uncoded::Upstream };
-        let hardware = reader.hardware(extractor.hardware)?;
-        let (problem, kernel) = match extractor.schema.op() {
-            Op::GroupedConv => (
-                ProblemSide::Conv(reader.conv_problem(extractor)?),
-                KernelSide::Conv(reader.conv_kernel(extractor)?),
-            ),
-            Op::Gemm => reader.gemm(extractor)?,
-        };
-        Ok(Self { problem, kernel, hardware })
+        Ok(Self {
+            hardware: Reader::new(extractor, fields).hardware(extractor.hardware)?,
+            problem: ProblemSide::read(extractor, fields)?,
+            kernel: KernelSide::read(extractor, fields)?,
+        })
+    }
+}
+
+impl ProblemSide {
+    /// Reads what an extractor's features know of a problem from named cells.
+    pub fn read(extractor: &Extractor, fields: &dyn Fields) -> Result<Self, FieldError> {
+        let reader = Reader::new(extractor, fields);
+        Ok(match extractor.schema.op() {
+            Op::GroupedConv => Self::Conv(reader.conv_problem(extractor)?),
+            Op::Gemm => Self::Gemm(reader.gemm_problem(extractor)?),
+        })
+    }
+
+    /// The names of the cells that [`ProblemSide::read`] looks at.
+    pub const fn inputs(op: Op) -> &'static [&'static str] {
+        match op {
+            Op::GroupedConv => &[
+                "N",
+                "C",
+                "K",
+                "G",
+                "Di",
+                "Hi",
+                "Wi",
+                "Z",
+                "Y",
+                "X",
+                "stride_d",
+                "stride_h",
+                "stride_w",
+                "dilation_d",
+                "dilation_h",
+                "dilation_w",
+                "pad_d",
+                "pad_h",
+                "pad_w",
+                "dtype",
+            ],
+            Op::Gemm => &["m", "n", "k", "M", "N", "K", "split_k", "dtype", "layout", "arch"],
+        }
+    }
+}
+
+impl KernelSide {
+    /// Reads what an extractor's features know of a kernel from named cells.
+    pub fn read(extractor: &Extractor, fields: &dyn Fields) -> Result<Self, FieldError> {
+        let reader = Reader::new(extractor, fields);
+        Ok(match extractor.schema.op() {
+            Op::GroupedConv => Self::Conv(reader.conv_kernel(extractor)?),
+            Op::Gemm => Self::Gemm(reader.gemm_kernel(extractor)?),
+        })
+    }
+
+    /// The names of the cells that [`KernelSide::read`] looks at.
+    pub const fn inputs(op: Op) -> &'static [&'static str] {
+        match op {
+            Op::GroupedConv => &[
+                "block_size",
+                "gemm_m_per_block",
+                "gemm_n_per_block",
+                "gemm_k_per_block",
+                "pipeline",
+                "wave_mode",
+                "has_dsb",
+                "has_si",
+            ],
+            Op::Gemm => &[
+                "tile_m",
+                "tile_n",
+                "tile_k",
+                "warp_m",
+                "warp_n",
+                "warp_k",
+                "warp_tile_m",
+                "warp_tile_n",
+                "warp_tile_k",
+                "pipeline",
+                "scheduler",
+                "epilogue",
+                "pad_m",
+                "pad_n",
+                "pad_k",
+                "persistent",
+                "vec_a",
+                "vec_b",
+                "vec_c",
+            ],
+        }
     }
 }
 
@@ -58,15 +167,27 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
+    fn new(extractor: &Extractor, fields: &'a dyn Fields) -> Self {
+        Self { fields, lenient: extractor.rules.uncoded == Uncoded::Upstream }
+    }
+
     fn absent(name: &str, expected: &str) -> FieldError {
         InvalidField::new(name, "nothing", expected)
     }
 
     fn word(&self, name: &str, default: &'static str) -> Result<&'a str, FieldError> {
-        match self.fields.get(name) {
+        match self.opt_word(name)? {
             Some(word) => Ok(word),
             None if self.lenient => Ok(default),
             None => Err(Self::absent(name, "a word")),
+        }
+    }
+
+    fn opt_word(&self, name: &str) -> Result<Option<&'a str>, FieldError> {
+        match self.fields.cell(name) {
+            None => Ok(None),
+            Some(Cell::Word(word)) => Ok(Some(word)),
+            Some(number) => Err(InvalidField::new(name, number, "a word")),
         }
     }
 
@@ -79,14 +200,22 @@ impl<'a> Reader<'a> {
     }
 
     fn opt_int(&self, name: &str) -> Result<Option<i64>, FieldError> {
-        self.fields.get(name).map(|text| integer(name, text)).transpose()
+        match self.fields.cell(name) {
+            None => Ok(None),
+            Some(Cell::Whole(value)) => Ok(Some(value)),
+            Some(Cell::Number(value)) => truncated(name, value, Cell::Number(value)).map(Some),
+            Some(Cell::Word(text)) => integer(name, text).map(Some),
+        }
     }
 
     fn flag(&self, name: &str) -> Result<bool, FieldError> {
-        match self.fields.get(name) {
-            Some("1" | "true" | "True" | "1.0") => Ok(true),
-            Some("0" | "false" | "False" | "0.0") => Ok(false),
-            Some(text) => Err(InvalidField::new(name, format_args!("'{text}'"), "0, 1, true or false")),
+        match self.fields.cell(name) {
+            Some(Cell::Word("1" | "true" | "True" | "1.0")) => Ok(true),
+            Some(Cell::Word("0" | "false" | "False" | "0.0")) => Ok(false),
+            // Upstream asks for the truth of whatever is there.
+            Some(Cell::Whole(value)) => Ok(value != 0),
+            Some(Cell::Number(value)) => Ok(value != 0.0),
+            Some(text) => Err(InvalidField::new(name, text, "0, 1, true or false")),
             None if self.lenient => Ok(false),
             None => Err(Self::absent(name, "0, 1, true or false")),
         }
@@ -180,11 +309,11 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn gemm(&self, extractor: &Extractor) -> Result<(ProblemSide, KernelSide), FieldError> {
+    fn gemm_problem(&self, extractor: &Extractor) -> Result<GemmSide, FieldError> {
         let rules = &extractor.rules;
         let extents = [self.extent("m", "M")?, self.extent("n", "N")?, self.extent("k", "K")?];
         let with_vector = extractor.schema.needs_vector();
-        let problem = GemmSide::new(&GemmInputs {
+        Ok(GemmSide::new(&GemmInputs {
             m: extents[0],
             n: extents[1],
             k: extents[2],
@@ -197,7 +326,12 @@ impl<'a> Reader<'a> {
                 rules.uncoded,
             )?,
             vector: if with_vector { Some(self.vector_problem(extents)?) } else { None },
-        });
+        }))
+    }
+
+    fn gemm_kernel(&self, extractor: &Extractor) -> Result<GemmKernelSide, FieldError> {
+        let rules = &extractor.rules;
+        let with_vector = extractor.schema.needs_vector();
         let triple = |prefix: &str, default: [i64; 3]| -> Result<[i64; 3], FieldError> {
             let value = |axis: usize| {
                 let name = format!("{prefix}_{}", ["m", "n", "k"][axis]);
@@ -211,7 +345,7 @@ impl<'a> Reader<'a> {
             Ok([value(0)?, value(1)?, value(2)?])
         };
         // An absent pipeline is numbered as compv4 and yet has all of the shared memory.
-        let (pipeline_code, half_lds) = match self.fields.get("pipeline") {
+        let (pipeline_code, half_lds) = match self.opt_word("pipeline")? {
             None if self.lenient => (1.0, false),
             None => return Err(Self::absent("pipeline", "a word")),
             Some(word) => (
@@ -221,7 +355,7 @@ impl<'a> Reader<'a> {
         };
         let epilogue = self.word("epilogue", "cshuffle")?;
         let vector = if with_vector { Some(self.vector_widths()?) } else { None };
-        let kernel = GemmKernelSide {
+        Ok(GemmKernelSide {
             tile: triple("tile", [128, 128, 64])?,
             wave: triple("warp", [2, 2, 1])?,
             warp_tile: triple("warp_tile", [32, 32, 16])?,
@@ -240,8 +374,7 @@ impl<'a> Reader<'a> {
             pad: [self.flag("pad_m")?, self.flag("pad_n")?, self.flag("pad_k")?],
             persistent: self.flag("persistent")?,
             vector,
-        };
-        Ok((ProblemSide::Gemm(problem), KernelSide::Gemm(kernel)))
+        })
     }
 
     /// A word that the engine with vector widths insists on, in upstream mode, too.
@@ -250,7 +383,7 @@ impl<'a> Reader<'a> {
         T: std::str::FromStr,
     {
         let expected = || format!("one of {}", accepted.join(", "));
-        let word = self.fields.get(name).ok_or_else(|| Self::absent(name, &expected()))?;
+        let word = self.opt_word(name)?.ok_or_else(|| Self::absent(name, &expected()))?;
         let known = accepted.contains(&word) || name == "arch";
         word.parse()
             .ok()
@@ -287,8 +420,12 @@ fn integer(name: &str, text: &str) -> Result<i64, FieldError> {
     if let Ok(value) = text.parse::<i64>() {
         return Ok(value);
     }
-    match text.parse::<f64>() {
-        Ok(value) if value.abs() < 9.2e18 => Ok(value as i64),
-        _ => Err(InvalidField::new(name, format_args!("'{text}'"), "a whole number")),
+    truncated(name, text.parse().unwrap_or(f64::NAN), Cell::Word(text))
+}
+
+fn truncated(name: &str, value: f64, found: Cell<'_>) -> Result<i64, FieldError> {
+    if value.abs() < 9.2e18 {
+        return Ok(value as i64);
     }
+    Err(InvalidField::new(name, found, "a whole number"))
 }

@@ -17,7 +17,7 @@ mod schema;
 mod vector;
 
 pub use engine::Engine;
-pub use fields::{FieldError, Fields, RowInputs};
+pub use fields::{Cell, FieldError, Fields, RowInputs};
 pub use rules::{ElementBytes, KTile, KernelMapping, PipelineCodes, Rules, Uncoded};
 pub use schema::{Extractor, KernelSide, ProblemSide, Schema, SchemaError, SideError};
 

@@ -31,6 +31,7 @@ mod memory;
 mod models;
 mod problems;
 mod registry;
+mod rows;
 mod select;
 mod status;
 #[cfg(test)]
@@ -47,6 +48,7 @@ pub use memory::*;
 pub use models::*;
 pub use problems::*;
 pub use registry::*;
+pub use rows::*;
 pub use select::*;
 pub use status::*;
 pub use words::*;

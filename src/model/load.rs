@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use flate2::bufread::MultiGzDecoder;
@@ -44,10 +44,7 @@ impl Model {
         let spec = FeatureSpec::from_json(&label(&spec_path), &read(&spec_path, limits.spec_bytes)?)?;
         let mut forests = [const { None }; Target::ALL.len()];
         for target in Target::ALL {
-            let plain = directory.join(target.file_name());
-            let packed = directory.join(target.file_name() + ".gz");
-            let path = [plain, packed].into_iter().find(|path| path.exists());
-            if let Some(path) = path {
+            if let Some(path) = forest_path(directory, target) {
                 forests[target as usize] = Some(Arc::new(forest(&path, &spec, limits)?));
             }
         }
@@ -60,9 +57,18 @@ impl Model {
         forest_path: impl AsRef<Path>,
         spec_path: impl AsRef<Path>,
     ) -> Result<Self, ModelError> {
-        let limits = Limits::default();
-        let (path, spec_path) = (forest_path.as_ref(), spec_path.as_ref());
-        let mut spec = FeatureSpec::from_json(&label(spec_path), &read(spec_path, limits.spec_bytes)?)?;
+        let (limits, spec_path) = (Limits::default(), spec_path.as_ref());
+        let spec = FeatureSpec::from_json(&label(spec_path), &read(spec_path, limits.spec_bytes)?)?;
+        Self::load_forest(target, forest_path, spec)
+    }
+
+    /// Loads one forest, plain or gzip, under a spec.
+    pub fn load_forest(
+        target: Target,
+        forest_path: impl AsRef<Path>,
+        mut spec: FeatureSpec,
+    ) -> Result<Self, ModelError> {
+        let (limits, path) = (Limits::default(), forest_path.as_ref());
         // The only forest that there is has to rank.
         spec.rank_by = target;
         let mut forests = [const { None }; Target::ALL.len()];
@@ -94,6 +100,19 @@ impl Model {
         }
         Ok(Self { name, spec, forests })
     }
+}
+
+/// The file of a directory that holds a target's forest. A plain one wins over a compressed one.
+pub(crate) fn forest_path(directory: &Path, target: Target) -> Option<PathBuf> {
+    let plain = directory.join(target.file_name());
+    let packed = directory.join(target.file_name() + ".gz");
+    [plain, packed].into_iter().find(|path| path.exists())
+}
+
+/// The bytes of a directory's spec.
+pub(crate) fn spec_bytes(directory: &Path) -> Result<(String, Vec<u8>), ModelError> {
+    let path = directory.join(SPEC);
+    Ok((label(&path), read(&path, Limits::default().spec_bytes)?))
 }
 
 /// Reads a LightGBM file without a spec, plain or gzip, within [`Limits::forest_bytes`].

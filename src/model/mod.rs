@@ -9,6 +9,7 @@ mod spec;
 pub use embedded::EmbeddedModel;
 pub use error::ModelError;
 pub use load::Limits;
+pub(crate) use load::{forest_path, spec_bytes};
 pub use range::TrainedRange;
 pub use spec::FeatureSpec;
 

@@ -1067,6 +1067,132 @@ static void measuring_falls_through(void) {
     ck_registry_destroy(registry);
 }
 
+static ck_column column(const char *name) {
+    ck_column made;
+    memset(&made, 0, sizeof made);
+    made.struct_size = sizeof made;
+    made.name = name;
+    return made;
+}
+
+#define BYTES(text) (const uint8_t *)(text), strlen(text)
+
+/* Rows of named cells: one forest, a table of kernels, and a problem as JSON. */
+static void rows_are_scored(const char *root) {
+    char *directory = path_in(root, "tests/golden/models/gemm_small");
+    const char *const problem = "{\"m\": 128, \"n\": 1536, \"k\": 7168, \"dtype\": \"fp8\", \"layout\": \"rcr\"}";
+    ck_row_options options;
+    memset(&options, 0, sizeof options);
+    options.struct_size = sizeof options;
+
+    char *text = NULL;
+    ANSWERS(CK_STATUS_OK, ck_spec_describe(directory, &options, &text));
+    CHECK(text != NULL && strstr(text, "\"gemm_universal\"") != NULL && strstr(text, "\"tile_m\"") != NULL);
+    ck_string_free(text);
+    ANSWERS(CK_STATUS_INVALID_MODEL, ck_spec_describe("/there/is/no/such/model", NULL, &text));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_spec_describe(directory, NULL, NULL));
+
+    ck_model *model = NULL;
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_model_create(directory, NULL, NULL));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_model_create(NULL, NULL, &model));
+    options.target = CK_TARGET_RELATIVE;
+    ANSWERS(CK_STATUS_NOT_FOUND, ck_model_create(directory, &options, &model));
+    options.target = 7;
+    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_model_create(directory, &options, &model));
+    options.target = CK_TARGET_TFLOPS;
+    options.uncoded = 3;
+    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_model_create(directory, &options, &model));
+    options.uncoded = CK_UNCODED_UPSTREAM;
+    options.reserved = 1;
+    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_model_create(directory, &options, &model));
+    options.reserved = 0;
+    options.engine = "magic";
+    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_model_create(directory, &options, &model));
+    options.engine = "GroupedConvFeatureEngine";
+    ANSWERS(CK_STATUS_INVALID_MODEL, ck_model_create(directory, &options, &model));
+    options.engine = "gemm72";
+    options.hardware = "[1]";
+    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_model_create(directory, &options, &model));
+    options.hardware = "{\"cus\": 1}";
+    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_model_create(directory, &options, &model));
+    CHECK(model == NULL);
+    options.hardware = "{\"num_cus\": 256}";
+    ANSWERS(CK_STATUS_OK, ck_model_create(directory, &options, &model));
+    CHECK(model != NULL);
+
+    double value = -1;
+    ANSWERS(CK_STATUS_OK, ck_model_predict_row(model, BYTES(problem), &value));
+    CHECK(value > 0);
+    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_model_predict_row(model, BYTES("[]"), &value));
+    ANSWERS(CK_STATUS_INVALID_PROBLEM, ck_model_predict_row(model, BYTES("{\"m\": \"x\"}"), &value));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_model_predict_row(NULL, BYTES(problem), &value));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_model_predict_row(model, BYTES(problem), NULL));
+
+    const int64_t tiles[3] = {64, 128, 256};
+    const double depths[3] = {64, NAN, 128};
+    const int32_t codes[3] = {1, -1, 0};
+    const char *const words[2] = {"mem", "compv3"};
+    ck_column columns[4] = {column("tile_m"), column("tile_k"), column("pipeline"), column("not an input")};
+    columns[0].integers = tiles;
+    columns[1].numbers = depths;
+    columns[2].codes = codes;
+    columns[2].words = words;
+    columns[2].word_count = 2;
+    columns[3].numbers = depths;
+    double values[3] = {-1, -1, -1};
+    ANSWERS(CK_STATUS_OK, ck_model_predict_rows(model, columns, 4, 3, values));
+    CHECK(values[0] >= 0 && values[1] >= 0 && values[2] >= 0);
+    ANSWERS(CK_STATUS_OK, ck_model_predict_rows(model, NULL, 0, 0, NULL));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_model_predict_rows(model, columns, 4, 3, NULL));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_model_predict_rows(model, NULL, 1, 3, values));
+
+    double features[3 * 72];
+    ANSWERS(CK_STATUS_BUFFER_TOO_SMALL, ck_model_extract_rows(model, columns, 4, 3, 3 * 72 - 1, features));
+    ANSWERS(CK_STATUS_OK, ck_model_extract_rows(model, columns, 4, 3, 3 * 72, features));
+    CHECK(features[13] == 64 && features[72 + 13] == 128 && features[144 + 13] == 256 && features[72 + 15] == 64);
+
+    ck_pool *pool = NULL;
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_pool_create(model, columns, 4, 3, NULL));
+    columns[2].numbers = depths;
+    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_pool_create(model, columns, 4, 3, &pool));
+    columns[2].numbers = NULL;
+    columns[2].word_count = 1;
+    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_pool_create(model, columns, 4, 3, &pool));
+    columns[2].word_count = 2;
+    columns[2].name = NOT_UTF8;
+    ANSWERS(CK_STATUS_NOT_UTF8, ck_pool_create(model, columns, 4, 3, &pool));
+    columns[2].name = "tile_m";
+    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_pool_create(model, columns, 4, 3, &pool));
+    columns[2].name = "tile_n";
+    ANSWERS(CK_STATUS_INVALID_KERNEL, ck_pool_create(model, columns, 4, 3, &pool));
+    columns[2].name = "pipeline";
+    columns[2].struct_size = 1;
+    ANSWERS(CK_STATUS_INVALID_STRUCT, ck_pool_create(model, columns, 4, 3, &pool));
+    columns[2].struct_size = sizeof columns[2];
+    CHECK(pool == NULL);
+    ANSWERS(CK_STATUS_OK, ck_pool_create(model, columns, 4, 3, &pool));
+    /* The pool keeps what it needs. */
+    ck_model_destroy(model);
+
+    size_t places[3] = {9, 9, 9};
+    double scores[3];
+    ANSWERS(CK_STATUS_OK, ck_pool_rank(pool, BYTES(problem), 3, places, scores));
+    CHECK(places[0] + places[1] + places[2] == 3 && scores[0] >= scores[1] && scores[1] >= scores[2]);
+    size_t first = 9;
+    double score = -1;
+    ANSWERS(CK_STATUS_OK, ck_pool_rank(pool, BYTES(problem), 1, &first, &score));
+    CHECK(first == places[0] && score == scores[0]);
+    ANSWERS(CK_STATUS_OK, ck_pool_rank(pool, BYTES(problem), 0, NULL, NULL));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_pool_rank(pool, BYTES(problem), 3, NULL, scores));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_pool_rank(NULL, BYTES(problem), 3, places, scores));
+    ANSWERS(CK_STATUS_INVALID_PROBLEM, ck_pool_rank(pool, BYTES("{\"n\": \"x\"}"), 3, places, scores));
+    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_pool_rank(pool, BYTES("{"), 3, places, scores));
+    ck_pool_destroy(pool);
+    ck_pool_destroy(NULL);
+    ck_model_destroy(NULL);
+    free(directory);
+}
+
 int main(int argc, char **argv) {
     if (argc != 3) {
         printf("usage: api REPOSITORY SCRATCH\n");
@@ -1085,5 +1211,6 @@ int main(int argc, char **argv) {
     bad_problems_are_refused();
     selecting(argv[1], argv[2]);
     measuring_falls_through();
+    rows_are_scored(argv[1]);
     return finish("api");
 }

@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 use std::mem::offset_of;
 
 use ck_select::ffi::{
-    CkConvKernelDesc, CkConvProblem, CkExportOptions, CkForestBytes, CkGemmKernelDesc, CkGemmProblem,
-    CkHardware, CkKernelHooks, CkKernelInfo, CkModelKey, CkModelOptions, CkOptions, CkPredictions, CkRanked,
-    CkSelection,
+    CkColumn, CkConvKernelDesc, CkConvProblem, CkExportOptions, CkForestBytes, CkGemmKernelDesc,
+    CkGemmProblem, CkHardware, CkKernelHooks, CkKernelInfo, CkModelKey, CkModelOptions, CkOptions,
+    CkPredictions, CkRanked, CkRowOptions, CkSelection,
 };
 
 use super::tools;
@@ -81,6 +81,10 @@ fn structs_have_the_same_layout_on_both_sides() {
             struct_size, name, user, index, rank, unsupported, score, measured_ms, generation, source, out_of_range,
         }
         CkRanked = "ck_ranked" { name, user, index, score }
+        CkRowOptions = "ck_row_options" {
+            struct_size, target, uncoded, tolerate_no_spec, reserved, engine, hardware,
+        }
+        CkColumn = "ck_column" { struct_size, name, integers, numbers, codes, words, word_count }
         CkPredictions = "ck_predictions" { struct_size, tflops, latency_ms, bandwidth_gb_s }
     };
     let header = std::fs::read_to_string(tools::source("include/ck_select.h")).unwrap();

@@ -1,0 +1,41 @@
+# The Python package in python/: tests, lints and the comparison with LightGBM and pandas, in a virtual environment under
+# target/. A fresh Debian refuses to install Python packages globally.
+
+PYTHON_ENV     := $(TARGET_DIR)/python/venv
+PYTHON_TOOLS   := $(PYTHON_ENV)/.tools
+PYTHON_WHEELS  := $(TARGET_DIR)/python/wheels
+PYTHON_LIBRARY := $(TARGET_DIR)/release/libck_select.so
+# How python/ runs from the sources: the package as it lies there, with the library that cargo has just built.
+PYTHON_RUN     := cd python && PYTHONPATH=src PYTHONDONTWRITEBYTECODE=1 CK_SELECT_LIBRARY='$(PYTHON_LIBRARY)' \
+	'$(PYTHON_ENV)/bin/python'
+
+.PHONY: test-python lint-python bench-python python-library python-wheel
+
+test-python: $(PYTHON_TOOLS) python-wheel
+	$(PYTHON_RUN) -m pytest -q -p no:cacheprovider
+	'$(PYTHON_ENV)/bin/python' python/tests/try_wheel.py '$(PYTHON_WHEELS)' '$(TARGET_DIR)/python'
+
+lint-python: $(PYTHON_TOOLS)
+	cd python && '$(PYTHON_ENV)/bin/ruff' check --no-cache . && '$(PYTHON_ENV)/bin/ruff' format --no-cache --check .
+	cd python && '$(PYTHON_ENV)/bin/mypy' --cache-dir '$(TARGET_DIR)/python/mypy'
+
+# Beside LightGBM and pandas, on the same inputs in the same run; JSON=FILE writes the table there, too.
+bench-python: $(PYTHON_TOOLS) python-library
+	$(PYTHON_RUN) benches/compare.py $(if $(JSON),--json '$(abspath $(JSON))')
+
+python-library:
+	$(CARGO) build --release --quiet --package ck-select --lib
+
+python-wheel: $(PYTHON_TOOLS) python-library
+	rm -rf '$(PYTHON_WHEELS)'
+	'$(PYTHON_ENV)/bin/pip' wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation \
+		--wheel-dir '$(PYTHON_WHEELS)' ./python
+
+# The stamp is written last, so that an interrupted installation is begun again.
+$(PYTHON_TOOLS): python/tests/requirements.txt
+	@command -v python3 >/dev/null || { \
+		echo "python: python3 with its venv module is needed (Debian: python3-venv)" >&2; exit 1; }
+	python3 -m venv '$(PYTHON_ENV)' || { \
+		echo "python: python3 cannot make a virtual environment (Debian: python3-venv)" >&2; exit 1; }
+	'$(PYTHON_ENV)/bin/pip' install --quiet --disable-pip-version-check -r python/tests/requirements.txt
+	@touch '$@'

@@ -1,0 +1,62 @@
+"""Chooses the fastest GPU kernel for a problem without trying them all.
+
+:class:`Predictor` is a drop-in for the one of AMD's composable_kernel, over ``libck_select.so`` in the place of
+LightGBM and pandas. :class:`GroupedConvRegistry` selects among registered kernels and runs the chosen one.
+"""
+
+from . import _library
+from .dispatcher import (
+    MLKernelSpec,
+    create_ml_heuristic,
+    create_ranked_heuristic,
+    feature_dict_to_dispatcher_config,
+    feature_dict_to_ml_spec,
+    kernel_config_to_feature_dict,
+    load_kernel_pool_from_binaries,
+    ml_spec_to_dispatcher_config,
+    parse_kernel_name,
+)
+from .engines import (
+    FeatureEngine,
+    GemmUniversalFeatureEngine,
+    GemmUniversalVecFeatureEngine,
+    GroupedConvFeatureEngine,
+)
+from .errors import CkSelectError, InvalidInputError, InvalidModelError, MissingFileError, NoKernelError
+from .pool import Pool
+from .predictor import Predictor
+from .registry import GemmProblem, GroupedConvProblem, GroupedConvRegistry, Registry, Selection, select
+from .search import SurrogateSearch
+
+__version__: str = _library.lib.ck_select_version().decode()
+
+__all__ = [
+    "CkSelectError",
+    "FeatureEngine",
+    "GemmProblem",
+    "GemmUniversalFeatureEngine",
+    "GemmUniversalVecFeatureEngine",
+    "GroupedConvFeatureEngine",
+    "GroupedConvProblem",
+    "GroupedConvRegistry",
+    "InvalidInputError",
+    "InvalidModelError",
+    "MLKernelSpec",
+    "MissingFileError",
+    "NoKernelError",
+    "Pool",
+    "Predictor",
+    "Registry",
+    "Selection",
+    "SurrogateSearch",
+    "__version__",
+    "create_ml_heuristic",
+    "create_ranked_heuristic",
+    "feature_dict_to_dispatcher_config",
+    "feature_dict_to_ml_spec",
+    "kernel_config_to_feature_dict",
+    "load_kernel_pool_from_binaries",
+    "ml_spec_to_dispatcher_config",
+    "parse_kernel_name",
+    "select",
+]

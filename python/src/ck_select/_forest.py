@@ -1,0 +1,96 @@
+"""One forest of a model directory, and pools that it is prepared for: thin classes over the library's handles."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+from array import array
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from . import _table
+from ._library import Handle, RowOptions, check, lib, take_text
+
+TARGETS = ("tflops", "latency", "bandwidth", "relative")
+"""What a forest can predict, in the library's order."""
+
+
+def options(target: str, engine: str | None, hardware: bytes | None, uncoded: int) -> RowOptions:
+    """How to load a forest; a missing spec is tolerated, as upstream does."""
+    return RowOptions(
+        target=TARGETS.index(target),
+        uncoded=uncoded,
+        tolerate_no_spec=1,
+        engine=engine.encode() if engine else None,
+        hardware=hardware,
+    )
+
+
+def describe_spec(directory: Path, how: RowOptions) -> dict[str, Any]:
+    """What a model directory's spec says, checked."""
+    text = ctypes.c_void_p()
+    check(lib.ck_spec_describe(bytes(directory), ctypes.byref(how), ctypes.byref(text)))
+    described: dict[str, Any] = json.loads(take_text(text))
+    return described
+
+
+class Forest:
+    """One loaded forest. Nothing in it changes: any number of threads may use it."""
+
+    def __init__(self, directory: Path, how: RowOptions) -> None:
+        address = ctypes.c_void_p()
+        check(lib.ck_model_create(bytes(directory), ctypes.byref(how), ctypes.byref(address)))
+        self._handle = Handle(address, lib.ck_model_destroy)
+
+    def predict_row(self, row: bytes) -> float:
+        """The prediction for one row, given as JSON."""
+        value = ctypes.c_double()
+        check(lib.ck_model_predict_row(self._handle.address, row, len(row), ctypes.byref(value)))
+        return value.value
+
+    def predict_rows(self, columns: Sequence[_table.Cells], rows: int) -> array[float]:
+        """The predictions for the rows of a table."""
+        values = array("d", bytes(8 * rows))
+        where = values.buffer_info()[0]
+        check(lib.ck_model_predict_rows(self._handle.address, _table.pointers(columns), len(columns), rows, where))
+        return values
+
+    def features(self, columns: Sequence[_table.Cells], rows: int, width: int) -> array[float]:
+        """The features of the rows of a table, row after row."""
+        values = array("d", bytes(8 * rows * width))
+        where = values.buffer_info()[0]
+        check(
+            lib.ck_model_extract_rows(
+                self._handle.address, _table.pointers(columns), len(columns), rows, rows * width, where
+            )
+        )
+        return values
+
+    def prepare(self, columns: Sequence[_table.Cells], rows: int) -> PreparedPool:
+        """Prepares the forest for the kernels of a table."""
+        address = ctypes.c_void_p()
+        check(
+            lib.ck_pool_create(
+                self._handle.address, _table.pointers(columns), len(columns), rows, ctypes.byref(address)
+            )
+        )
+        return PreparedPool(Handle(address, lib.ck_pool_destroy), rows)
+
+
+class PreparedPool:
+    """A forest prepared for kernels. Nothing in it changes: any number of threads may use it."""
+
+    def __init__(self, handle: Handle, kernels: int) -> None:
+        self._handle = handle
+        self.kernels = kernels
+
+    def rank(self, problem: bytes, count: int) -> tuple[list[int], list[float]]:
+        """The rows and scores of the ``count`` best kernels for a problem, given as JSON; best first."""
+        rows = array("Q", bytes(8 * count))
+        scores = array("d", bytes(8 * count))
+        status = lib.ck_pool_rank(
+            self._handle.address, problem, len(problem), count, rows.buffer_info()[0], scores.buffer_info()[0]
+        )
+        check(status)
+        return rows.tolist(), scores.tolist()

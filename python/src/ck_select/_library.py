@@ -1,0 +1,268 @@
+"""``libck_select.so``: where it is, its structs and functions, and its answers as exceptions.
+
+ctypes lets other threads run while a function of the library works.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from ctypes import (
+    CFUNCTYPE,
+    POINTER,
+    Structure,
+    c_char_p,
+    c_double,
+    c_float,
+    c_int32,
+    c_int64,
+    c_size_t,
+    c_uint32,
+    c_uint64,
+    c_void_p,
+)
+from pathlib import Path
+from typing import Any
+
+from .errors import of_status
+
+ABI_VERSION = 1
+"""``CK_SELECT_ABI_VERSION`` of the header that this module was written against."""
+
+
+def _path() -> str:
+    """``CK_SELECT_LIBRARY``, else the library that came with this package."""
+    given = os.environ.get("CK_SELECT_LIBRARY")
+    if given:
+        return given
+    bundled = Path(__file__).with_name("libck_select.so")
+    if bundled.exists():
+        return str(bundled)
+    raise ImportError(f"no {bundled}: install the package with pip, or set CK_SELECT_LIBRARY to a libck_select.so")
+
+
+class Sized(Structure):
+    """A struct that begins with its own size."""
+
+    def __init__(self, *args: Any, **fields: Any) -> None:
+        super().__init__(*args, **fields)
+        self.struct_size = ctypes.sizeof(self)
+
+
+class RowOptions(Sized):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("target", c_int32),
+        ("uncoded", c_int32),
+        ("tolerate_no_spec", c_int32),
+        ("reserved", c_int32),
+        ("engine", c_char_p),
+        ("hardware", c_char_p),
+    ]
+
+
+class Column(Sized):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("name", c_char_p),
+        ("integers", c_void_p),
+        ("numbers", c_void_p),
+        ("codes", c_void_p),
+        ("words", POINTER(c_char_p)),
+        ("word_count", c_size_t),
+    ]
+
+
+class ConvProblem(Sized):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("direction", c_int32),
+        ("ndim", c_int32),
+        ("n", c_int64),
+        ("c", c_int64),
+        ("k", c_int64),
+        ("g", c_int64),
+        ("input", c_int64 * 3),
+        ("filter", c_int64 * 3),
+        ("stride", c_int64 * 3),
+        ("dilation", c_int64 * 3),
+        ("pad_left", c_int64 * 3),
+        ("pad_right", c_int64 * 3),
+        ("split_k", c_int32),
+        ("dtype_in", c_int32),
+        ("dtype_wei", c_int32),
+        ("dtype_out", c_int32),
+        ("layout", c_int32),
+        ("reserved", c_int32),
+        ("arch", c_char_p),
+    ]
+
+
+class GemmProblem(Sized):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("m", c_int64),
+        ("n", c_int64),
+        ("k", c_int64),
+        ("split_k", c_int32),
+        ("dtype_a", c_int32),
+        ("dtype_b", c_int32),
+        ("dtype_c", c_int32),
+        ("layout_a", c_int32),
+        ("layout_b", c_int32),
+        ("layout_c", c_int32),
+        ("reserved", c_int32),
+        ("arch", c_char_p),
+    ]
+
+
+class RegistryOptions(Sized):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("mode", c_int32),
+        ("ignore_environment", c_int32),
+        ("override_file", c_char_p),
+        ("arch", c_char_p),
+        ("store", c_char_p),
+        ("device_name", c_char_p),
+        ("stream", c_void_p),
+        ("refine", c_int32),
+        ("refine_out_of_range", c_int32),
+        ("search", c_int32),
+        ("repeats", c_int32),
+        ("warmup", c_int32),
+        ("host_timing", c_int32),
+        ("embedded_models", c_int32),
+        ("reserved", c_int32),
+        ("budget_ms", c_double),
+        ("cutoff", c_double),
+        ("run_timeout_ms", c_double),
+    ]
+
+
+SupportsConv = CFUNCTYPE(c_int32, POINTER(ConvProblem), c_void_p)
+SupportsGemm = CFUNCTYPE(c_int32, POINTER(GemmProblem), c_void_p)
+RunConv = CFUNCTYPE(c_float, POINTER(ConvProblem), c_void_p, c_void_p)
+RunGemm = CFUNCTYPE(c_float, POINTER(GemmProblem), c_void_p, c_void_p)
+
+
+class KernelHooks(Sized):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("user", c_void_p),
+        ("priority", c_int32),
+        ("reserved", c_int32),
+        ("supports_conv", SupportsConv),
+        ("supports_gemm", SupportsGemm),
+        ("run_conv", RunConv),
+        ("run_gemm", RunGemm),
+    ]
+
+
+class Selection(Sized):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("name", c_char_p),
+        ("user", c_void_p),
+        ("index", c_size_t),
+        ("rank", c_size_t),
+        ("unsupported", c_size_t),
+        ("score", c_double),
+        ("measured_ms", c_double),
+        ("generation", c_uint64),
+        ("source", c_int32),
+        ("out_of_range", c_int32),
+    ]
+
+
+class Ranked(Structure):
+    _fields_ = [("name", c_char_p), ("user", c_void_p), ("index", c_size_t), ("score", c_double)]
+
+
+class Predictions(Sized):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("tflops", c_double),
+        ("latency_ms", c_double),
+        ("bandwidth_gb_s", c_double),
+    ]
+
+
+# What each function takes. All but the last few answer a `ck_status`.
+_FUNCTIONS: dict[str, list[Any]] = {
+    "ck_spec_describe": [c_char_p, POINTER(RowOptions), POINTER(c_void_p)],
+    "ck_model_create": [c_char_p, POINTER(RowOptions), POINTER(c_void_p)],
+    "ck_model_predict_row": [c_void_p, c_char_p, c_size_t, POINTER(c_double)],
+    "ck_model_predict_rows": [c_void_p, POINTER(Column), c_size_t, c_size_t, c_void_p],
+    "ck_model_extract_rows": [c_void_p, POINTER(Column), c_size_t, c_size_t, c_size_t, c_void_p],
+    "ck_pool_create": [c_void_p, POINTER(Column), c_size_t, c_size_t, POINTER(c_void_p)],
+    "ck_pool_rank": [c_void_p, c_char_p, c_size_t, c_size_t, c_void_p, c_void_p],
+    "ck_conv_problem_init": [POINTER(ConvProblem)],
+    "ck_gemm_problem_init": [POINTER(GemmProblem)],
+    "ck_registry_create": [POINTER(RegistryOptions), POINTER(c_void_p)],
+    "ck_registry_set_options": [c_void_p, POINTER(RegistryOptions)],
+    "ck_registry_add_kernel": [c_void_p, c_char_p, POINTER(KernelHooks)],
+    "ck_registry_size": [c_void_p, POINTER(c_size_t)],
+    "ck_registry_retain_arch": [c_void_p, c_char_p, POINTER(c_size_t)],
+    "ck_registry_clear": [c_void_p],
+    "ck_registry_load_model": [c_void_p, c_char_p, c_void_p],
+    "ck_registry_remove_models": [c_void_p],
+    "ck_registry_prepare": [c_void_p],
+    "ck_select_kernel": [c_void_p, POINTER(ConvProblem), POINTER(Selection)],
+    "ck_select_gemm_kernel": [c_void_p, POINTER(GemmProblem), POINTER(Selection)],
+    "ck_rank_kernels": [c_void_p, POINTER(ConvProblem), c_size_t, POINTER(Ranked), POINTER(c_size_t)],
+    "ck_rank_gemm_kernels": [c_void_p, POINTER(GemmProblem), c_size_t, POINTER(Ranked), POINTER(c_size_t)],
+    "ck_explain_selection": [c_void_p, POINTER(ConvProblem), POINTER(c_void_p)],
+    "ck_explain_gemm_selection": [c_void_p, POINTER(GemmProblem), POINTER(c_void_p)],
+}
+
+
+def _load() -> Any:
+    path = _path()
+    library = ctypes.CDLL(path)
+    library.ck_select_abi_version.restype = c_uint32
+    library.ck_select_version.restype = c_char_p
+    found = library.ck_select_abi_version()
+    if found != ABI_VERSION:
+        raise ImportError(f"{path}: the library's binary interface is version {found}, expected {ABI_VERSION}")
+    for name, arguments in _FUNCTIONS.items():
+        function = getattr(library, name)
+        function.argtypes = arguments
+        function.restype = c_int32
+    for name in ("ck_model_destroy", "ck_pool_destroy", "ck_registry_destroy", "ck_string_free"):
+        function = getattr(library, name)
+        function.argtypes = [c_void_p]
+        function.restype = None
+    library.ck_last_error.restype = c_char_p
+    return library
+
+
+lib: Any = _load()
+
+
+def check(status: int) -> None:
+    """Raises what a status says when it is not 0."""
+    if status:
+        # The message is this thread's, and no other call of the library came in between.
+        raise of_status(status, lib.ck_last_error().decode())
+
+
+def take_text(address: c_void_p) -> str:
+    """Copies a text that the library gave, and gives it back."""
+    try:
+        return ctypes.string_at(address.value or 0).decode()
+    finally:
+        lib.ck_string_free(address)
+
+
+class Handle:
+    """An address that the library made, given back when nobody has this object any more."""
+
+    __slots__ = ("_destroy", "address")
+
+    def __init__(self, address: c_void_p, destroy: Any) -> None:
+        self.address = address
+        self._destroy = destroy
+
+    def __del__(self) -> None:
+        self._destroy(self.address)

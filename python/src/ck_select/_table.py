@@ -1,0 +1,181 @@
+"""Rows of named cells as the library takes them: one row as JSON, many rows as columns.
+
+``None`` and NaN are absent cells, as is a missing key.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+from array import array
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from . import _library
+
+_NAN = float("nan")
+_EXACT = 2**53
+
+
+def is_absent(value: Any) -> bool:
+    """Whether a cell says nothing: None, NaN, and what pandas has in their place."""
+    if value is None:
+        return True
+    if isinstance(value, (int, str)):
+        return False
+    if type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return bool(value != value)
+
+
+def _plain(value: Any) -> Any:
+    """A numpy scalar, or an array of one cell, as Python's own value."""
+    item = getattr(value, "item", None)
+    if item is None:
+        raise TypeError(f"a cell is a {type(value).__name__}, expected a number, a word, a truth value or None")
+    return item()
+
+
+_encode = json.JSONEncoder(default=_plain, separators=(",", ":"), allow_nan=False, check_circular=False).encode
+
+
+def row_json(row: Mapping[str, Any]) -> bytes:
+    """One row as JSON."""
+    try:
+        return _encode(row).encode()
+    except (TypeError, ValueError):
+        # NaN has no JSON, and pandas' NA is no number: the same without absent cells.
+        return _encode({name: value for name, value in row.items() if not is_absent(value)}).encode()
+
+
+class Cells:
+    """The cells of one column, as the library takes them: one of the three arrays."""
+
+    __slots__ = ("codes", "integers", "name", "numbers", "words")
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        integers: array[int] | None = None,
+        numbers: array[float] | None = None,
+        codes: array[int] | None = None,
+        words: tuple[bytes, ...] = (),
+    ) -> None:
+        self.name = name
+        self.integers = integers
+        self.numbers = numbers
+        self.codes = codes
+        self.words = words
+
+    def values(self) -> list[Any]:
+        """The cells as Python's values, None for absent ones."""
+        if self.integers is not None:
+            return self.integers.tolist()
+        if self.numbers is not None:
+            return [None if value != value else value for value in self.numbers]
+        words = [word.decode() for word in self.words]
+        return [None if code < 0 else words[code] for code in self.codes or ()]
+
+
+def _of_words(name: str, values: Iterable[Any]) -> Cells:
+    numbers: dict[str, int] = {}
+    codes = array("i")
+    for value in values:
+        if is_absent(value):
+            codes.append(-1)
+        else:
+            # Text as it is: the words of a `str` enumeration are its values, not its `str()`.
+            word = value if isinstance(value, str) else str(value)
+            codes.append(numbers.setdefault(word, len(numbers)))
+    return Cells(name, codes=codes, words=tuple(word.encode() for word in numbers))
+
+
+def _of_numbers(name: str, values: Sequence[Any]) -> Cells:
+    try:
+        return Cells(name, integers=array("q", values))
+    except (TypeError, OverflowError):
+        pass  # a fraction, an absent cell, a text, or more than 64 bits
+    if any(isinstance(value, str) for value in values):
+        return _of_words(name, values)
+    numbers = array("d")
+    for row, value in enumerate(values):
+        if is_absent(value):
+            numbers.append(_NAN)
+            continue
+        number = float(value)
+        if isinstance(value, int) and number != value:
+            raise ValueError(
+                f"row {row}: {name}: {value} in a column with fractions or absent cells, expected at most {_EXACT}"
+            )
+        numbers.append(number)
+    return Cells(name, numbers=numbers)
+
+
+def of_values(name: str, values: Sequence[Any], is_word: bool) -> Cells:
+    """A column from Python values."""
+    return _of_words(name, values) if is_word else _of_numbers(name, values)
+
+
+def lent(name: str, column: Cells | None, value: Any, rows: int, is_word: bool) -> Cells:
+    """A column with a value in the place of its absent cells; without a column, all are absent."""
+    have = column.values() if column is not None else [None] * rows
+    return of_values(name, [value if cell is None else cell for cell in have], is_word)
+
+
+def is_frame(rows: Any) -> bool:
+    """Whether rows are a pandas DataFrame, told without importing pandas."""
+    return hasattr(rows, "columns") and hasattr(rows, "iloc")
+
+
+def of_frame(frame: Any, inputs: Iterable[str], is_word: Callable[[str], bool]) -> list[Cells]:
+    """The columns of a DataFrame that are among the inputs, taken whole."""
+    refuse_repeated(frame)
+    return [_of_series(name, frame[name], is_word(name)) for name in inputs if name in frame.columns]
+
+
+def refuse_repeated(frame: Any) -> None:
+    """A name that stands twice says nothing about which of its columns is meant."""
+    if not frame.columns.is_unique:
+        twice = sorted(set(frame.columns[frame.columns.duplicated()].astype(str)))
+        raise ValueError(f"the DataFrame has columns that stand twice: {', '.join(twice)}")
+
+
+def _of_series(name: str, series: Any, is_word: bool) -> Cells:
+    kind = getattr(series.dtype, "kind", "O")
+    if is_word or kind not in "iubf" or not hasattr(series.dtype, "itemsize") or hasattr(series.dtype, "na_value"):
+        return of_values(name, series.tolist(), is_word)
+    if kind == "f":
+        return Cells(name, numbers=array("d", series.to_numpy(dtype="float64").tobytes()))
+    if kind == "u" and len(series) and int(series.max()) > 2**63 - 1:
+        return of_values(name, series.tolist(), is_word)
+    return Cells(name, integers=array("q", series.to_numpy(dtype="int64").tobytes()))
+
+
+def of_dicts(rows: Sequence[Mapping[str, Any]], inputs: Iterable[str], is_word: Callable[[str], bool]) -> list[Cells]:
+    """The columns of a list of mappings that are among the inputs."""
+    present: set[str] = set()
+    for row in rows:
+        present.update(row)
+    return [of_values(name, [row.get(name) for row in rows], is_word(name)) for name in inputs if name in present]
+
+
+def pointers(columns: Sequence[Cells]) -> Any:
+    """An array of ``ck_column``. It points into the columns, which the caller keeps for as long as it is used."""
+
+    def address(cells: array[Any] | None) -> int | None:
+        return cells.buffer_info()[0] if cells is not None else None
+
+    made = []
+    for column in columns:
+        made.append(
+            _library.Column(
+                name=column.name.encode(),
+                integers=address(column.integers),
+                numbers=address(column.numbers),
+                codes=address(column.codes),
+                words=(ctypes.c_char_p * len(column.words))(*column.words),
+                word_count=len(column.words),
+            )
+        )
+    return (_library.Column * len(made))(*made)

@@ -1,0 +1,51 @@
+"""What can go wrong, as exceptions with the library's own message."""
+
+from __future__ import annotations
+
+
+class CkSelectError(RuntimeError):
+    """The library refused a call. ``status`` is its ``ck_status``."""
+
+    def __init__(self, message: str, status: int) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class InvalidInputError(CkSelectError, ValueError):
+    """A problem, a kernel or another argument has a value that it may not have."""
+
+
+class InvalidModelError(CkSelectError, ValueError):
+    """A model directory that cannot be used; the message names file, line and field."""
+
+
+class MissingFileError(CkSelectError, FileNotFoundError):
+    """A file that is not there, or cannot be read."""
+
+
+class NoKernelError(CkSelectError, LookupError):
+    """No registered kernel fits the problem and is supported, or none has that name."""
+
+
+# The numbers of `ck_status`, which never change.
+_NULL_POINTER, _INVALID_ARGUMENT, _INVALID_STRUCT, _NOT_UTF8 = 1, 2, 3, 4
+_INVALID_PROBLEM, _INVALID_KERNEL, _ALREADY_REGISTERED, _NOT_FOUND = 5, 6, 7, 8
+_NO_KERNEL, _OVERRIDE_FAILED, _INVALID_MODEL, _NO_MODEL, _IO = 9, 10, 11, 12, 13
+
+_CLASSES: dict[int, type[CkSelectError]] = {
+    _INVALID_ARGUMENT: InvalidInputError,
+    _NOT_UTF8: InvalidInputError,
+    _INVALID_PROBLEM: InvalidInputError,
+    _INVALID_KERNEL: InvalidInputError,
+    _ALREADY_REGISTERED: InvalidInputError,
+    _NOT_FOUND: NoKernelError,
+    _NO_KERNEL: NoKernelError,
+    _OVERRIDE_FAILED: InvalidInputError,
+    _INVALID_MODEL: InvalidModelError,
+    _IO: MissingFileError,
+}
+
+
+def of_status(status: int, message: str) -> CkSelectError:
+    """The exception for a status that is not 0."""
+    return _CLASSES.get(status, CkSelectError)(message, status)

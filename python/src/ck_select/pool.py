@@ -1,0 +1,115 @@
+"""Kernels that a predictor is prepared for, and the cache that finds them again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from . import _table
+
+if TYPE_CHECKING:
+    from ._forest import PreparedPool
+    from .predictor import Predictor
+
+
+class Pool:
+    """Kernels prepared for a predictor's ranking forest; made by ``Predictor.prepare``.
+
+    It is a copy: changes to what it was made from do not reach it. Any number of threads may use it.
+    """
+
+    __slots__ = ("_prepared", "columns", "names", "partial", "predictor")
+
+    def __init__(
+        self,
+        predictor: Predictor,
+        prepared: PreparedPool | None,
+        names: list[Any],
+        partial: frozenset[str],
+        columns: Sequence[_table.Cells],
+    ) -> None:
+        self.predictor = predictor
+        self.names = names
+        self.partial = partial
+        self.columns = columns
+        self._prepared = prepared
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def rank(self, problem: Mapping[str, Any], count: int | None = None) -> list[tuple[str, float]]:
+        """(name, score) of the ``count`` best kernels, of all without it; best first."""
+        places, scores = self.rank_places(problem, count)
+        return list(zip(map(self.names.__getitem__, places), scores))
+
+    def rank_places(self, problem: Mapping[str, Any], count: int | None = None) -> tuple[list[int], list[float]]:
+        """The same with each kernel's place in the pool instead of its name: all places, and all scores."""
+        if self._prepared is None:
+            return [], []
+        wanted = len(self.names) if count is None else max(0, min(count, len(self.names)))
+        return self._prepared.rank(self.predictor.problem_json(problem), wanted)
+
+
+_IMMUTABLE = (int, float, str, bool, type(None))
+_KEPT = 8
+
+
+class PoolCache:
+    """The last few lists of kernels with what was prepared for them.
+
+    A list is found again by comparing all of its dicts with copies of what they were: that costs a few microseconds
+    for 30 kernels and no lock, and a list that was changed in any way is never taken for what it was.
+    """
+
+    def __init__(self) -> None:
+        # A tuple that is replaced whole: threads that race lose an entry at worst.
+        self._kept: tuple[tuple[Any, Pool], ...] = ()
+
+    def find(self, configs: Any) -> Pool | None:
+        """The pool of kernels that are still the same; it then counts as used last."""
+        kept = self._kept
+        for place, (copy, pool) in enumerate(kept):
+            if len(pool) == len(configs) and _same(copy, configs):
+                if place:
+                    self._kept = (kept[place], *kept[:place], *kept[place + 1 :])
+                return pool
+        return None
+
+    def keep(self, configs: Any, pool: Pool) -> None:
+        """Remembers what was prepared, unless kernels could change without comparing unequal."""
+        copy = _copy(configs, pool)
+        if copy is not None:
+            self._kept = ((copy, pool), *self._kept[: _KEPT - 1])
+
+
+def _copy(configs: Any, pool: Pool) -> Any:
+    # 1 equals True and 1.0; as a name each is another.
+    if not all(type(name) is str for name in pool.names):
+        return None
+    if _table.is_frame(configs):
+        copied = configs.copy()
+        cells_are_values = all(
+            getattr(copied[name].dtype, "kind", "O") in "iubf" or all(map(_is_value, copied[name].tolist()))
+            for name in copied.columns
+        )
+        return copied if cells_are_values and copied.columns.is_unique else None
+    if not all(type(config) is dict and all(map(_is_value, config.values())) for config in configs):
+        return None
+    return [config.copy() for config in configs]
+
+
+def _is_value(cell: Any) -> bool:
+    # numpy's scalars are values, too; its arrays are not.
+    return isinstance(cell, _IMMUTABLE) or (hasattr(cell, "dtype") and not hasattr(cell, "__setitem__"))
+
+
+def _same(copy: Any, configs: Any) -> bool:
+    try:
+        if _table.is_frame(copy):
+            return (
+                _table.is_frame(configs) and bool(copy.equals(configs)) and list(copy.columns) == list(configs.columns)
+            )
+        return bool(copy == (configs if type(configs) is list else list(configs)))
+    except (TypeError, ValueError):
+        # Something that does not compare took the place of a value.
+        return False

@@ -1,0 +1,360 @@
+"""Registries of kernels, as CK's dispatcher has them: register, select, run."""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import math
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from operator import index
+from typing import Any, Union
+
+from . import _library
+from ._library import check, lib, take_text
+from .errors import InvalidInputError, NoKernelError
+
+_LOG = logging.getLogger("ck_select")
+
+DTYPES = ("fp16", "bf16", "fp32", "fp64", "fp8", "bf8", "int8", "int4", "int32", "pk_fp4", "pk_int4")
+DIRECTIONS = ("forward", "bwd_data", "bwd_weight")
+LAYOUTS = (
+    "nwgc",
+    "nhwgc",
+    "ndhwgc",
+    "nwc",
+    "nhwc",
+    "ndhwc",
+    "gnwc",
+    "gnhwc",
+    "gndhwc",
+    "ngcw",
+    "ngchw",
+    "ngcdhw",
+    "ncw",
+    "nchw",
+    "ncdhw",
+)
+SOURCES = ("override", "store", "model", "search", "priority")
+MODES = ("model", "search", "refine", "priority")
+_MAJORS = {"r": 0, "c": 1, "p": 2}
+_RESULTS = {"fp8": "fp16", "bf8": "fp16", "int8": "int32"}
+
+
+def _code(what: str, word: str, words: tuple[str, ...]) -> int:
+    if word not in words:
+        raise ValueError(f"{what}: found '{word}', expected one of {', '.join(words)}")
+    return words.index(word)
+
+
+def _axes(*extents: int) -> tuple[int, ...]:
+    # ctypes refuses numpy's integers.
+    return tuple(map(index, extents))
+
+
+@dataclass
+class GroupedConvProblem:
+    """A grouped convolution by upstream's names. ``C`` and ``K`` are totals over all groups; pads are the same on
+    both sides.
+
+    It is 3D when ``Di`` or ``Z`` is more than 1, or ``pad_d`` more than 0.
+    """
+
+    N: int
+    C: int
+    K: int
+    G: int = 1
+    Hi: int = 1
+    Wi: int = 1
+    Y: int = 1
+    X: int = 1
+    stride_h: int = 1
+    stride_w: int = 1
+    pad_h: int = 0
+    pad_w: int = 0
+    dilation_h: int = 1
+    dilation_w: int = 1
+    Di: int = 1
+    Z: int = 1
+    stride_d: int = 1
+    pad_d: int = 0
+    dilation_d: int = 1
+    dtype: str = "bf16"
+    direction: str = "forward"
+    layout: str | None = None
+    split_k: int = 1
+    arch: str | None = None
+
+    @property
+    def ndim(self) -> int:
+        """2 or 3."""
+        return 3 if self.Di > 1 or self.Z > 1 or self.pad_d > 0 else 2
+
+    def to_dict(self) -> dict[str, Any]:
+        """The dict that a predictor takes."""
+        return {name: value for name, value in vars(self).items() if value is not None}
+
+    def as_struct(self) -> _library.ConvProblem:
+        """The problem as the library takes it. It borrows from this object for nothing."""
+        problem = _library.ConvProblem()
+        check(lib.ck_conv_problem_init(ctypes.byref(problem)))
+        dtype = _code("dtype", self.dtype, DTYPES)
+        layout = self.layout if self.layout is not None else ("nhwgc" if self.ndim == 2 else "ndhwgc")
+        problem.direction = _code("direction", self.direction, DIRECTIONS)
+        problem.ndim = self.ndim
+        problem.n, problem.c, problem.k, problem.g = map(index, (self.N, self.C, self.K, self.G))
+        problem.input[:] = _axes(self.Di, self.Hi, self.Wi)
+        problem.filter[:] = _axes(self.Z, self.Y, self.X)
+        problem.stride[:] = _axes(self.stride_d, self.stride_h, self.stride_w)
+        problem.dilation[:] = _axes(self.dilation_d, self.dilation_h, self.dilation_w)
+        problem.pad_left[:] = problem.pad_right[:] = _axes(self.pad_d, self.pad_h, self.pad_w)
+        problem.split_k = index(self.split_k)
+        problem.dtype_in = problem.dtype_wei = problem.dtype_out = dtype
+        problem.layout = _code("layout", layout, LAYOUTS)
+        problem.arch = self.arch.encode() if self.arch else None
+        return problem
+
+
+@dataclass
+class GemmProblem:
+    """A GEMM: C (M x N) = A (M x K) times B (K x N). ``dtype`` is that of A and B."""
+
+    M: int
+    N: int
+    K: int
+    dtype: str = "fp8"
+    layout: str = "rcr"
+    split_k: int = 1
+    dtype_c: str | None = None
+    arch: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The dict that a predictor takes."""
+        cells = {"m": self.M, "n": self.N, "k": self.K, "dtype": self.dtype, "layout": self.layout}
+        return {**cells, "split_k": self.split_k, **({"arch": self.arch} if self.arch else {})}
+
+    def as_struct(self) -> _library.GemmProblem:
+        """The problem as the library takes it."""
+        problem = _library.GemmProblem()
+        check(lib.ck_gemm_problem_init(ctypes.byref(problem)))
+        if len(self.layout) != 3 or any(letter not in _MAJORS for letter in self.layout):
+            raise ValueError(f"layout: found '{self.layout}', expected three letters of r, c and p")
+        problem.m, problem.n, problem.k, problem.split_k = map(index, (self.M, self.N, self.K, self.split_k))
+        problem.dtype_a = problem.dtype_b = _code("dtype", self.dtype, DTYPES)
+        problem.dtype_c = _code("dtype_c", self.dtype_c or _RESULTS.get(self.dtype, self.dtype), DTYPES)
+        problem.layout_a, problem.layout_b, problem.layout_c = (_MAJORS[letter] for letter in self.layout)
+        problem.arch = self.arch.encode() if self.arch else None
+        return problem
+
+
+Problem = Union[GroupedConvProblem, GemmProblem]
+Run = Callable[..., Any]
+Supports = Callable[[Problem], bool]
+
+
+@dataclass(frozen=True)
+class Selection:
+    """A chosen kernel: its name, who chose it (``source``), and its place in the registry and in the source's order.
+
+    ``score`` is what the model says, usually TFLOPS; None from other sources. ``measured_ms`` is None when it was not
+    measured.
+    """
+
+    name: str
+    source: str
+    index: int
+    rank: int
+    score: float | None
+    measured_ms: float | None
+    out_of_range: bool
+
+
+@dataclass
+class _Kernel:
+    run: Run | None
+    hooks: Any
+
+
+class Registry:
+    """Kernels, models and the chain of sources that chooses among them.
+
+    Any number of threads may select on one registry, also while others register kernels or load models.
+
+    ``arch`` is assumed when a problem names none. ``mode`` is ``"model"``, ``"search"``, ``"refine"`` or
+    ``"priority"``; the environment (``CK_SELECT_MODE`` and others) wins unless ``environment`` is false. ``store`` is
+    the file of measured winners, ``"off"`` for memory only.
+    """
+
+    def __init__(
+        self,
+        arch: str | None = None,
+        *,
+        kernels: Iterable[str] | Mapping[str, Run | None] = (),
+        models: Iterable[str | os.PathLike[str]] = (),
+        mode: str = "model",
+        override_file: str | os.PathLike[str] | None = None,
+        store: str | os.PathLike[str] | None = None,
+        environment: bool = True,
+    ) -> None:
+        options = _library.RegistryOptions(
+            mode=_code("mode", mode, MODES),
+            ignore_environment=0 if environment else 1,
+            override_file=os.fsencode(override_file) if override_file is not None else None,
+            arch=arch.encode() if arch else None,
+            store=os.fsencode(store) if store is not None else None,
+        )
+        address = ctypes.c_void_p()
+        check(lib.ck_registry_create(ctypes.byref(options), ctypes.byref(address)))
+        self._handle = _library.Handle(address, lib.ck_registry_destroy)
+        self.arch = arch
+        self._kernels: dict[str, _Kernel] = {}
+        # Callbacks that the library may still be in the middle of live as long as the registry.
+        self._callbacks: list[Any] = []
+        for name in kernels:
+            self.register(name, kernels[name] if isinstance(kernels, Mapping) else None)
+        for directory in models:
+            self.load_model(directory)
+
+    def __len__(self) -> int:
+        size = ctypes.c_size_t()
+        check(lib.ck_registry_size(self._handle.address, ctypes.byref(size)))
+        return size.value
+
+    def register(
+        self, name: str, run: Run | None = None, *, supports: Supports | None = None, priority: int = 1
+    ) -> None:
+        """Adds a kernel by its name: a grouped-convolution name, a tile-engine GEMM name, or a CK identifier.
+
+        ``run(problem, *args, **kwargs)`` is what :meth:`run` calls. ``supports(problem)`` is asked on every selection
+        that the kernel would win; without it the kernel can run everything that it fits. A kernel of the same name is
+        replaced only by a higher priority.
+        """
+        hooks = _library.KernelHooks(priority=priority)
+        if supports is not None:
+            hooks.supports_conv, hooks.supports_gemm = self._supports(name, supports)
+        check(lib.ck_registry_add_kernel(self._handle.address, name.encode(), ctypes.byref(hooks)))
+        self._kernels[name] = _Kernel(run, hooks)
+
+    def _supports(self, name: str, supports: Supports) -> tuple[Any, Any]:
+        def answer(problem: Problem) -> int:
+            # An exception cannot cross the library; a kernel that cannot say yes is not chosen.
+            try:
+                return 1 if supports(problem) else 0
+            except Exception:
+                _LOG.exception("supports of kernel '%s' failed; the kernel is passed over", name)
+                return 0
+
+        conv = _library.SupportsConv(lambda problem, _user: answer(_conv_of_struct(problem.contents)))
+        gemm = _library.SupportsGemm(lambda problem, _user: answer(_gemm_of_struct(problem.contents)))
+        self._callbacks += (conv, gemm)
+        return conv, gemm
+
+    def load_model(self, directory: str | os.PathLike[str]) -> None:
+        """Loads a model directory for the problems that its spec names."""
+        check(lib.ck_registry_load_model(self._handle.address, os.fsencode(directory), None))
+
+    def prepare(self) -> None:
+        """Prepares the models for the kernels now, instead of at the first selection."""
+        check(lib.ck_registry_prepare(self._handle.address))
+
+    def select(self, problem: Problem) -> Selection:
+        """Chooses the kernel to run: the best supported one by the first source that has an answer."""
+        chosen = _library.Selection()
+        self._call("ck_select_kernel", "ck_select_gemm_kernel", problem, ctypes.byref(chosen))
+        return Selection(
+            name=chosen.name.decode(),
+            source=SOURCES[chosen.source],
+            index=chosen.index,
+            rank=chosen.rank,
+            score=None if math.isnan(chosen.score) else chosen.score,
+            measured_ms=None if math.isnan(chosen.measured_ms) else chosen.measured_ms,
+            out_of_range=bool(chosen.out_of_range),
+        )
+
+    def run(self, problem: Problem, *args: Any, **kwargs: Any) -> Any:
+        """Chooses a kernel and runs it: what its ``run`` gives back for the problem and the other arguments."""
+        chosen = self.select(problem)
+        run = self._kernels[chosen.name].run
+        if run is None:
+            raise NoKernelError(f"kernel '{chosen.name}' is chosen, and was registered without run", 8)
+        return run(problem, *args, **kwargs)
+
+    def rank(self, problem: Problem) -> list[tuple[str, float]]:
+        """(name, score) of the kernels that fit, by the model that fits, best first. Support is not asked."""
+        room = len(self)
+        ranked = (_library.Ranked * room)()
+        count = ctypes.c_size_t()
+        self._call("ck_rank_kernels", "ck_rank_gemm_kernels", problem, room, ranked, ctypes.byref(count))
+        return [(place.name.decode(), place.score) for place in ranked[: min(count.value, room)]]
+
+    def explain(self, problem: Problem) -> str:
+        """Which sources were asked, what each answered, and why it was passed over."""
+        text = ctypes.c_void_p()
+        self._call("ck_explain_selection", "ck_explain_gemm_selection", problem, ctypes.byref(text))
+        return take_text(text)
+
+    def _call(self, conv: str, gemm: str, problem: Problem, *rest: Any) -> None:
+        if isinstance(problem, GroupedConvProblem):
+            function = conv
+        elif isinstance(problem, GemmProblem):
+            function = gemm
+        else:
+            raise InvalidInputError(
+                f"problem: found a {type(problem).__name__}, expected a GroupedConvProblem or a GemmProblem", 2
+            )
+        check(getattr(lib, function)(self._handle.address, ctypes.byref(problem.as_struct()), *rest))
+
+
+class GroupedConvRegistry(Registry):
+    """A registry for grouped convolutions, by the name that upstream's example uses."""
+
+
+def select(
+    problem: Problem, kernels: Iterable[str], model: str | os.PathLike[str], arch: str | None = None
+) -> Selection:
+    """Chooses among kernels by one model. For more than one choice, keep a :class:`Registry`."""
+    return Registry(arch, kernels=kernels, models=[model], environment=False).select(problem)
+
+
+def _conv_of_struct(problem: _library.ConvProblem) -> GroupedConvProblem:
+    input_, filter_, stride = problem.input, problem.filter, problem.stride
+    dilation, pad = problem.dilation, problem.pad_left
+    return GroupedConvProblem(
+        N=problem.n,
+        C=problem.c,
+        K=problem.k,
+        G=problem.g,
+        Di=input_[0],
+        Hi=input_[1],
+        Wi=input_[2],
+        Z=filter_[0],
+        Y=filter_[1],
+        X=filter_[2],
+        stride_d=stride[0],
+        stride_h=stride[1],
+        stride_w=stride[2],
+        dilation_d=dilation[0],
+        dilation_h=dilation[1],
+        dilation_w=dilation[2],
+        pad_d=pad[0],
+        pad_h=pad[1],
+        pad_w=pad[2],
+        dtype=DTYPES[problem.dtype_in],
+        direction=DIRECTIONS[problem.direction],
+        layout=LAYOUTS[problem.layout],
+        split_k=problem.split_k,
+    )
+
+
+def _gemm_of_struct(problem: _library.GemmProblem) -> GemmProblem:
+    letters = "".join("rcp"[major] for major in (problem.layout_a, problem.layout_b, problem.layout_c))
+    return GemmProblem(
+        M=problem.m,
+        N=problem.n,
+        K=problem.k,
+        dtype=DTYPES[problem.dtype_a],
+        layout=letters,
+        split_k=problem.split_k,
+        dtype_c=DTYPES[problem.dtype_c],
+    )

@@ -1,0 +1,120 @@
+"""Search for kernels that do not exist yet, with a forest in the place of the GPU."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from typing import Any
+
+from .engines import GemmUniversalFeatureEngine
+from .errors import CkSelectError
+from .predictor import Predictor
+
+Scored = tuple[dict[str, Any], float]
+
+_ATTEMPTS = 50
+
+
+class SurrogateSearch:
+    """Searches the engine's parameter space for the configurations with the highest predicted TFLOPS.
+
+    ``strategy`` is ``"random"`` or ``"de"`` (discrete differential evolution). Draws come from one Mersenne Twister
+    with ``seed``, in upstream's order, and go on from search to search.
+    """
+
+    def __init__(
+        self, predictor: Predictor, feature_engine: Any = None, strategy: str = "random", seed: int = 42
+    ) -> None:
+        engine = feature_engine if feature_engine is not None else getattr(predictor, "feature_engine", None)
+        self._predictor = predictor
+        self._engine: Any = engine if engine is not None else GemmUniversalFeatureEngine()
+        self._strategy = strategy
+        self._random = random.Random(seed)
+        self._space: dict[str, list[Any]] = self._engine.get_parameter_space()
+
+    def search(self, problem: Mapping[str, Any], budget: int = 500, top_k: int = 10, **options: Any) -> list[Scored]:
+        """The ``top_k`` best (configuration, TFLOPS), best first, after about ``budget`` predictions.
+
+        ``de`` takes the options ``pop_size`` (20), ``mutation_rate`` (0.3) and ``crossover_rate`` (0.7). It predicts
+        its whole first population whatever the budget. ``random`` passes options over, as upstream does.
+        """
+        if self._strategy == "random":
+            return self._random_search(problem, budget, top_k)
+        if self._strategy == "de":
+            return self._evolve(problem, budget, top_k, **options)
+        raise ValueError(f"strategy: found '{self._strategy}', expected 'random' or 'de'")
+
+    def _draw(self) -> dict[str, Any] | None:
+        """A configuration that could be a kernel."""
+        for _ in range(_ATTEMPTS):
+            config = {name: self._random.choice(values) for name, values in self._space.items()}
+            if self._engine.validate_config(config):
+                return config
+        return None
+
+    def _random_search(self, problem: Mapping[str, Any], budget: int, top_k: int) -> list[Scored]:
+        drawn = [config for config in (self._draw() for _ in range(budget)) if config is not None]
+        scored = [(config, score) for config, score in zip(drawn, self._scores(problem, drawn)) if score is not None]
+        return _best(scored, top_k)
+
+    def _scores(self, problem: Mapping[str, Any], configs: list[dict[str, Any]]) -> list[float | None]:
+        """A score for each configuration, None for those that cannot be predicted."""
+        rows = [self._predictor.single_row(problem, config) for config in configs]
+        try:
+            return list(self._predictor.predict_rows(rows))
+        except CkSelectError:
+            return [self._score(problem, config) for config in configs]
+
+    def _score(self, problem: Mapping[str, Any], config: dict[str, Any]) -> float | None:
+        try:
+            return self._predictor.predict_tflops(problem, config)
+        except CkSelectError:
+            return None
+
+    def _evolve(
+        self,
+        problem: Mapping[str, Any],
+        budget: int,
+        top_k: int,
+        pop_size: int = 20,
+        mutation_rate: float = 0.3,
+        crossover_rate: float = 0.7,
+    ) -> list[Scored]:
+        drawn = [config for config in (self._draw() for _ in range(pop_size)) if config is not None]
+        population = [(config, self._predictor.predict_tflops(problem, config)) for config in drawn]
+        if len(population) < 4:
+            return self._random_search(problem, budget, top_k)
+        for _ in range((budget - len(population)) // pop_size):
+            trials = [self._trial(place, population, mutation_rate, crossover_rate) for place in range(len(population))]
+            # All trials of a generation come of the one before, so that they can be scored together.
+            scores = iter(self._scores(problem, [trial for trial in trials if trial is not None]))
+            population = [
+                _better(parent, trial, next(scores) if trial is not None else None)
+                for parent, trial in zip(population, trials)
+            ]
+        return _best(population, top_k)
+
+    def _trial(
+        self, place: int, population: list[Scored], mutation_rate: float, crossover_rate: float
+    ) -> dict[str, Any] | None:
+        """A member with values of three others; None when that could be no kernel."""
+        parent = population[place][0]
+        others = [other for other in range(len(population)) if other != place]
+        donors = [population[other][0] for other in self._random.sample(others, 3)]
+        trial = dict(parent)
+        for name in self._space:
+            if self._random.random() < mutation_rate:
+                trial[name] = self._random.choice(donors)[name]
+            if self._random.random() > crossover_rate:
+                trial[name] = parent[name]
+        return trial if self._engine.validate_config(trial) else None
+
+
+def _better(parent: Scored, trial: dict[str, Any] | None, score: float | None) -> Scored:
+    if trial is not None and score is not None and score > parent[1]:
+        return trial, score
+    return parent
+
+
+def _best(scored: list[Scored], count: int) -> list[Scored]:
+    return sorted(scored, key=lambda pair: -pair[1])[:count]

@@ -1,0 +1,73 @@
+"""Fixtures: golden files, and models that the real LightGBM trains on them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import lightgbm
+import numpy
+import pytest
+from support import CATEGORIES, GOLDENS, Golden
+
+
+@pytest.fixture(scope="session")
+def golden():
+    """Golden files by name, each read once."""
+    read: dict[str, Golden] = {}
+
+    def get(name: str) -> Golden:
+        if name not in read:
+            read[name] = Golden(name, GOLDENS[name][1])
+        return read[name]
+
+    return get
+
+
+@pytest.fixture(scope="session")
+def trained(tmp_path_factory, golden):
+    """Model directories that LightGBM trained on a golden file's own features, by the file's name."""
+    made: dict[str, Path] = {}
+
+    def train(name: str) -> Path:
+        if name in made:
+            return made[name]
+        op, _, version = GOLDENS[name]
+        file = golden(name)
+        directory = tmp_path_factory.mktemp(name)
+        features = numpy.array([features for _, _, features in file.rows])
+        generator = numpy.random.default_rng(7)
+        targets = {
+            "tflops": numpy.log1p(numpy.abs(features[:, 8]) % 97 + 400 * generator.random(len(features))),
+            "latency": generator.random(len(features)) - 0.5,
+        }
+        categories = [file.feature_names.index(category) for category in CATEGORIES[op]]
+        for target, values in targets.items():
+            data = lightgbm.Dataset(features, values, feature_name=file.feature_names, categorical_feature=categories)
+            options = {"num_leaves": 31, "min_data_in_leaf": 5, "verbose": -1, "seed": 3, "num_threads": 1}
+            booster = lightgbm.train({"objective": "regression", **options}, data, num_boost_round=40)
+            booster.save_model(directory / f"model_{target}.lgbm")
+        spec = {
+            "op_type": op,
+            "feature_names": file.feature_names,
+            "categorical_features": CATEGORIES[op],
+            "targets": ["tflops", "latency"],
+            "log_targets": ["tflops"],
+            "feature_encoding_version": version,
+        }
+        (directory / "feature_spec.json").write_text(json.dumps(spec))
+        made[name] = directory
+        return directory
+
+    return train
+
+
+@pytest.fixture
+def copied(tmp_path):
+    """A copy of a model directory that a test may change."""
+
+    def copy(directory: Path) -> Path:
+        return Path(shutil.copytree(directory, tmp_path / directory.name))
+
+    return copy

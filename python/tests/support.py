@@ -1,0 +1,126 @@
+"""Golden files, models made by LightGBM, and a second implementation of upstream's predictor to compare with."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import math
+import random
+from pathlib import Path
+from typing import Any
+
+import lightgbm
+
+GOLDEN = Path(__file__).resolve().parents[2] / "tests" / "golden"
+GEMM_MODEL = GOLDEN / "models" / "gemm_small"
+CONV_MODEL = GOLDEN / "models" / "conv_small"
+
+WORDS = {"dtype", "layout", "arch", "pipeline", "wave_mode", "scheduler", "epilogue"}
+CONV_PROBLEM = {
+    *("N", "C", "K", "G", "Di", "Hi", "Wi", "Z", "Y", "X", "dtype"),
+    *(f"{name}_{axis}" for name in ("stride", "pad", "dilation") for axis in "dhw"),
+}
+GEMM_PROBLEM = {"m", "n", "k", "split_k", "dtype", "layout", "arch"}
+
+
+DEFAULT_HARDWARE = {
+    **{"num_cus": 256, "simds_per_cu": 4, "shader_engines": 32, "max_clock_mhz": 2400, "max_waves_per_cu": 32},
+    **{"wavefront_size": 64, "lds_capacity": 65536, "l1_cache_kb": 32, "l2_cache_kb": 4096, "l3_cache_kb": 262144},
+    "num_xcd": 8,
+}
+
+
+class Golden:
+    """A golden file of feature rows: for each the problem, the kernel and the features."""
+
+    def __init__(self, name: str, problem_inputs: set[str]) -> None:
+        with gzip.open(GOLDEN / "features" / f"{name}.csv.gz", "rt") as text:
+            lines = list(csv.reader(text))
+        header = lines[0]
+        self.feature_names = [column[2:] for column in header if column.startswith("f:")]
+        self.rows: list[tuple[dict[str, Any], dict[str, Any], list[float]]] = []
+        self.hardware: list[dict[str, int]] = []
+        for line in lines[1:]:
+            problem: dict[str, Any] = {}
+            kernel: dict[str, Any] = {}
+            hardware: dict[str, int] = {}
+            for column, cell in zip(header, line):
+                if column.startswith("hw_"):
+                    hardware[column[3:]] = int(cell)
+                elif not column.startswith("f:") and cell:
+                    side = problem if column in problem_inputs else kernel
+                    side[column] = cell if column in WORDS else int(cell)
+            features = [float(cell) for column, cell in zip(header, line) if column.startswith("f:")]
+            self.rows.append((problem, kernel, features))
+            self.hardware.append(hardware)
+
+    def usual(self) -> list[tuple[dict[str, Any], dict[str, Any], list[float]]]:
+        """The rows of the engines' own hardware: a predictor takes it from its model, never from a row."""
+        rows = [row for row, hardware in zip(self.rows, self.hardware) if hardware == DEFAULT_HARDWARE]
+        assert len(rows) > 100
+        return rows
+
+
+GOLDENS = {
+    "gemm72": ("gemm_universal", GEMM_PROBLEM, 0),
+    "gemm78vec": ("gemm_universal_vec", GEMM_PROBLEM, 1),
+    "conv97": ("grouped_conv", CONV_PROBLEM, 0),
+    "conv_superset": ("grouped_conv", CONV_PROBLEM, 0),
+}
+CATEGORIES = {
+    "gemm_universal": ["layout", "pipeline", "scheduler", "epilogue"],
+    "gemm_universal_vec": ["layout", "pipeline", "scheduler", "epilogue"],
+    "grouped_conv": ["pipeline"],
+}
+
+
+def booster(directory: Path, target: str) -> lightgbm.Booster:
+    """A directory's forest in LightGBM itself."""
+    path = directory / f"model_{target}.lgbm"
+    if path.exists():
+        return lightgbm.Booster(model_file=str(path))
+    return lightgbm.Booster(model_str=gzip.decompress(path.with_suffix(".lgbm.gz").read_bytes()).decode())
+
+
+def expected_score(raw: float, is_log: bool) -> float:
+    """A forest's output as upstream's ranking has it."""
+    return math.expm1(raw) if is_log else raw
+
+
+def bits(values: Any) -> list[str]:
+    """Floats by their bits."""
+    return [float(value).hex() for value in values]
+
+
+def gemm_problem(**changes: Any) -> dict[str, Any]:
+    return {"m": 1024, "n": 1024, "k": 1024, "dtype": "fp8", "layout": "rcr", "split_k": 1, **changes}
+
+
+def gemm_kernel(tile_m: int = 128, pipeline: str = "compv3", **changes: Any) -> dict[str, Any]:
+    kernel = {
+        "kernel_name": f"kernel_{tile_m}_{pipeline}",
+        **{"tile_m": tile_m, "tile_n": 128, "tile_k": 64, "warp_m": 2, "warp_n": 2, "warp_k": 1},
+        **{"warp_tile_m": 32, "warp_tile_n": 32, "warp_tile_k": 16},
+        **{"pipeline": pipeline, "scheduler": "intrawave", "epilogue": "cshuffle"},
+        **{"pad_m": False, "pad_n": False, "pad_k": False, "persistent": False},
+    }
+    return {**kernel, **changes}
+
+
+def random_gemm_pool(count: int, seed: int = 1) -> list[dict[str, Any]]:
+    draw = random.Random(seed)
+    return [
+        gemm_kernel(
+            draw.choice([32, 64, 128, 192, 256]),
+            draw.choice(["compv3", "compv4", "compv5", "mem", "compv6"]),
+            kernel_name=f"k{place}",
+            tile_n=draw.choice([32, 64, 128, 256]),
+            tile_k=draw.choice([32, 64, 128]),
+            warp_m=draw.choice([1, 2, 4]),
+            scheduler=draw.choice(["intrawave", "interwave"]),
+            epilogue=draw.choice(["default", "cshuffle"]),
+            pad_m=draw.choice([True, False]),
+            persistent=draw.choice([True, False]),
+        )
+        for place in range(count)
+    ]

@@ -1,0 +1,188 @@
+"""What upstream's own tests ask of its dispatcher integration, and what ours adds."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import pytest
+from support import GEMM_MODEL, gemm_kernel, gemm_problem, random_gemm_pool
+
+from ck_select import (
+    MLKernelSpec,
+    Predictor,
+    create_ml_heuristic,
+    create_ranked_heuristic,
+    feature_dict_to_dispatcher_config,
+    feature_dict_to_ml_spec,
+    kernel_config_to_feature_dict,
+    load_kernel_pool_from_binaries,
+    ml_spec_to_dispatcher_config,
+    parse_kernel_name,
+)
+
+NAME = "gemm_universal_fp8_rcr_compv4_cshuffle_interwave_True_False_True_False_256x128x64_4x2x1_32x16x8"
+FIELDS = {
+    **{"dtype": "fp8", "layout": "rcr", "pipeline": "compv4", "epilogue": "cshuffle", "scheduler": "interwave"},
+    **{"pad_m": True, "pad_n": False, "pad_k": True, "persistent": False},
+    **{"tile_m": 256, "tile_n": 128, "tile_k": 64, "warp_m": 4, "warp_n": 2, "warp_k": 1},
+    **{"warp_tile_m": 32, "warp_tile_n": 16, "warp_tile_k": 8},
+}
+
+
+def test_names_are_read():
+    assert kernel_config_to_feature_dict(NAME) == {**FIELDS, "kernel_name": NAME}
+    for layout in ("rcr", "rrr", "crr", "ccr"):
+        assert parse_kernel_name(NAME.replace("rcr", layout))["layout"] == layout
+    widths = parse_kernel_name(NAME + "_vec4_8_2_more")
+    assert widths == {**FIELDS, "vec_a": 4, "vec_b": 8, "vec_c": 2}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(
+            "",
+            "malformed",
+            "gemm_fp8_rcr",
+            "gemm_universal_",
+            "gemm_universal_rcr",
+            "gemm_universal_fp8_rcc_mem_default",
+        ),
+        NAME.replace("gemm_", "", 1),
+        NAME + "_vec4_8",
+        NAME + "_vec4_8_x",
+    ],
+)
+def test_names_that_are_none(name):
+    assert kernel_config_to_feature_dict(name) == {}
+
+
+def test_names_that_end_early_keep_what_was_read():
+    assert parse_kernel_name("gemm_universal_fp8_rcr_compv3_cshuffle") == {"dtype": "fp8", "layout": "rcr"}
+    short = parse_kernel_name(NAME.replace("256x128x64", "256x128"))
+    assert short["tile_n"] == 128 and "tile_k" not in short and "warp_m" not in short
+    # A pipeline of two words moves all that follows, as in upstream's parser.
+    moved = parse_kernel_name(NAME.replace("compv4", "basic_v1"))
+    assert (moved["pipeline"], moved["epilogue"], moved["scheduler"], moved["pad_m"]) == (
+        "basic",
+        "v1",
+        "cshuffle",
+        False,
+    )
+    assert "tile_m" not in moved
+
+
+def test_configurations_rename_waves_and_warps():
+    config = feature_dict_to_dispatcher_config(FIELDS, "fp8", "gfx942")
+    assert [config[f"wave_{axis}"] for axis in "mnk"] == [4, 2, 1]
+    assert [config[f"warp_{axis}"] for axis in "mnk"] == [32, 16, 8]
+    assert [config[f"tile_{axis}"] for axis in "mnk"] == [256, 128, 64]
+    assert [config[name] for name in ("pipeline", "scheduler", "epilogue")] == ["compv4", "interwave", "cshuffle"]
+    assert [config[name] for name in ("pad_m", "pad_n", "pad_k")] == [True, False, True]
+    assert (config["gfx_arch"], config["dtype_a"], config["dtype_c"], config["dtype_acc"]) == (
+        "gfx942",
+        "fp8",
+        "fp16",
+        "fp32",
+    )
+    assert "persistent" not in config and len(config) == 23
+
+
+@pytest.mark.parametrize(
+    ("layout", "letters"),
+    [("rcr", "rcr"), ("rrr", "rrr"), ("crr", "crr"), ("ccr", "ccr"), ("rcc", "rcr"), (None, "rcr")],
+)
+def test_layouts(layout, letters):
+    feat = {"tile_m": 64, **({"layout": layout} if layout else {})}
+    config = feature_dict_to_dispatcher_config(feat)
+    words = {"r": "row", "c": "col"}
+    assert [config[f"layout_{operand}"] for operand in "abc"] == [words[letter] for letter in letters]
+
+
+def test_defaults():
+    config = feature_dict_to_dispatcher_config({}, "bf16")
+    assert [config[f"{kind}_{axis}"] for kind in ("tile", "wave", "warp") for axis in "mnk"] == [
+        128,
+        128,
+        64,
+        2,
+        2,
+        1,
+        32,
+        32,
+        16,
+    ]
+    assert [config[name] for name in ("pipeline", "scheduler", "epilogue")] == ["compv3", "intrawave", "cshuffle"]
+    assert [config[name] for name in ("pad_m", "pad_n", "pad_k", "dtype_c")] == [True, True, True, "bf16"]
+    spec = feature_dict_to_ml_spec({})
+    assert (spec.kernel_name, spec.predicted_tflops, spec.pad_m, spec.persistent) == ("unknown", 0.0, False, False)
+
+
+def test_both_ways_to_a_configuration_agree():
+    feat = kernel_config_to_feature_dict(NAME)
+    spec = feature_dict_to_ml_spec(feat, 12.5)
+    assert (spec.kernel_name, spec.predicted_tflops) == (NAME, 12.5)
+    assert ml_spec_to_dispatcher_config(spec) == feature_dict_to_dispatcher_config(feat)
+
+
+def test_fixed_widths_have_no_place():
+    for convert in (feature_dict_to_dispatcher_config, feature_dict_to_ml_spec):
+        assert convert({**FIELDS, "vec_a": 0, "vec_b": math.nan, "vec_c": None})
+        with pytest.raises(ValueError, match="vec_b 4"):
+            convert({**FIELDS, "vec_b": 4})
+
+
+def test_pools_of_binaries(tmp_path):
+    assert load_kernel_pool_from_binaries(tmp_path) == []
+    second = NAME.replace("256x128", "128x128")
+    for name in (NAME, second, "gemm_universal_fp8_rcr_short", "something_else"):
+        (tmp_path / f"benchmark_{name}").touch()
+    assert [kernel["kernel_name"] for kernel in load_kernel_pool_from_binaries(tmp_path)] == [second, NAME]
+    heuristic = create_ml_heuristic(GEMM_MODEL, bin_dir=tmp_path)
+    assert heuristic(128, 1536, 7168).kernel_name in (NAME, second)
+
+
+def test_heuristics_choose_what_the_predictor_ranks_first():
+    pool = random_gemm_pool(40)
+    heuristic = create_ml_heuristic(GEMM_MODEL, kernel_pool=pool)
+    ranked = create_ranked_heuristic(GEMM_MODEL, kernel_pool=pool, top_k=7)
+    for shape in [(1, 4096, 4096), (128, 1536, 7168)]:
+        problem = gemm_problem(**dict(zip("mnk", shape)))
+        expected = Predictor(GEMM_MODEL).rank_kernels(problem, pool)
+        best = heuristic(*shape)
+        assert isinstance(best, MLKernelSpec) and math.isfinite(best.predicted_tflops)
+        assert (best.kernel_name, best.predicted_tflops) == expected[0]
+        by_name = {kernel["kernel_name"]: kernel for kernel in pool}
+        assert best == feature_dict_to_ml_spec(by_name[best.kernel_name], best.predicted_tflops)
+        assert [(spec.kernel_name, spec.predicted_tflops) for spec in ranked(*shape)] == expected[:7]
+    assert heuristic(M=1, N=4096, K=4096) == ranked(M=1, N=4096, K=4096)[0]
+
+
+def test_kernels_of_one_name_are_told_apart():
+    pool = [gemm_kernel(tile, kernel_name="same") for tile in (64, 256)]
+    spec = create_ml_heuristic(GEMM_MODEL, kernel_pool=pool)(1024, 1024, 1024)
+    scores = [Predictor(GEMM_MODEL).predict_tflops(gemm_problem(), kernel) for kernel in pool]
+    assert spec.tile_m == (64, 256)[scores.index(max(scores))]
+
+
+def test_empty_pools(tmp_path):
+    for arguments in ({"kernel_pool": []}, {"bin_dir": tmp_path}):
+        with pytest.raises(ValueError, match="No kernel configs"):
+            create_ml_heuristic(GEMM_MODEL, **arguments)
+    assert create_ranked_heuristic(GEMM_MODEL, kernel_pool=[])(1, 1, 1) == []
+
+
+def test_pools_must_not_answer_another_question():
+    with pytest.raises(ValueError, match="kernel 'a': m, split_k would replace"):
+        create_ml_heuristic(GEMM_MODEL, kernel_pool=[gemm_kernel(kernel_name="a", m=1, split_k=2)])
+    with pytest.raises(ValueError, match="found arch 'gfx942', expected 'gfx950'"):
+        create_ml_heuristic(GEMM_MODEL, kernel_pool=[gemm_kernel(arch="gfx942")])
+    with pytest.raises(ValueError, match="arch: found 'gfx942', expected 'gfx950'"):
+        create_ml_heuristic(GEMM_MODEL, arch="gfx942", kernel_pool=[gemm_kernel()])
+    assert create_ml_heuristic(GEMM_MODEL, arch="gfx950:xnack-", kernel_pool=[gemm_kernel(arch="gfx950")])
+
+
+def test_specs_are_plain_dataclasses():
+    names = [field.name for field in dataclasses.fields(MLKernelSpec)]
+    assert names[:2] == ["kernel_name", "predicted_tflops"] and len(names) == 18

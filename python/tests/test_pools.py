@@ -1,0 +1,132 @@
+"""What is prepared for kernels is used again for the same kernels, and never for others."""
+
+from __future__ import annotations
+
+import enum
+
+import numpy
+import pandas
+import pytest
+from support import GEMM_MODEL, gemm_kernel, gemm_problem, random_gemm_pool
+
+from ck_select import Predictor
+from ck_select._forest import Forest
+
+
+@pytest.fixture
+def prepared(monkeypatch):
+    """How often a forest was prepared for kernels."""
+    calls = []
+    original = Forest.prepare
+
+    def counting(self, columns, rows):
+        calls.append(rows)
+        return original(self, columns, rows)
+
+    monkeypatch.setattr(Forest, "prepare", counting)
+    return calls
+
+
+def fresh(kernels, problem=None):
+    return Predictor(GEMM_MODEL).rank_kernels(problem or gemm_problem(), kernels)
+
+
+@pytest.mark.parametrize("kind", [list, tuple, pandas.DataFrame])
+def test_the_same_kernels_are_prepared_once(kind, prepared):
+    predictor = Predictor(GEMM_MODEL)
+    kernels = kind(random_gemm_pool(50))
+    first = predictor.rank_kernels(gemm_problem(), kernels)
+    for m in (1, 2, 3):
+        predictor.rank_kernels(gemm_problem(m=m), kernels)
+    # An equal list is the same kernels.
+    assert predictor.rank_kernels(gemm_problem(), kind(random_gemm_pool(50))) == first
+    assert prepared == [50]
+
+
+def test_changes_are_seen(prepared):
+    predictor = Predictor(GEMM_MODEL)
+    kernels = random_gemm_pool(30)
+    changes = [
+        lambda: kernels[7].update(tile_m=96),
+        lambda: kernels[29].update(pipeline="preshufflev2"),
+        lambda: kernels[3].update(kernel_name="another"),
+        lambda: kernels[4].pop("tile_k"),
+        lambda: kernels[5].update(tile_n=None),
+        lambda: kernels.reverse(),
+        lambda: kernels.append(gemm_kernel(64)),
+        lambda: kernels.pop(0),
+        lambda: kernels[6].update(k=64),
+        lambda: kernels[0].clear(),
+    ]
+    predictor.rank_kernels(gemm_problem(), kernels)
+    for count, change in enumerate(changes, 2):
+        change()
+        found = predictor.rank_kernels(gemm_problem(), kernels)
+        assert len(prepared) == count
+        assert found == fresh(kernels)
+        prepared.pop()
+
+
+def test_changes_of_a_frame_are_seen():
+    predictor = Predictor(GEMM_MODEL)
+    frame = pandas.DataFrame(random_gemm_pool(30))
+    predictor.rank_kernels(gemm_problem(), frame)
+    frame.loc[3, "tile_m"] = 96
+    assert predictor.rank_kernels(gemm_problem(), frame) == fresh(frame)
+    frame.loc[4, "kernel_name"] = "another"
+    assert predictor.rank_kernels(gemm_problem(), frame) == fresh(frame)
+    renamed = frame.rename(columns={"tile_m": "tile_x"})
+    assert predictor.rank_kernels(gemm_problem(), renamed) == fresh(renamed)
+
+
+def test_values_that_change_in_place_are_not_kept(prepared):
+    predictor = Predictor(GEMM_MODEL)
+    tile = numpy.array(64)
+    kernels = [gemm_kernel(tile, kernel_name="a"), gemm_kernel(128, kernel_name="b")]
+    predictor.rank_kernels(gemm_problem(), kernels)
+    tile[...] = 256
+    assert predictor.rank_kernels(gemm_problem(), kernels) == fresh([gemm_kernel(256, kernel_name="a"), kernels[1]])
+    assert len(prepared) == 3
+
+    # An array compares cell by cell: no truth value, and no pool that is kept.
+    kernels[0]["more"] = numpy.zeros(3)
+    assert predictor.rank_kernels(gemm_problem(), kernels) == predictor.rank_kernels(gemm_problem(), kernels)
+
+
+def test_equal_names_of_other_types_are_other_names():
+    predictor = Predictor(GEMM_MODEL)
+    for name in (1, True, 1.0):
+        ((found, _),) = predictor.rank_kernels(gemm_problem(), [gemm_kernel(kernel_name=name)])
+        assert type(found) is type(name)
+
+
+def test_words_of_an_enumeration_are_their_values():
+    class Pipeline(str, enum.Enum):
+        MEM = "mem"
+
+    kernels = [gemm_kernel(pipeline=Pipeline.MEM)]
+    assert fresh(kernels)[0][1] == fresh([gemm_kernel(pipeline="mem")])[0][1]
+
+
+def test_more_lists_than_are_kept(prepared):
+    predictor = Predictor(GEMM_MODEL)
+    lists = [random_gemm_pool(20, seed) for seed in range(12)]
+    expected = [fresh(kernels) for kernels in lists]
+    for _ in range(2):
+        assert [predictor.rank_kernels(gemm_problem(), kernels) for kernels in lists] == expected
+
+
+def test_a_pool_is_a_copy():
+    predictor = Predictor(GEMM_MODEL)
+    kernels = random_gemm_pool(40)
+    pool = predictor.prepare(kernels)
+    expected = predictor.rank_kernels(gemm_problem(), kernels)
+    kernels[0]["tile_m"] = 256
+    kernels.pop()
+    assert predictor.rank_kernels(gemm_problem(), pool) == pool.rank(gemm_problem()) == expected
+    assert predictor.prepare(pool) is pool and len(pool) == 40
+    assert pool.rank(gemm_problem(), 3) == expected[:3]
+    assert pool.rank(gemm_problem(), 0) == pool.rank(gemm_problem(), -1) == []
+    assert pool.rank(gemm_problem(), 1000) == expected
+    places, scores = pool.rank_places(gemm_problem(), 2)
+    assert [(f"k{place}", score) for place, score in zip(places, scores)] == expected[:2]

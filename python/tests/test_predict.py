@@ -1,0 +1,347 @@
+"""What upstream's own tests ask of its predictor, and what ours adds."""
+
+from __future__ import annotations
+
+import json
+import math
+import warnings
+
+import lightgbm
+import numpy
+import pandas
+import pytest
+from support import CONV_MODEL, GEMM_MODEL, bits, gemm_kernel, gemm_problem, random_gemm_pool
+
+import ck_select
+from ck_select import InvalidInputError, InvalidModelError, Predictor
+
+
+@pytest.fixture
+def plain(tmp_path, golden):
+    """A model as upstream's tests make one: two forests on a bare matrix, a spec with names and nothing else."""
+    file = golden("gemm72")
+    generator = numpy.random.RandomState(42)
+    features = generator.rand(200, len(file.feature_names))
+    features[:, [0, 1, 2]] *= 4096
+    for target, scale in [("tflops", 100), ("latency", 0.1)]:
+        data = lightgbm.Dataset(features, (features[:, 0] / 4096 + generator.rand(200)) * scale)
+        booster = lightgbm.train({"objective": "regression", "verbose": -1, "num_threads": 1}, data, num_boost_round=10)
+        booster.save_model(tmp_path / f"model_{target}.lgbm")
+    spec = {"feature_names": file.feature_names, "categorical_features": ["layout", "pipeline"]}
+    (tmp_path / "feature_spec.json").write_text(json.dumps(spec))
+    return tmp_path
+
+
+def test_predictions_are_floats(plain):
+    predictor = Predictor(plain)
+    for value in (
+        predictor.predict_tflops(gemm_problem(), gemm_kernel()),
+        predictor.predict_latency(gemm_problem(), gemm_kernel()),
+    ):
+        assert type(value) is float
+    found = predictor.predict_all(gemm_problem(), gemm_kernel())
+    assert list(found) == ["tflops", "latency_ms"]
+    assert predictor.predict_all(problem=gemm_problem(), kernel_config=gemm_kernel()) == found
+
+
+def test_rankings_have_every_kernel_descending(plain):
+    kernels = [gemm_kernel(64, "compv3"), gemm_kernel(128, "compv4"), gemm_kernel(256, "mem")]
+    ranked = Predictor(plain).rank_kernels(problem=gemm_problem(), kernel_configs=kernels)
+    assert sorted(name for name, _ in ranked) == sorted(kernel["kernel_name"] for kernel in kernels)
+    scores = [score for _, score in ranked]
+    assert scores == sorted(scores, reverse=True) and all(type(score) is float for score in scores)
+
+
+def test_select_best_gives_a_name_of_the_pool(plain):
+    predictor = Predictor(plain)
+    kernels = [gemm_kernel(64), gemm_kernel(128)]
+    assert predictor.select_best(gemm_problem(), kernels) in [kernel["kernel_name"] for kernel in kernels]
+    assert predictor.select_best(gemm_problem(), [gemm_kernel(64)]) == "kernel_64_compv3"
+
+
+def test_nothing_to_rank(plain, tmp_path):
+    predictor = Predictor(plain)
+    empty = predictor.prepare([])
+    for kernels in ([], (), pandas.DataFrame(), empty):
+        assert predictor.rank_kernels(gemm_problem(), kernels) == []
+        with pytest.raises(ValueError, match="kernel_configs is empty"):
+            predictor.select_best(gemm_problem(), kernels)
+    # Upstream loads nothing for an empty list, so that a missing forest is no error there.
+    assert Predictor(tmp_path / "absent").rank_kernels({}, []) == []
+
+
+def test_missing_forests_are_missing_when_asked_for(plain, tmp_path):
+    predictor = Predictor(plain)
+    with pytest.raises(FileNotFoundError, match=r"no model_bandwidth\.lgbm and no model_bandwidth\.lgbm\.gz"):
+        predictor.predict_bandwidth(gemm_problem(), gemm_kernel())
+    absent = Predictor(tmp_path / "absent")
+    for ask in (
+        lambda: absent.predict_tflops(gemm_problem(), gemm_kernel()),
+        lambda: absent.rank_kernels(gemm_problem(), [gemm_kernel()]),
+        lambda: absent.prepare([gemm_kernel()]),
+    ):
+        with pytest.raises(FileNotFoundError, match="model_tflops"):
+            ask()
+    assert absent.predict_all(gemm_problem(), gemm_kernel()) == {}
+
+
+def test_shapes_differ_and_edges_are_finite(plain):
+    predictor = Predictor(plain)
+    kernel = gemm_kernel()
+    assert math.isfinite(predictor.predict_tflops(gemm_problem(m=1, n=4096, k=4096), kernel))
+    small, large = gemm_problem(m=16, n=1536, k=7168), gemm_problem(m=20480, n=7168, k=256)
+    assert predictor.predict_tflops(small, kernel) != predictor.predict_tflops(large, kernel)
+
+
+def test_a_forest_of_another_target_is_enough(plain):
+    (plain / "model_tflops.lgbm").unlink()
+    assert Predictor(plain).predict_latency(gemm_problem(), gemm_kernel()) >= 0
+
+
+def test_no_spec_is_upstreams_empty_one_and_said(plain):
+    expected = Predictor(plain).predict_tflops(gemm_problem(), gemm_kernel())
+    (plain / "feature_spec.json").unlink()
+    with pytest.warns(UserWarning, match=r"feature_spec\.json"):
+        predictor = Predictor(plain)
+    assert predictor.spec == {} and predictor.predict_tflops(gemm_problem(), gemm_kernel()) == expected
+
+
+@pytest.mark.parametrize("keep", [False, True])
+def test_packed_forests_leave_nothing_behind_unless_asked(keep, copied):
+    directory = copied(GEMM_MODEL)
+    before = sorted(path.name for path in directory.iterdir())
+    # Neither the kernel's keys nor split_k: all have defaults.
+    problem = {"m": 128, "n": 1536, "k": 7168, "dtype": "fp8", "layout": "rcr"}
+    assert Predictor(directory, keep_unpacked=keep).predict_tflops(problem, {"name": "x"}) > 0
+    after = sorted(path.name for path in directory.iterdir())
+    assert after == (sorted([*before, "model_tflops.lgbm"]) if keep else before)
+    assert Predictor(directory).predict_tflops(problem, {}) == Predictor(GEMM_MODEL).predict_tflops(problem, {})
+
+
+def test_names_count_from_the_pool():
+    predictor = Predictor(GEMM_MODEL)
+    kernels = [gemm_kernel(64), gemm_kernel(128, "mem")]
+    for kernel in kernels:
+        del kernel["kernel_name"]
+    for given in (kernels, pandas.DataFrame(kernels), tuple(kernels), iter(kernels)):
+        assert {name for name, _ in predictor.rank_kernels(gemm_problem(), given)} == {"kernel_0", "kernel_1"}
+
+
+def test_ties_keep_their_order():
+    kernels = [gemm_kernel(64, kernel_name=f"same{place}") for place in range(40)]
+    ranked = Predictor(GEMM_MODEL).rank_kernels(gemm_problem(), kernels)
+    assert [name for name, _ in ranked] == [kernel["kernel_name"] for kernel in kernels]
+
+
+def test_only_single_predictions_are_clamped(trained, copied):
+    directory = copied(trained("gemm72"))
+    (directory / "model_latency.lgbm").replace(directory / "model_tflops.lgbm")
+    spec = json.loads((directory / "feature_spec.json").read_text())
+    (directory / "feature_spec.json").write_text(json.dumps({**spec, "log_targets": []}))
+    predictor = Predictor(directory)
+    pool = random_gemm_pool(200)
+    ranked = predictor.rank_kernels(gemm_problem(), pool)
+    by_name = {kernel["kernel_name"]: kernel for kernel in pool}
+    assert ranked[-1][1] < 0 and predictor.predict_tflops(gemm_problem(), by_name[ranked[-1][0]]) == 0.0
+
+
+def test_cells_may_be_numpy_and_absent():
+    predictor = Predictor(GEMM_MODEL)
+    plain = predictor.rank_kernels(gemm_problem(), [gemm_kernel(64), gemm_kernel(128)])
+    kinds = {int: numpy.int64, bool: numpy.bool_, str: numpy.str_}
+    problem = {name: kinds[type(value)](value) for name, value in gemm_problem().items()}
+    kernels = [{name: kinds[type(value)](value) for name, value in gemm_kernel(tile).items()} for tile in (64, 128)]
+    assert predictor.rank_kernels(problem, kernels) == plain
+    floats = [{**gemm_kernel(tile), "tile_m": float(tile), "tile_n": numpy.float32(128)} for tile in (64, 128)]
+    assert predictor.rank_kernels(gemm_problem(k=1024.0), floats) == plain
+    assert predictor.predict_tflops(problem, kernels[0]) == predictor.predict_tflops(gemm_problem(), gemm_kernel(64))
+
+    without = gemm_kernel(64)
+    for name in ("tile_n", "pipeline", "warp_tile_m", "epilogue", "pad_m"):
+        del without[name]
+    expected = predictor.predict_tflops(gemm_problem(), without)
+    for absent in (None, math.nan, numpy.float64("nan"), pandas.NA):
+        holes = {**without, "tile_n": absent, "pipeline": absent, "warp_tile_m": absent, "epilogue": absent}
+        assert predictor.predict_tflops(gemm_problem(), holes) == expected
+        assert predictor.predict_tflops({**gemm_problem(), "split_k": absent}, holes) == expected
+        ranked = dict(predictor.rank_kernels(gemm_problem(), [holes, gemm_kernel(256)]))
+        assert ranked[without["kernel_name"]] == expected
+        assert dict(predictor.rank_kernels(gemm_problem(), pandas.DataFrame([holes, gemm_kernel(256)]))) == ranked
+
+
+def test_kernels_win_over_the_problem_and_the_problem_fills_in():
+    predictor = Predictor(GEMM_MODEL)
+    own = [{**gemm_kernel(64), "k": 64}, {**gemm_kernel(64), "k": 128}]
+    expected = [predictor.predict_rows([{**gemm_problem(), **kernel}])[0] for kernel in own]
+    assert bits(score for _, score in predictor.rank_kernels(gemm_problem(), own)) == bits(sorted(expected)[::-1])
+    # The same own problem everywhere is one problem.
+    same = [{**gemm_kernel(tile), "k": 64} for tile in (64, 128)]
+    expected = [predictor.predict_rows([{**gemm_problem(), **kernel}])[0] for kernel in same]
+    assert bits(score for _, score in predictor.rank_kernels(gemm_problem(), same)) == bits(sorted(expected)[::-1])
+    # What describes a kernel may stand in the problem, where a kernel does not say.
+    lacking = [gemm_kernel(64), gemm_kernel(128), gemm_kernel(256)]
+    del lacking[0]["tile_n"], lacking[1]["pipeline"]
+    asked = {**gemm_problem(), "tile_n": 32, "pipeline": "mem", "scheduler": "interwave"}
+    expected = [predictor.predict_rows([{**asked, **kernel}])[0] for kernel in lacking]
+    for kernels in (lacking, pandas.DataFrame(lacking), predictor.prepare(lacking)):
+        found = dict(predictor.rank_kernels(asked, kernels))
+        assert bits(found[kernel["kernel_name"]] for kernel in lacking) == bits(expected)
+
+
+def test_single_predictions_do_not_merge():
+    """For one kernel upstream looks for the layout in the problem alone, and for tiles in the kernel alone."""
+    predictor = Predictor(GEMM_MODEL)
+    expected = predictor.predict_tflops(gemm_problem(), gemm_kernel())
+    problem = {**gemm_problem(), "tile_m": 32, "pipeline": "mem"}
+    assert predictor.predict_tflops(problem, {**gemm_kernel(), "layout": "ccr", "dtype": "fp32", "m": 1}) == expected
+
+
+def test_features_of_a_frame_are_those_of_its_rows():
+    predictor = Predictor(CONV_MODEL)
+    rows = [
+        {"N": 2, "C": 64, "K": 64, "Hi": 28, "Wi": 28, "Y": 3, "X": 3, "gemm_m_per_block": tile, "pipeline": word}
+        for tile, word in [(32, "compv3"), (64, "mem"), (64, None)]
+    ]
+    frame = pandas.DataFrame(rows)
+    for variant in (
+        frame,
+        frame.convert_dtypes(),
+        frame.astype({"pipeline": "category", "N": "uint8", "C": "float32"}),
+    ):
+        assert predictor.extract_rows(variant) == predictor.extract_rows(rows)
+        assert predictor.predict_rows(variant) == predictor.predict_rows(rows)
+
+
+def test_columns_that_stand_twice_are_refused():
+    frame = pandas.DataFrame([gemm_kernel()])
+    doubled = pandas.concat([frame, frame[["tile_m"]]], axis=1)
+    with pytest.raises(ValueError, match="stand twice: tile_m"):
+        Predictor(GEMM_MODEL).rank_kernels(gemm_problem(), doubled)
+
+
+def test_a_model_of_ours_may_rank_by_another_target(trained, copied):
+    directory = copied(trained("gemm72"))
+    spec = json.loads((directory / "feature_spec.json").read_text())
+    (directory / "feature_spec.json").write_text(json.dumps({**spec, "ck_select": {"rank_by": "latency"}}))
+    pool = random_gemm_pool(50)
+    scores = [score for _, score in Predictor(directory).rank_kernels(gemm_problem(), pool)]
+    # Milliseconds: the lowest is the best.
+    assert scores == sorted(scores) and scores[0] < 0
+
+
+def test_columns_of_hardware_are_passed_over():
+    predictor = Predictor(GEMM_MODEL)
+    kernel = {**gemm_kernel(), "hw_num_cus": 4, "hw_lds_capacity": 1, "unknown": object()}
+    assert predictor.rank_kernels(gemm_problem(), [kernel]) == predictor.rank_kernels(gemm_problem(), [gemm_kernel()])
+
+
+def test_engines_decide_like_upstreams():
+    predictor = Predictor(GEMM_MODEL)
+    assert type(predictor.feature_engine).__name__ == "GemmUniversalFeatureEngine"
+    assert predictor.feature_engine.get_feature_names() == predictor.spec["feature_names"]
+    assert predictor.feature_engine.get_categorical_features() == predictor.spec["categorical_features"]
+    assert type(Predictor(CONV_MODEL).feature_engine).__name__ == "GroupedConvFeatureEngine"
+
+    foreign = type("GemmUniversalFeatureEngine", (), {"_num_cus": 8})()
+    given = Predictor(GEMM_MODEL, foreign)
+    assert given.feature_engine is foreign
+    row = {**gemm_problem(), **gemm_kernel()}
+    column = predictor.feature_names.index("hw_num_cus")
+    assert [found.extract_rows([row])[0][column] for found in (given, predictor)] == [8.0, 256.0]
+    for engine in ("gemm72", "GemmUniversalFeatureEngine", ck_select.GemmUniversalFeatureEngine):
+        assert Predictor(GEMM_MODEL, engine).extract_rows([row]) == predictor.extract_rows([row])
+    with pytest.raises(ValueError, match="feature engine conv97 is for grouped_conv"):
+        Predictor(GEMM_MODEL, ck_select.GroupedConvFeatureEngine())
+    with pytest.raises(ValueError, match="unknown|expected one of gemm55"):
+        Predictor(GEMM_MODEL, "magic")
+    with pytest.raises(ValueError, match="found object"):
+        Predictor(GEMM_MODEL, object())
+    with pytest.raises(ValueError, match="found cus"):
+        ck_select.GemmUniversalFeatureEngine(cus=3)
+
+
+def test_an_engine_makes_up_for_a_spec_that_does_not_say(trained, copied):
+    directory = copied(trained("conv_superset"))
+    (directory / "feature_spec.json").write_text('{"log_targets": ["tflops"]}')
+    problem, kernel = {"N": 16, "C": 64, "K": 64}, {"block_size": 64, "gemm_k_per_block": 32}
+    expected = Predictor(trained("conv_superset")).predict_all(problem, kernel)
+    assert Predictor(directory, "conv_superset").predict_all(problem, kernel) == expected
+
+
+def test_bad_specs_are_refused_at_once(copied, trained):
+    directory = copied(trained("gemm78vec"))
+    spec = json.loads((directory / "feature_spec.json").read_text())
+    for change, message in [
+        ({"feature_encoding_version": 0}, "feature_encoding_version: found 0, expected 1"),
+        ({"feature_names": ["vec_a", "magic"]}, "no gemm_universal feature is named magic"),
+        ({"feature_engine": "SomeFutureEngine"}, "found 'SomeFutureEngine'"),
+    ]:
+        (directory / "feature_spec.json").write_text(json.dumps({**spec, **change}))
+        with pytest.raises(ValueError, match=message):
+            Predictor(directory)
+    (directory / "feature_spec.json").write_text("{")
+    with pytest.raises(InvalidModelError, match=r"feature_spec\.json: EOF"):
+        Predictor(directory)
+
+
+def test_a_reordered_subset_of_the_features_is_a_model(trained, copied, golden):
+    directory = copied(trained("gemm78vec"))
+    names = list(reversed(golden("gemm78vec").feature_names[:20]))
+    generator = numpy.random.default_rng(0)
+    data = lightgbm.Dataset(generator.random((100, 20)), generator.random(100))
+    options = {"objective": "regression", "verbose": -1, "num_threads": 1}
+    lightgbm.train(options, data, num_boost_round=3).save_model(directory / "model_tflops.lgbm")
+    spec = json.loads((directory / "feature_spec.json").read_text())
+    (directory / "feature_spec.json").write_text(
+        json.dumps({**spec, "feature_names": names, "categorical_features": []})
+    )
+    predictor = Predictor(directory)
+    row = {**gemm_problem(arch="gfx950"), **gemm_kernel(vec_a=0, vec_b=0, vec_c=0)}
+    whole = dict(zip(golden("gemm78vec").feature_names, Predictor(trained("gemm78vec")).extract_rows([row])[0]))
+    assert predictor.extract_rows([row]) == [[whole[name] for name in names]]
+
+
+def test_errors_say_what_is_wrong():
+    predictor = Predictor(GEMM_MODEL)
+    with pytest.raises(InvalidInputError, match="problem: tile_m: found 'many', expected a whole number"):
+        predictor.predict_tflops(gemm_problem(), gemm_kernel("many"))
+    kernels = [gemm_kernel(), gemm_kernel("many")]
+    with pytest.raises(ValueError, match="row 1: tile_m: found 'many', expected a whole number"):
+        predictor.rank_kernels(gemm_problem(), kernels)
+    with pytest.raises(ValueError, match="m: found 'x'"):
+        predictor.rank_kernels(gemm_problem(m="x"), [gemm_kernel()])
+    with pytest.raises(ValueError, match="expected a number, a word, true, false or null"):
+        predictor.predict_tflops(gemm_problem(m=[1]), gemm_kernel())
+    with pytest.raises(TypeError, match="a cell is a object"):
+        predictor.predict_tflops(gemm_problem(m=object()), gemm_kernel())
+    with pytest.raises(ValueError, match="at most 9007199254740992"):
+        predictor.rank_kernels(gemm_problem(), [gemm_kernel(2**53 + 1), gemm_kernel(None)])
+    with pytest.raises(ValueError, match="another predictor"):
+        predictor.rank_kernels(gemm_problem(), Predictor(GEMM_MODEL).prepare([gemm_kernel()]))
+    strict = Predictor(GEMM_MODEL, strict=True)
+    assert strict.rank_kernels(gemm_problem(), [gemm_kernel()]) == predictor.rank_kernels(
+        gemm_problem(), [gemm_kernel()]
+    )
+    with pytest.raises(ValueError, match="row 0: pipeline: found 'wavelet', expected one of compv3"):
+        strict.rank_kernels(gemm_problem(), [gemm_kernel(pipeline="wavelet")])
+    with pytest.raises(ValueError, match="tile_k: found nothing"):
+        strict.rank_kernels(gemm_problem(), [gemm_kernel(tile_k=None)])
+
+
+def test_the_vector_engine_looks_on_both_sides(trained):
+    predictor = Predictor(trained("gemm78vec"))
+    problem, kernel = gemm_problem(arch="gfx950"), gemm_kernel(vec_a=0, vec_b=4, vec_c=0)
+    expected = predictor.predict_tflops(problem, kernel)
+    moved = {**kernel, "arch": problem.pop("arch")}
+    assert predictor.predict_tflops(problem, moved) == expected
+    moved_widths = {**problem, "vec_b": kernel.pop("vec_b")}
+    assert predictor.predict_tflops({**moved_widths, "arch": "gfx950"}, kernel) == expected
+    with pytest.raises(InvalidInputError, match="vec_b"):
+        predictor.predict_tflops(gemm_problem(arch="gfx950"), kernel)
+
+
+def test_loading_is_silent(capfd):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Predictor(GEMM_MODEL).rank_kernels(gemm_problem(), [gemm_kernel()])
+    assert capfd.readouterr() == ("", "")

@@ -1,0 +1,212 @@
+"""Registries over the C interface, in the shape of upstream's example."""
+
+from __future__ import annotations
+
+import csv
+import struct
+import threading
+
+import numpy
+import pytest
+from support import CONV_MODEL, GEMM_MODEL, GOLDEN
+
+import ck_select
+from ck_select import GemmProblem, GroupedConvProblem, GroupedConvRegistry, NoKernelError, Predictor, Registry, select
+
+POOL = (GOLDEN.parents[1] / "configs" / "forward_bf16.txt").read_text().split("\n")
+FORWARD = [line for line in POOL if line and not line.startswith("#")]
+PROBLEM = GroupedConvProblem(
+    N=2,
+    C=128,
+    K=256,
+    G=1,
+    Hi=28,
+    Wi=28,
+    Y=3,
+    X=3,
+    stride_h=1,
+    stride_w=1,
+    pad_h=1,
+    pad_w=1,
+    dtype="bf16",
+    direction="forward",
+)
+
+
+@pytest.fixture
+def registry():
+    return GroupedConvRegistry(arch="gfx950", kernels=FORWARD, models=[CONV_MODEL], environment=False)
+
+
+def golden_rankings(model):
+    """(problem text, [(name, score)]) of a golden file, best first."""
+    rankings: dict[str, list[tuple[str, float]]] = {}
+    with (model / "rankings.csv").open() as text:
+        for row in csv.DictReader(text):
+            if row["target"] == "tflops":
+                (score,) = struct.unpack(">d", bytes.fromhex(row["score_bits"]))
+                rankings.setdefault(row["problem"], []).append((row["kernel"], score))
+    return rankings
+
+
+def problem_of(text):
+    cells = dict(cell.split("=") for cell in text.split(","))
+    if "M" in cells:
+        return GemmProblem(
+            int(cells["M"]), int(cells["N"]), int(cells["K"]), cells["dtype_a"], cells["layout"], int(cells["split_k"])
+        )
+    names = [*"NCKG", "Di", "Hi", "Wi", *"ZYX"]
+    names += [f"{kind}_{axis}" for kind in ("stride", "dilation") for axis in "dhw"]
+    pads = {f"pad_{axis}": int(cells[f"pad_{axis}_left"]) for axis in "dhw"}
+    return GroupedConvProblem(
+        **{name: int(cells[name]) for name in names}, **pads, dtype=cells["dtype_in"], direction=cells["direction"]
+    )
+
+
+def is_said(text, dtype):
+    """Whether a problem is of the model's type, and one of our classes can say it: pads are equal on both sides."""
+    cells = dict(cell.split("=") for cell in text.split(","))
+    same = all(cells.get(f"pad_{axis}_left") == cells.get(f"pad_{axis}_right") for axis in "dhw")
+    return same and dtype in (cells.get("dtype_in"), cells.get("dtype_a"))
+
+
+@pytest.mark.parametrize("model", [CONV_MODEL, GEMM_MODEL], ids=lambda path: path.name)
+def test_rankings_are_the_golden_ones(model):
+    dtype = Predictor(model).spec["dtype"]
+    rankings = {text: ranking for text, ranking in golden_rankings(model).items() if is_said(text, dtype)}
+    names = sorted({name for ranking in rankings.values() for name, _ in ranking})
+    registry = Registry("gfx950", kernels=names, models=[model], environment=False)
+    compared = 0
+    for text, expected in rankings.items():
+        # A registry leaves out kernels of another layout, which a ranking by a model alone has.
+        found = dict(registry.rank(problem_of(text)))
+        assert found == {name: score for name, score in expected if name in found}
+        compared += len(found)
+    assert compared >= 30
+
+
+def test_select_takes_the_models_best(registry):
+    chosen = registry.select(PROBLEM)
+    best, score = registry.rank(PROBLEM)[0]
+    assert (chosen.name, chosen.score, chosen.source, chosen.rank, chosen.measured_ms) == (
+        best,
+        score,
+        "model",
+        0,
+        None,
+    )
+    assert FORWARD[chosen.index] == best and len(registry) == len(FORWARD)
+    assert best in registry.explain(PROBLEM)
+    assert select(PROBLEM, FORWARD, CONV_MODEL, "gfx950").name == best
+
+
+def test_run_calls_the_chosen_kernel():
+    calls = []
+
+    def runner(name):
+        return lambda problem, *tensors, scale=1: calls.append((name, problem, tensors, scale)) or name.upper()
+
+    registry = GroupedConvRegistry(
+        arch="gfx950", kernels={name: runner(name) for name in FORWARD}, models=[CONV_MODEL], environment=False
+    )
+    best = registry.select(PROBLEM).name
+    assert registry.run(PROBLEM, "input", "weight", scale=3) == best.upper()
+    assert calls == [(best, PROBLEM, ("input", "weight"), 3)]
+
+
+def test_run_needs_something_to_run(registry):
+    with pytest.raises(NoKernelError, match="registered without run"):
+        registry.run(PROBLEM)
+
+
+def test_support_is_asked_and_its_mistakes_mean_no(caplog):
+    ranked = GroupedConvRegistry("gfx950", kernels=FORWARD, models=[CONV_MODEL], environment=False).rank(PROBLEM)
+    first, second, third = (name for name, _ in ranked[:3])
+    asked = []
+
+    def refuse(problem):
+        asked.append(problem)
+        return False
+
+    def fail(problem):
+        raise OSError("on purpose")
+
+    registry = GroupedConvRegistry("gfx950", models=[CONV_MODEL], environment=False)
+    for name in FORWARD:
+        registry.register(name, supports={first: refuse, second: fail}.get(name))
+    chosen = registry.select(PROBLEM)
+    assert (chosen.name, chosen.rank) == (third, 2)
+    assert asked[0] == GroupedConvProblem(**{**vars(PROBLEM), "layout": "nhwgc"})
+    assert f"supports of kernel '{second}' failed" in caplog.text and "on purpose" in caplog.text
+
+
+def test_gemms_are_selected_and_asked():
+    names = [line for line in (GEMM_MODEL / "pool.txt").read_text().split("\n") if line.startswith("gemm")]
+    seen = []
+    registry = Registry("gfx950", models=[GEMM_MODEL], environment=False)
+    for name in names:
+        registry.register(name, supports=lambda problem: seen.append(problem) or True)
+    problem = GemmProblem(numpy.int64(128), 1536, 7168)
+    assert registry.select(problem).name == registry.rank(problem)[0][0]
+    assert seen[0] == GemmProblem(128, 1536, 7168, dtype_c="fp16")
+
+
+def test_problems_say_what_they_are():
+    assert PROBLEM.ndim == 2 and GroupedConvProblem(1, 1, 1, Di=2).ndim == 3
+    assert PROBLEM.to_dict()["Hi"] == 28 and "arch" not in PROBLEM.to_dict()
+    assert GemmProblem(1, 2, 3, arch="gfx950").to_dict()["arch"] == "gfx950"
+    with pytest.raises(ValueError, match="dtype: found 'magic', expected one of fp16"):
+        GroupedConvProblem(1, 1, 1, dtype="magic").as_struct()
+    with pytest.raises(ValueError, match="direction: found 'sideways'"):
+        GroupedConvProblem(1, 1, 1, direction="sideways").as_struct()
+    with pytest.raises(ValueError, match="layout: found 'rxr'"):
+        GemmProblem(1, 1, 1, layout="rxr").as_struct()
+
+
+def test_mistakes_are_exceptions(registry):
+    with pytest.raises(ck_select.InvalidInputError, match="registered already"):
+        registry.register(FORWARD[0])
+    registry.register(FORWARD[0], priority=2)
+    with pytest.raises(ck_select.InvalidInputError, match="magic"):
+        registry.register("magic")
+    with pytest.raises(ck_select.InvalidModelError, match=r"feature_spec\.json"):
+        registry.load_model("/there/is/no/such/model")
+    with pytest.raises(NoKernelError):
+        registry.select(GemmProblem(1, 1, 1))
+    with pytest.raises(ValueError, match="found a dict"):
+        registry.select({"N": 1})
+    with pytest.raises(ValueError, match="C"):
+        registry.select(GroupedConvProblem(N=1, C=3, K=4, G=2))
+    with pytest.raises(ValueError, match="mode: found 'magic'"):
+        Registry(mode="magic")
+
+
+def test_priority_chooses_without_a_model():
+    registry = GroupedConvRegistry("gfx950", kernels=FORWARD, environment=False)
+    registry.register(FORWARD[4], priority=5)
+    chosen = registry.select(PROBLEM)
+    assert (chosen.name, chosen.source, chosen.score) == (FORWARD[4], "priority", None)
+    with pytest.raises(ck_select.CkSelectError, match="no model"):
+        registry.rank(PROBLEM)
+
+
+def test_threads_select_while_others_register():
+    registry = GroupedConvRegistry("gfx950", kernels=FORWARD[:3], models=[CONV_MODEL], environment=False)
+    failures = []
+
+    def choose():
+        for _ in range(200):
+            try:
+                assert registry.select(PROBLEM).name in FORWARD
+            except Exception as error:
+                failures.append(error)
+
+    threads = [threading.Thread(target=choose) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for name in FORWARD[3:]:
+        registry.register(name, supports=lambda problem: True)
+    for thread in threads:
+        thread.join()
+    assert not failures
+    assert registry.select(PROBLEM).name == registry.rank(PROBLEM)[0][0]

@@ -1,0 +1,115 @@
+"""What upstream's own tests ask of its search, and that draws are upstream's."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from support import CONV_MODEL, GEMM_MODEL, gemm_problem
+
+from ck_select import GroupedConvFeatureEngine, Predictor, SurrogateSearch
+
+SHAPES = [gemm_problem(m=128, n=1536, k=7168), gemm_problem(m=1, n=4096, k=4096)]
+
+
+@pytest.fixture(scope="module")
+def predictor():
+    return Predictor(GEMM_MODEL)
+
+
+@pytest.mark.parametrize("strategy", ["random", "de"])
+@pytest.mark.parametrize("problem", SHAPES, ids=["small", "one row"])
+def test_results_are_in_the_space_and_descending(predictor, strategy, problem):
+    results = SurrogateSearch(predictor, strategy=strategy).search(problem, budget=60, top_k=5)
+    scores = [score for _, score in results]
+    assert 1 <= len(results) <= 5 and scores == sorted(scores, reverse=True)
+    space = predictor.feature_engine.get_parameter_space()
+    for config, score in results:
+        assert list(config) == list(space) and all(config[name] in values for name, values in space.items())
+        assert predictor.feature_engine.validate_config(config)
+        assert score == predictor.predict_tflops(problem, config)
+
+
+def test_draws_are_one_stream_in_upstreams_order(predictor):
+    """By hand: each parameter in order, up to 50 tries for a valid point, all kept."""
+    draw = random.Random(7)
+    engine = predictor.feature_engine
+    space = engine.get_parameter_space()
+    for budget in (20, 10):
+        drawn = []
+        for _ in range(budget):
+            for _attempt in range(50):
+                config = {name: draw.choice(values) for name, values in space.items()}
+                if engine.validate_config(config):
+                    drawn.append((config, predictor.predict_tflops(SHAPES[0], config)))
+                    break
+        drawn.sort(key=lambda pair: -pair[1])
+        if budget == 20:
+            search = SurrogateSearch(predictor, seed=7)
+        assert search.search(SHAPES[0], budget=budget, top_k=30) == drawn
+
+
+def test_seeds_decide(predictor):
+    for strategy in ("random", "de"):
+        first, again, other = (
+            SurrogateSearch(predictor, strategy=strategy, seed=seed).search(SHAPES[0], budget=100) for seed in (1, 1, 2)
+        )
+        assert first == again and first != other
+
+
+def test_budgets(predictor):
+    assert SurrogateSearch(predictor).search(SHAPES[0], budget=0) == []
+    # Evolution predicts its first population whatever the budget; below 40 there is no generation.
+    few = SurrogateSearch(predictor, strategy="de").search(SHAPES[0], budget=0, top_k=50)
+    assert len(few) == 20 and few == SurrogateSearch(predictor, strategy="de").search(SHAPES[0], budget=39, top_k=50)
+    assert few != SurrogateSearch(predictor, strategy="de").search(SHAPES[0], budget=40, top_k=50)
+    random_best = SurrogateSearch(predictor).search(SHAPES[0], budget=200)[0][1]
+    assert SurrogateSearch(predictor, strategy="de").search(SHAPES[0], budget=200)[0][1] >= 0.9 * random_best
+
+
+def test_evolution_only_improves(predictor):
+    options = {"pop_size": 10, "mutation_rate": 0.5, "crossover_rate": 0.9}
+    generations = [
+        SurrogateSearch(predictor, strategy="de").search(SHAPES[0], budget=budget, top_k=10, **options)
+        for budget in (10, 20, 60)
+    ]
+    for worse, better in zip(generations, generations[1:]):
+        assert all(old <= new for (_, old), (_, new) in zip(worse, better))
+    # Without mutation every trial is its parent, which stays.
+    frozen = SurrogateSearch(predictor, strategy="de").search(SHAPES[0], 60, 20, mutation_rate=0.0)
+    assert frozen == SurrogateSearch(predictor, strategy="de").search(SHAPES[0], 20, 20)
+    # Too few members to take values of three others.
+    assert len(SurrogateSearch(predictor, strategy="de").search(SHAPES[0], 8, 20, pop_size=3)) == 8
+
+
+def test_unknown_strategies_are_refused_when_searching(predictor):
+    search = SurrogateSearch(predictor, strategy="magic")
+    with pytest.raises(ValueError, match="found 'magic'"):
+        search.search(SHAPES[0])
+
+
+def test_points_that_cannot_be_predicted_are_left_out(trained):
+    """The engine with vector widths refuses points without them; with them in the problem it predicts."""
+    predictor = Predictor(trained("gemm78vec"))
+    assert SurrogateSearch(predictor).search(gemm_problem(), budget=5) == []
+    asked = gemm_problem(arch="gfx950", vec_a=0, vec_b=0, vec_c=0)
+    assert len(SurrogateSearch(predictor).search(asked, budget=5)) == 5
+
+
+def test_constraints():
+    engine = Predictor(GEMM_MODEL).feature_engine
+    usual = {"tile_m": 256, "tile_n": 256, "tile_k": 128, "pipeline": "compv3"}
+    assert engine.validate_config(usual) and engine.validate_config({})
+    assert not engine.validate_config({**usual, "tile_k": 256})
+    assert not engine.validate_config({**usual, "pipeline": "compv4"})
+    assert not engine.validate_config({"warp_m": 1, "warp_n": 1}) and not engine.validate_config(
+        {"warp_m": 4, "warp_n": 4}
+    )
+    assert not engine.validate_config({"tile_m": 48}) and engine.validate_config({"unknown": 1})
+    larger = type(engine)(lds_capacity=163840)
+    assert larger.validate_config({**usual, "tile_k": 256})
+    assert (
+        Predictor(CONV_MODEL).feature_engine.get_parameter_space()
+        == GroupedConvFeatureEngine().get_parameter_space()
+        == {}
+    )

@@ -1,0 +1,54 @@
+"""Installs the wheel of a folder into a new virtual environment that has no Rust, and ranks with it.
+
+    try_wheel.py WHEELS SCRATCH
+
+The environment's PATH is its own folder alone, and neither PYTHONPATH nor CK_SELECT_LIBRARY is set: what is used is
+what the wheel brought.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+MODEL = Path(__file__).resolve().parents[2] / "tests" / "golden" / "models" / "gemm_small"
+
+PROGRAM = """
+import sys
+from pathlib import Path
+import ck_select
+
+assert not any(name in sys.modules for name in ("numpy", "pandas", "lightgbm"))
+kernels = [{"kernel_name": f"tile {tile}", "tile_m": tile} for tile in (64, 128, 256)]
+ranked = ck_select.Predictor(sys.argv[1]).rank_kernels({"m": 128, "n": 1536, "k": 7168}, kernels)
+scores = [score for _, score in ranked]
+assert sorted(scores, reverse=True) == scores and len(scores) == 3
+where = Path(ck_select.__file__).parent
+assert (where / "py.typed").exists() and (where / "libck_select.so").exists() and sys.prefix in str(where)
+print(f"wheel: ck_select {ck_select.__version__} ranks in {sys.prefix}")
+"""
+
+
+def main() -> None:
+    wheels, scratch = map(Path, sys.argv[1:])
+    (wheel,) = wheels.glob("ck_select-*.whl")
+    if not re.fullmatch(r"ck_select-[0-9.]+-py3-none-(many)?linux_\w+\.whl", wheel.name):
+        raise SystemExit(f"{wheel.name}: not the name of a wheel for every Python 3 on this platform")
+    names = zipfile.ZipFile(wheel).namelist()
+    if any("/tests/" in name or name.endswith(".pyc") for name in names):
+        raise SystemExit(f"{wheel.name}: holds files that users do not need")
+    environment = scratch / "wheel"
+    subprocess.run([sys.executable, "-m", "venv", "--clear", environment], check=True)
+    plain = {name: value for name, value in os.environ.items() if name in ("HOME", "LANG", "TMPDIR")}
+    plain["PATH"] = str(environment / "bin")
+    pip = [environment / "bin" / "pip", "install", "--quiet", "--disable-pip-version-check", "--no-index", wheel]
+    subprocess.run(pip, check=True, env=plain)
+    subprocess.run([environment / "bin" / "python", "-c", PROGRAM, MODEL], check=True, env=plain, cwd=scratch)
+
+
+if __name__ == "__main__":
+    main()

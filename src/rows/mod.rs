@@ -1,0 +1,47 @@
+//! Problems and kernels as named cells, as upstream's Python tools have them: mappings and tables instead of names.
+//!
+//! A [`Table`] has columns with types of their own, an [`Object`] is one row as JSON. [`RowModel`] is one forest with
+//! the features that upstream's predictor would compute for it; [`RowPool`] prepares it for the kernels of a table.
+
+mod model;
+mod object;
+mod pool;
+mod table;
+
+pub use model::{EngineChoice, RowModel, RowModelError, RowModelOptions, describe_spec};
+pub use object::{Object, ObjectError};
+pub use pool::RowPool;
+pub use table::{Cells, Column, Row, Table, TableError};
+
+use crate::features::FieldError;
+use crate::forest::RowError;
+use crate::scoring::SizeError;
+
+/// Rows that a model cannot be asked about.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RowsError {
+    /// A cell of the problem.
+    #[error("problem: {0}")]
+    Problem(FieldError),
+    /// A cell of a row.
+    #[error("row {row}: {source}")]
+    Row {
+        /// The row, counted from 0.
+        row: usize,
+        /// What is wrong with it.
+        source: FieldError,
+    },
+    /// A table that is not one.
+    #[error(transparent)]
+    Table(#[from] TableError),
+    /// A feature row that does not fit the forest; loading excludes it.
+    #[error(transparent)]
+    Forest(#[from] RowError),
+    /// Values that do not fit to the compiled pool; both come from the same features, which excludes it.
+    #[error(transparent)]
+    Size(#[from] SizeError),
+    /// A pool of another operation than the features; reading excludes it.
+    #[error("the rows do not fit to the forest")]
+    Mixed,
+}

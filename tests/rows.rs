@@ -1,0 +1,178 @@
+//! Rows of named cells: prepared pools give the bits of rows that are predicted one by one.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use ck_select::features::{Engine, Fields, Uncoded};
+use ck_select::model::Target;
+use ck_select::rows::{
+    Cells, Column, EngineChoice, Object, RowModel, RowModelOptions, RowPool, Table, describe_spec,
+};
+use ck_select::select::Ranked;
+use serde_json::Map;
+
+fn directory(model: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden/models").join(model)
+}
+
+fn options() -> RowModelOptions {
+    RowModelOptions {
+        target: Target::Tflops,
+        engine: EngineChoice::Spec,
+        uncoded: Some(Uncoded::Upstream),
+        tolerate_no_spec: false,
+        hardware: Map::new(),
+    }
+}
+
+fn rank(pool: &RowPool, problem: &dyn Fields) -> Vec<Ranked> {
+    let mut ranking = Vec::new();
+    pool.rank(problem, |place| ranking.push(place)).unwrap();
+    ranking
+}
+
+const TILES: [i64; 5] = [32, 64, 128, 192, 256];
+
+/// 60 kernels: tiles, words that are partly absent, flags.
+struct Kernels {
+    tile_m: Vec<i64>,
+    tile_n: Vec<f64>,
+    pipeline: Vec<i32>,
+    pad: Vec<i64>,
+}
+
+impl Kernels {
+    fn new() -> Self {
+        let range = 0..60usize;
+        Self {
+            tile_m: range.clone().map(|row| TILES[row % 5]).collect(),
+            tile_n: range
+                .clone()
+                .map(|row| if row % 7 == 0 { f64::NAN } else { TILES[row % 3] as f64 })
+                .collect(),
+            pipeline: range.clone().map(|row| (row % 4) as i32 - 1).collect(),
+            pad: range.map(|row| i64::from(row % 2 == 0)).collect(),
+        }
+    }
+
+    fn columns(&self) -> Vec<Column<'_>> {
+        vec![
+            Column { name: "tile_m", cells: Cells::Whole(&self.tile_m) },
+            Column { name: "tile_n", cells: Cells::Numbers(&self.tile_n) },
+            Column {
+                name: "pipeline",
+                cells: Cells::Words { words: vec!["compv3", "compv4", "mem"], codes: &self.pipeline },
+            },
+            Column { name: "pad_m", cells: Cells::Whole(&self.pad) },
+        ]
+    }
+}
+
+/// A row's cells over the problem's, as upstream merges them.
+struct Both<'a>(&'a dyn Fields, &'a dyn Fields);
+
+impl Fields for Both<'_> {
+    fn get(&self, name: &str) -> Option<&str> {
+        self.0.get(name).or_else(|| self.1.get(name))
+    }
+
+    fn cell(&self, name: &str) -> Option<ck_select::features::Cell<'_>> {
+        self.0.cell(name).or_else(|| self.1.cell(name))
+    }
+}
+
+/// Ranks by predictions of one row at a time. The golden model is trained on logarithms: nothing is clamped.
+fn expected(model: &RowModel, table: &Table<'_>, problem: &dyn Fields) -> Vec<Ranked> {
+    let mut ranking: Vec<_> = (0..table.len())
+        .map(|index| Ranked { index, score: model.predict(&Both(&table.row(index), problem)).unwrap() })
+        .collect();
+    ranking.sort_by(|a, b| b.score.total_cmp(&a.score));
+    ranking
+}
+
+#[test]
+fn pools_give_the_bits_of_single_rows() {
+    let model = Arc::new(RowModel::load(directory("gemm_small"), &options()).unwrap());
+    let kernels = Kernels::new();
+    let table = Table::new(kernels.columns(), 60).unwrap();
+    let pool = RowPool::new(Arc::clone(&model), &table).unwrap();
+    assert_eq!((pool.len(), pool.is_empty()), (60, false));
+    for text in [
+        r#"{"m":16,"n":1536,"k":7168,"dtype":"fp8","layout":"rcr"}"#,
+        r#"{"M":20480,"n":7168.0,"k":"256","split_k":null,"dtype":"tf32"}"#,
+        "{}",
+    ] {
+        let problem = Object::from_json(text.as_bytes()).unwrap();
+        assert_eq!(rank(&pool, &problem), expected(&model, &table, &problem), "{text}");
+    }
+}
+
+#[test]
+fn cells_of_the_problem_in_rows_come_first() {
+    let model = Arc::new(RowModel::load(directory("gemm_small"), &options()).unwrap());
+    let kernels = Kernels::new();
+    let problem = Object::from_json(br#"{"m":16,"n":1536,"k":7168}"#).unwrap();
+    // One problem for all, and a problem for each.
+    for extents in [vec![64i64; 60], (1..=60).collect()] {
+        let mut columns = kernels.columns();
+        columns.push(Column { name: "k", cells: Cells::Whole(&extents) });
+        let table = Table::new(columns, 60).unwrap();
+        let pool = RowPool::new(Arc::clone(&model), &table).unwrap();
+        assert_eq!(rank(&pool, &problem), expected(&model, &table, &problem));
+    }
+}
+
+#[test]
+fn empty_pools_rank_nothing() {
+    let model = Arc::new(RowModel::load(directory("conv_small"), &options()).unwrap());
+    let pool = RowPool::new(model, &Table::new(Vec::new(), 0).unwrap()).unwrap();
+    assert!(pool.is_empty() && rank(&pool, &Object::default()).is_empty());
+}
+
+#[test]
+fn threads_share_a_pool() {
+    let model = Arc::new(RowModel::load(directory("gemm_small"), &options()).unwrap());
+    let kernels = Kernels::new();
+    let table = Table::new(kernels.columns(), 60).unwrap();
+    let pool = RowPool::new(Arc::clone(&model), &table).unwrap();
+    std::thread::scope(|scope| {
+        for thread in 0..12 {
+            let (pool, model, table) = (&pool, &model, &table);
+            scope.spawn(move || {
+                let text = format!(r#"{{"m":{},"n":1536,"k":7168}}"#, 1 + thread);
+                let problem = Object::from_json(text.as_bytes()).unwrap();
+                let expected = expected(model, table, &problem);
+                for _ in 0..20 {
+                    assert_eq!(rank(pool, &problem), expected);
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn mistakes_are_named() {
+    let load = |model: &str, options: &RowModelOptions| {
+        RowModel::load(directory(model), options).map(|_| ()).unwrap_err().to_string()
+    };
+    let relative = RowModelOptions { target: Target::Relative, ..options() };
+    assert!(load("gemm_small", &relative).ends_with("no model_relative.lgbm and no model_relative.lgbm.gz"));
+    let other = RowModelOptions { engine: EngineChoice::Named(Engine::Conv97), ..options() };
+    assert!(load("gemm_small", &other).contains("the feature engine conv97 is for grouped_conv"));
+    let hardware =
+        RowModelOptions { hardware: Map::from_iter([("num_cus".to_owned(), 0.into())]), ..options() };
+    assert_eq!(load("gemm_small", &hardware), "hardware: num_cus: found 0, expected at least 1");
+    assert!(load("absent", &options()).contains("feature_spec.json"));
+    let tolerant = RowModelOptions { tolerate_no_spec: true, ..options() };
+    assert!(load("absent", &tolerant).contains("no model_tflops.lgbm"));
+    let described = describe_spec(directory("absent"), &tolerant).unwrap();
+    assert_eq!(
+        (described["op"].as_str(), described["rank_by"].as_str()),
+        (Some("gemm_universal"), Some("tflops"))
+    );
+
+    let strict = RowModelOptions { uncoded: Some(Uncoded::Error), ..options() };
+    let model = Arc::new(RowModel::load(directory("gemm_small"), &strict).unwrap());
+    let table = Table::new(Kernels::new().columns(), 60).map(|table| RowPool::new(model, &table).map(|_| ()));
+    assert_eq!(table.unwrap().unwrap_err().to_string(), "row 0: pipeline: found nothing, expected a word");
+}
