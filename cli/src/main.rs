@@ -35,6 +35,8 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    Convert(commands::convert::Args),
+    Shapes(commands::shapes::Args),
     Rank(commands::rank::Args),
     Explain(commands::explain::Args),
     Features(commands::features::Args),
@@ -45,6 +47,8 @@ enum Command {
 
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
+        Command::Convert(args) => commands::convert::run(&args),
+        Command::Shapes(args) => commands::shapes::run(&args),
         Command::Rank(args) => commands::rank::run(&args),
         Command::Explain(args) => commands::explain::run(&args),
         Command::Features(args) => commands::features::run(&args),

@@ -1,10 +1,12 @@
 //! One file a subcommand, and what they share.
 
+pub(crate) mod convert;
 pub(crate) mod explain;
 pub(crate) mod features;
 pub(crate) mod inspect;
 pub(crate) mod predict;
 pub(crate) mod rank;
+pub(crate) mod shapes;
 pub(crate) mod store;
 
 use std::path::{Path, PathBuf};
