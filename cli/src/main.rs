@@ -1,6 +1,7 @@
 //! The command `ckselect`: everything around choosing a kernel that is not done inside a C++ process.
 //!
-//! Results go to standard output, messages to standard error. Exit codes: 0 done, 1 failed, 2 wrong use.
+//! Results go to standard output, messages to standard error. Exit codes: 0 done, 1 failed, 2 wrong use, 3 judged
+//! and found wanting.
 
 #![allow(
     clippy::doc_markdown,
@@ -43,6 +44,9 @@ enum Command {
     Predict(commands::predict::Args),
     Inspect(commands::inspect::Args),
     Store(commands::store::Args),
+    Evaluate(commands::evaluate::Args),
+    Validate(commands::validate::Args),
+    Compare(commands::compare::Args),
 }
 
 fn main() -> ExitCode {
@@ -55,6 +59,9 @@ fn main() -> ExitCode {
         Command::Predict(args) => commands::predict::run(&args),
         Command::Inspect(args) => commands::inspect::run(&args),
         Command::Store(args) => commands::store::run(&args),
+        Command::Evaluate(args) => commands::evaluate::run(&args),
+        Command::Validate(args) => commands::validate::run(&args),
+        Command::Compare(args) => commands::compare::run(&args),
     };
     match result {
         // A reader that has seen enough (`| head`) is no failure.
@@ -66,6 +73,10 @@ fn main() -> ExitCode {
         Err(CliError::Failed(message)) => {
             eprintln!("ckselect: {message}");
             ExitCode::FAILURE
+        }
+        Err(CliError::Judged(message)) => {
+            eprintln!("ckselect: {message}");
+            ExitCode::from(3)
         }
     }
 }

@@ -5,6 +5,14 @@
 //! features from the library's own engines. [`convert`] brings files of any format into upstream's canonical tables,
 //! [`shapes`] makes the problems that are worth measuring.
 
+pub mod candidates;
+pub mod compare;
 pub mod convert;
+pub mod evaluate;
+pub mod figures;
+pub mod judge;
 pub mod measurements;
+pub mod predictions;
+pub mod report;
 pub mod shapes;
+pub mod validate;

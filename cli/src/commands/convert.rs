@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use ck_select::vocab::{Arch, Direction, Dtype, Op, UnknownWord};
+use ck_select::vocab::{Arch, Direction, Dtype, Op};
 use ck_select_offline::convert::{FileReport, Options, Progress, Reject, capture, convert};
 use indicatif::{HumanCount, ProgressBar, ProgressStyle};
 
+use super::word;
 use crate::error::CliError;
 use crate::output::Output;
 use crate::table::{Cell, Format, Table};
@@ -68,10 +69,6 @@ pub(crate) struct Args {
     /// How to write the summary
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
-}
-
-fn word<T: std::str::FromStr<Err = UnknownWord>>(text: &str) -> Result<T, String> {
-    text.parse().map_err(|error: UnknownWord| error.to_string())
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {

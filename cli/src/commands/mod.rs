@@ -1,6 +1,9 @@
 //! One file a subcommand, and what they share.
 
+pub(crate) mod compare;
 pub(crate) mod convert;
+pub(crate) mod data;
+pub(crate) mod evaluate;
 pub(crate) mod explain;
 pub(crate) mod features;
 pub(crate) mod inspect;
@@ -8,6 +11,7 @@ pub(crate) mod predict;
 pub(crate) mod rank;
 pub(crate) mod shapes;
 pub(crate) mod store;
+pub(crate) mod validate;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,6 +22,7 @@ use ck_select::model::{Model, Target};
 use ck_select::pool::Pool;
 use ck_select::problem::{Problem, ProblemDefaults};
 use ck_select::select::Ranker;
+use ck_select::vocab::UnknownWord;
 use clap::ValueEnum;
 
 use crate::error::CliError;
@@ -38,6 +43,11 @@ impl Unknown {
             Self::Upstream => Uncoded::Upstream,
         }
     }
+}
+
+/// Reads a word of a vocabulary, as an argument's parser.
+pub(crate) fn word<T: std::str::FromStr<Err = UnknownWord>>(text: &str) -> Result<T, String> {
+    text.parse().map_err(|error: UnknownWord| error.to_string())
 }
 
 /// A model and the pool that it ranks.

@@ -3,11 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use ck_select::problem::{Problem, ProblemDefaults};
-use ck_select::vocab::{Direction, Dtype, Op, UnknownWord};
+use ck_select::vocab::{Direction, Dtype, Op};
 use ck_select_offline::shapes::{self, Choice, Set, driver};
 use clap::ValueEnum;
 use csv::StringRecord;
 
+use super::word;
 use crate::error::CliError;
 use crate::input::{CsvFile, NamedRow};
 use crate::output::Output;
@@ -88,10 +89,6 @@ pub(crate) struct Args {
 
 fn set(word: &str) -> Result<Set, String> {
     word.parse()
-}
-
-fn word<T: std::str::FromStr<Err = UnknownWord>>(text: &str) -> Result<T, String> {
-    text.parse().map_err(|error: UnknownWord| error.to_string())
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {
