@@ -8,6 +8,7 @@ CARGO ?= cargo
 TARGET_DIR := $(abspath $(or $(CARGO_TARGET_DIR),target))
 
 include mk/install.mk
+include mk/offline.mk
 
 .DEFAULT_GOAL := help
 
@@ -20,6 +21,7 @@ help:
 	@echo 'make test   install what the tests need and run all tests'
 	@echo 'make lint   formatting, clippy and documentation, warnings denied'
 	@echo 'make bench  ours beside LightGBM, as a table; JSON=FILE for programs'
+	@echo 'make bench-offline  converting beside pandas: time and memory'
 	@echo 'make fuzz   fuzz every parser, SECONDS_EACH=150 seconds each'
 
 # Make's own default is g++, whatever is installed.
@@ -55,8 +57,8 @@ demo-library:
 	@mkdir -p $(DEMO_DIR)
 	@ln -sf $(TARGET_DIR)/release/libck_select.so $(DEMO_LIB)
 
-test: lightgbm-tools browser
-	$(LIGHTGBM_ENV) $(CARGO) test --workspace
+test: lightgbm-tools browser offline-python
+	$(LIGHTGBM_ENV) CK_SELECT_PYTHON="$(OFFLINE_PYTHON)" $(CARGO) test --workspace
 
 lint: lightgbm-tools
 	$(CARGO) fmt --all --check
@@ -65,7 +67,7 @@ lint: lightgbm-tools
 
 # libFuzzer needs compiler flags that only nightly offers; RUSTC_BOOTSTRAP lends them to a stable compiler.
 SECONDS_EACH ?= 150
-FUZZ_TARGETS := forest spec names pool
+FUZZ_TARGETS := forest spec names pool measurements
 
 # Beside the real LightGBM, on the same inputs in the same run; JSON=FILE writes the table there, too.
 bench: lightgbm-tools

@@ -23,6 +23,7 @@ pub use error::DataError;
 pub(crate) use names::Filter;
 pub(crate) use record::{Figures, Measured, Sink};
 pub use source::files_of;
+use source::read_text;
 pub(crate) use source::{columns_of, read as read_file};
 
 /// One measurement.
@@ -122,6 +123,16 @@ impl Measurements {
         let mut taking = Taking::new(self);
         let counts = read_file(path, Filter { op: Some(op), direction, dtype, arch }, &mut taking)?;
         self.sources.push(Source { path: path.to_owned(), rows: counts.rows, other: counts.other });
+        Ok(())
+    }
+
+    /// Adds the rows of a text that is in memory, a benchmark CSV or JSON or a log; `name` is what errors and
+    /// [`Measurements::sources`] call it, and its ending says the format as that of a file does.
+    pub fn add_text(&mut self, name: &str, text: &[u8]) -> Result<(), DataError> {
+        let Wanted { op, direction, dtype, arch } = self.wanted;
+        let filter = Filter { op: Some(op), direction, dtype, arch };
+        let counts = read_text(name, text, filter, &mut Taking::new(self))?;
+        self.sources.push(Source { path: PathBuf::from(name), rows: counts.rows, other: counts.other });
         Ok(())
     }
 
@@ -287,7 +298,7 @@ impl Sink for Taking<'_> {
     }
 
     fn reject(&mut self, file: &str, place: String, reason: String) -> Result<(), DataError> {
-        Err(DataError::Row { file: file.to_owned(), place, message: reason })
+        Err(DataError::NoRow { file: file.to_owned(), place, message: reason })
     }
 
     fn hardware(&mut self, file: &str, constants: &[(&'static str, i64)]) -> Result<(), DataError> {

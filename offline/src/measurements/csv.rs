@@ -94,8 +94,8 @@ struct Header {
     run_id: Option<usize>,
     /// Columns of the problem, with their names.
     problem: Vec<(&'static str, usize)>,
-    /// They stand side by side, so that their text is one stretch of the line.
-    adjacent: bool,
+    /// The first and the last of them, when they stand side by side: then their text is one stretch of the line.
+    stretch: Option<(usize, usize)>,
 }
 
 impl Header {
@@ -126,10 +126,16 @@ impl Header {
             problem_idx: index.get("problem_idx").copied(),
             is_valid: index.get("is_valid").copied(),
             run_id: index.get("run_id").copied(),
-            adjacent: !places.is_empty() && places.windows(2).all(|pair| pair[0] + 1 == pair[1]),
+            stretch: stretch(&places),
             problem,
         })
     }
+}
+
+/// The ends of sorted columns that stand side by side.
+fn stretch(places: &[usize]) -> Option<(usize, usize)> {
+    let adjacent = places.windows(2).all(|pair| pair[0] + 1 == pair[1]);
+    Some((*places.first()?, *places.last()?)).filter(|_| adjacent)
 }
 
 struct Rows {
@@ -145,16 +151,16 @@ impl Rows {
         if memchr::memchr(b'"', line).is_some() {
             let plain = unquoted(line)?;
             cut_at(&plain.text, &plain.ends, &mut self.cells);
-            return self.take_cells(&plain.text, false, names, sink);
+            return self.take_cells(&plain.text, None, names, sink);
         }
         cut(line, &mut self.cells);
-        self.take_cells(line, self.header.adjacent, names, sink)
+        self.take_cells(line, self.header.stretch, names, sink)
     }
 
     fn take_cells(
         &mut self,
         line: &[u8],
-        adjacent: bool,
+        stretch: Option<(usize, usize)>,
         names: &mut Names,
         sink: &mut dyn Sink,
     ) -> Result<bool, Fault> {
@@ -170,9 +176,7 @@ impl Rows {
         };
         key.clear();
         key.extend_from_slice(&class.to_le_bytes());
-        if adjacent {
-            let columns = header.problem.iter().map(|&(_, column)| column);
-            let (first, last) = (columns.clone().min().unwrap_or(0), columns.max().unwrap_or(0));
+        if let Some((first, last)) = stretch {
             key.extend_from_slice(&line[cells[first].start..cells[last].end]);
         } else {
             for &(_, column) in &header.problem {

@@ -24,9 +24,27 @@ pub enum DataError {
         /// The columns there are.
         found: Vec<String>,
     },
+    /// A line that is no CSV.
+    #[error("{file}: {source}")]
+    Csv {
+        /// The file.
+        file: String,
+        /// Why, with the line.
+        source: csv::Error,
+    },
     /// A row that cannot be understood.
-    #[error("{file}: {place}: {message}")]
+    #[error("{file}: line {line}: {message}")]
     Row {
+        /// The file.
+        file: String,
+        /// The line, from 1.
+        line: u64,
+        /// What was found and what was expected.
+        message: String,
+    },
+    /// A place that should hold a row and does not.
+    #[error("{file}: {place}: {message}")]
+    NoRow {
         /// The file.
         file: String,
         /// Where in it: `line 7`, `row 12`, `results[3].benchmarks[0]`.

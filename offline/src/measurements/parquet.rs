@@ -3,6 +3,7 @@
 //! Columns are found by name and taken as a data frame left them: whole numbers as floats where a null was among them,
 //! flags as booleans or numbers, texts as strings of any width or as dictionaries.
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::sync::Arc;
 
@@ -369,14 +370,14 @@ impl Rows<'_> {
             non_zero,
         );
         let problem_idx = columns.problem_idx.whole("problem_idx", row)?;
-        let run_id = match columns.run_id.get(row) {
-            Some(Cell::Text(text)) => Some(text.to_owned()),
-            Some(_) => columns.run_id.text(row),
-            None => None,
-        };
+        let run_id = columns.run_id.get(row).map(|cell| match cell {
+            Cell::Text(text) => Cow::Borrowed(text),
+            Cell::Whole(value) => Cow::Owned(value.to_string()),
+            Cell::Real(value) => Cow::Owned(value.to_string()),
+        });
         for (index, (name, column)) in columns.hardware.iter().enumerate() {
-            let label = || format!("hw_{name}");
-            if let Some(value) = column.whole(&label(), row)?
+            let value = column.whole(name, row).map_err(|reason| format!("hw_{reason}"))?;
+            if let Some(value) = value
                 && !unchanged.is(index, value)
             {
                 match self.constants.iter().find(|(known, _)| known == name) {

@@ -31,11 +31,33 @@ pub(crate) fn read(path: &Path, filter: Filter, sink: &mut dyn Sink) -> Result<C
     let (opened, format) = open(path)?;
     match opened {
         Opened::Binary(file) => parquet::read(&name, file, &mut names, sink),
-        Opened::Text(mut text) => match format {
-            Format::Csv => csv::read(&name, &mut *text, &mut names, sink),
-            Format::Json => json::read(&name, &mut *text, &mut names, sink),
-            Format::Log | Format::Parquet => log::read(&name, &mut *text, &mut names, sink),
-        },
+        Opened::Text(mut text) => read_as(format, &name, &mut *text, &mut names, sink),
+    }
+}
+
+/// Reads the rows of a text in memory; `name` is what errors call it.
+pub(crate) fn read_text(
+    name: &str,
+    mut text: &[u8],
+    filter: Filter,
+    sink: &mut dyn Sink,
+) -> Result<Counts, DataError> {
+    let format = text_format(Path::new(name), text);
+    read_as(format, name, &mut text, &mut Names::new(filter), sink)
+}
+
+fn read_as(
+    format: Format,
+    name: &str,
+    text: &mut dyn BufRead,
+    names: &mut Names,
+    sink: &mut dyn Sink,
+) -> Result<Counts, DataError> {
+    match format {
+        Format::Csv => csv::read(name, text, names, sink),
+        Format::Json => json::read(name, text, names, sink),
+        Format::Log => log::read(name, text, names, sink),
+        Format::Parquet => Err(DataError::format(name, "named .parquet, but it does not begin with PAR1")),
     }
 }
 
@@ -72,9 +94,6 @@ fn open(path: &Path) -> Result<(Opened, Format), DataError> {
         Box::new(file)
     };
     let format = text_format(path, text.fill_buf().map_err(io_error)?);
-    if format == Format::Parquet {
-        return Err(DataError::format(&name, "named .parquet, but it does not begin with PAR1"));
-    }
     Ok((Opened::Text(text), format))
 }
 
