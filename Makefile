@@ -12,7 +12,7 @@ include mk/offline.mk
 
 .DEFAULT_GOAL := help
 
-.PHONY: help demo demo-library examples test lint bench fuzz clean
+.PHONY: help demo demo-library examples test test-slurm lint bench bench-harness fuzz clean
 
 help:
 	@echo 'make demo   choose kernels with a small model, from C++ and from the command line'
@@ -22,6 +22,8 @@ help:
 	@echo 'make lint   formatting, clippy and documentation, warnings denied'
 	@echo 'make bench  ours beside LightGBM, as a table; JSON=FILE for programs'
 	@echo 'make bench-offline  converting beside pandas: time and memory'
+	@echo 'make bench-harness   what ckselect bench itself costs a measurement'
+	@echo 'make test-slurm   ckselect bench on a one-node Slurm; as root, installs Debian packages'
 	@echo 'make fuzz   fuzz every parser, SECONDS_EACH=150 seconds each'
 
 # Make's own default is g++, whatever is installed.
@@ -72,6 +74,15 @@ FUZZ_TARGETS := forest spec names pool measurements
 # Beside the real LightGBM, on the same inputs in the same run; JSON=FILE writes the table there, too.
 bench: lightgbm-tools
 	$(LIGHTGBM_ENV) $(CARGO) bench --package ck-select-parity --bench compare -- $(if $(JSON),--json $(abspath $(JSON)))
+
+# What `ckselect bench` itself costs a measurement.
+bench-harness:
+	$(CARGO) bench --package ckselect --bench harness
+
+# On a one-node Slurm from Debian's packages: needs root, see the script.
+test-slurm:
+	$(CARGO) build --release --package ckselect
+	CKSELECT=$(TARGET_DIR)/release/ckselect tests/slurm/one_node.sh
 
 fuzz:
 	@command -v cargo-fuzz >/dev/null || $(CARGO) install cargo-fuzz --locked --quiet

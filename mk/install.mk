@@ -33,7 +33,7 @@ install-files:
 	ln -sf '$(INSTALL_REAL)' '$(INSTALL_LIB)/libck_select.so.$(INSTALL_ABI)'
 	ln -sf 'libck_select.so.$(INSTALL_ABI)' '$(INSTALL_LIB)/libck_select.so'
 	install -m 644 '$(BUILT)/libck_select.a' '$(INSTALL_LIB)/libck_select.a'
-	install -m 644 include/ck_select.h include/ck_select.hpp include/ck_select_dispatcher.hpp '$(INSTALL_INCLUDE)'
+	install -m 644 include/ck_select.h include/ck_select_bench.h include/ck_select.hpp include/ck_select_dispatcher.hpp '$(INSTALL_INCLUDE)'
 	$(INSTALL_FILL) cmake/ck_select.pc.in > '$(INSTALL_LIB)/pkgconfig/ck_select.pc'
 	$(INSTALL_FILL) cmake/ck_selectConfig.cmake.in > '$(INSTALL_CMAKE)/ck_selectConfig.cmake'
 	$(INSTALL_FILL) cmake/ck_selectConfigVersion.cmake.in > '$(INSTALL_CMAKE)/ck_selectConfigVersion.cmake'
@@ -42,6 +42,6 @@ uninstall:
 	rm -f '$(INSTALL_LIB)/$(INSTALL_REAL)' '$(INSTALL_LIB)/libck_select.so.$(INSTALL_ABI)' \
 		'$(INSTALL_LIB)/libck_select.so' '$(INSTALL_LIB)/libck_select.a' '$(INSTALL_LIB)/pkgconfig/ck_select.pc' \
 		'$(INSTALL_CMAKE)/ck_selectConfig.cmake' '$(INSTALL_CMAKE)/ck_selectConfigVersion.cmake' \
-		'$(INSTALL_INCLUDE)/ck_select.h' '$(INSTALL_INCLUDE)/ck_select.hpp' \
+		'$(INSTALL_INCLUDE)/ck_select.h' '$(INSTALL_INCLUDE)/ck_select_bench.h' '$(INSTALL_INCLUDE)/ck_select.hpp' \
 		'$(INSTALL_INCLUDE)/ck_select_dispatcher.hpp'
 	-rmdir '$(INSTALL_CMAKE)'

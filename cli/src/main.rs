@@ -47,6 +47,14 @@ enum Command {
     Evaluate(commands::evaluate::Args),
     Validate(commands::validate::Args),
     Compare(commands::compare::Args),
+    Bench(Box<commands::bench::Args>),
+    Merge(commands::merge::Args),
+    /// What a sweep starts to end what it leaves behind when it is killed
+    #[command(hide = true)]
+    BenchGuard,
+    /// What a sweep starts to load kernels and run them
+    #[command(hide = true)]
+    BenchWorker,
 }
 
 fn main() -> ExitCode {
@@ -62,6 +70,13 @@ fn main() -> ExitCode {
         Command::Evaluate(args) => commands::evaluate::run(&args),
         Command::Validate(args) => commands::validate::run(&args),
         Command::Compare(args) => commands::compare::run(&args),
+        Command::Bench(args) => match commands::bench::run(&args) {
+            Ok(code) => return code,
+            Err(error) => Err(error),
+        },
+        Command::Merge(args) => commands::merge::run(&args),
+        Command::BenchGuard => commands::bench::guard(),
+        Command::BenchWorker => commands::bench::worker(),
     };
     match result {
         // A reader that has seen enough (`| head`) is no failure.

@@ -56,7 +56,17 @@ unsafe impl Versioned for CkKernelHooks {
 }
 
 /// The callbacks of a kernel.
-struct Callbacks(CkKernelHooks);
+pub struct Callbacks(CkKernelHooks);
+
+impl Callbacks {
+    /// Callbacks to be called from Rust.
+    ///
+    /// # Safety
+    /// The callbacks do what `CkKernelHooks` says, on any thread, for as long as this value is used.
+    pub const unsafe fn new(hooks: CkKernelHooks) -> Self {
+        Self(hooks)
+    }
+}
 
 // SAFETY: the owner was told that callbacks happen on any thread; the addresses are only handed back.
 unsafe impl Send for Callbacks {}

@@ -12,6 +12,7 @@ fn every_header_compiles_alone() {
     let directory = tools::scratch("headers");
     for (header, languages) in [
         ("ck_select.h", &[("c", "c11"), ("c", "c17"), ("c++", "c++17"), ("c++", "c++20")][..]),
+        ("ck_select_bench.h", &[("c", "c11"), ("c++", "c++17")]),
         ("ck_select.hpp", &[("c++", "c++17"), ("c++", "c++20")]),
         ("ck_select_dispatcher.hpp", &[("c++", "c++17"), ("c++", "c++20")]),
     ] {

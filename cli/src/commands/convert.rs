@@ -85,14 +85,12 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     }
     let inputs: Vec<PathBuf> = args.inputs.iter().chain(&args.merge_with).cloned().collect();
     let stop = Arc::new(AtomicBool::new(false));
-    let stopped = Arc::clone(&stop);
-    // The second Ctrl-C ends the process as if nobody listened.
-    ctrlc::set_handler(move || {
-        if stopped.swap(true, Ordering::Relaxed) {
-            std::process::exit(130);
-        }
-    })
-    .map_err(|error| CliError::failed(format!("cannot listen for Ctrl-C: {error}")))?;
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+        // In this order the first signal stops the conversion, and a second one the process.
+        signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&stop))
+            .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&stop)))
+            .map_err(|error| CliError::failed(format!("cannot listen for signals: {error}")))?;
+    }
     let mut shown = Shown::new(args.rejects.is_some(), args.strict.then(|| Arc::clone(&stop)));
     let converted = convert(&inputs, &args.output, &options, &stop, &mut shown);
     shown.bar.finish_and_clear();

@@ -1,5 +1,6 @@
 //! One file a subcommand, and what they share.
 
+pub(crate) mod bench;
 pub(crate) mod compare;
 pub(crate) mod convert;
 pub(crate) mod data;
@@ -7,6 +8,7 @@ pub(crate) mod evaluate;
 pub(crate) mod explain;
 pub(crate) mod features;
 pub(crate) mod inspect;
+pub(crate) mod merge;
 pub(crate) mod predict;
 pub(crate) mod rank;
 pub(crate) mod shapes;
