@@ -13,6 +13,7 @@ include mk/concurrency.mk
 include mk/miri-ffi.mk
 include mk/checks.mk
 include mk/python.mk
+include mk/offline.mk
 
 .DEFAULT_GOAL := help
 
@@ -30,6 +31,7 @@ help:
 	@echo 'make miri   interpret the unsafe code, to find undefined behaviour'
 	@echo 'make arm    the tests of scoring on 64-bit ARM, emulated'
 	@echo 'make test-python, lint-python, bench-python   the Python package alone'
+	@echo 'make bench-offline  converting beside pandas: time and memory'
 	@echo 'make bench-harness   what ckselect bench itself costs a measurement'
 	@echo 'make test-slurm   ckselect bench on a one-node Slurm; as root, installs Debian packages'
 	@echo 'make fuzz   fuzz every parser, SECONDS_EACH=150 seconds each'
@@ -67,8 +69,8 @@ demo-library:
 	@mkdir -p $(DEMO_DIR)
 	@ln -sf $(TARGET_DIR)/release/libck_select.so $(DEMO_LIB)
 
-test: lightgbm-tools browser
-	$(LIGHTGBM_ENV) $(CARGO) test --workspace --exclude ck-select-loom
+test: lightgbm-tools browser offline-python
+	$(LIGHTGBM_ENV) CK_SELECT_PYTHON="$(OFFLINE_PYTHON)" $(CARGO) test --workspace --exclude ck-select-loom
 	@$(MAKE) --no-print-directory loom test-hip-link test-python
 
 lint: lightgbm-tools
@@ -79,7 +81,7 @@ lint: lightgbm-tools
 
 # libFuzzer needs compiler flags that only nightly offers; RUSTC_BOOTSTRAP lends them to a stable compiler.
 SECONDS_EACH ?= 150
-FUZZ_TARGETS := forest spec names pool filter
+FUZZ_TARGETS := forest spec names pool filter measurements
 
 # The library's own steps, and then beside the real LightGBM, on the same inputs in the same run. JSON=FILE writes that
 # table there, too; QUICK=1 only shows that everything runs.

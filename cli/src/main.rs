@@ -36,6 +36,8 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    Convert(commands::convert::Args),
+    Shapes(commands::shapes::Args),
     Rank(commands::rank::Args),
     Enumerate(commands::enumerate::Args),
     Explain(commands::explain::Args),
@@ -58,6 +60,8 @@ enum Command {
 
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
+        Command::Convert(args) => commands::convert::run(&args),
+        Command::Shapes(args) => commands::shapes::run(&args),
         Command::Rank(args) => commands::rank::run(&args),
         Command::Enumerate(args) => commands::enumerate::run(&args),
         Command::Explain(args) => commands::explain::run(&args),
