@@ -270,7 +270,7 @@ pub(super) const ONLY_IN_SUPERSET: &[&str] = &[
 ];
 
 /// Every feature that this crate has for grouped convolutions: upstream's, then our own.
-pub fn all() -> impl Iterator<Item = &'static Feature<ConvSide, ConvKernelSide>> {
+pub fn all() -> impl Iterator<Item = &'static Feature<ConvSide, ConvKernelSide>> + Clone {
     FEATURES.iter().chain(conv_work::FEATURES)
 }
 
