@@ -8,10 +8,13 @@ CARGO ?= cargo
 TARGET_DIR := $(abspath $(or $(CARGO_TARGET_DIR),target))
 
 include mk/install.mk
+include mk/hip.mk
+include mk/concurrency.mk
+include mk/miri-ffi.mk
 
 .DEFAULT_GOAL := help
 
-.PHONY: help demo demo-library examples test lint bench fuzz clean
+.PHONY: help demo demo-library examples test test-slurm lint bench bench-harness fuzz clean
 
 help:
 	@echo 'make demo   choose kernels with a small model, from C++ and from the command line'
@@ -20,6 +23,9 @@ help:
 	@echo 'make test   install what the tests need and run all tests'
 	@echo 'make lint   formatting, clippy and documentation, warnings denied'
 	@echo 'make bench  ours beside LightGBM, as a table; JSON=FILE for programs'
+	@echo 'make loom tsan miri-ffi   the lock-free parts and the C boundary under tools that check every step'
+	@echo 'make bench-harness   what ckselect bench itself costs a measurement'
+	@echo 'make test-slurm   ckselect bench on a one-node Slurm; as root, installs Debian packages'
 	@echo 'make fuzz   fuzz every parser, SECONDS_EACH=150 seconds each'
 
 # Make's own default is g++, whatever is installed.
@@ -56,20 +62,30 @@ demo-library:
 	@ln -sf $(TARGET_DIR)/release/libck_select.so $(DEMO_LIB)
 
 test: lightgbm-tools browser
-	$(LIGHTGBM_ENV) $(CARGO) test --workspace
+	$(LIGHTGBM_ENV) $(CARGO) test --workspace --exclude ck-select-loom
+	$(MAKE) --no-print-directory loom test-hip-link
 
 lint: lightgbm-tools
 	$(CARGO) fmt --all --check
 	$(LIGHTGBM_ENV) $(CARGO) clippy --workspace --all-targets -- -D warnings
-	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --no-deps --quiet --package ck-select
+	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --no-deps --quiet --package ck-select --package ck-select-enumerate
 
 # libFuzzer needs compiler flags that only nightly offers; RUSTC_BOOTSTRAP lends them to a stable compiler.
 SECONDS_EACH ?= 150
-FUZZ_TARGETS := forest spec names pool
+FUZZ_TARGETS := forest spec names pool filter
 
 # Beside the real LightGBM, on the same inputs in the same run; JSON=FILE writes the table there, too.
 bench: lightgbm-tools
 	$(LIGHTGBM_ENV) $(CARGO) bench --package ck-select-parity --bench compare -- $(if $(JSON),--json $(abspath $(JSON)))
+
+# What `ckselect bench` itself costs a measurement.
+bench-harness:
+	$(CARGO) bench --package ckselect --bench harness
+
+# On a one-node Slurm from Debian's packages: needs root, see the script.
+test-slurm:
+	$(CARGO) build --release --package ckselect
+	CKSELECT=$(TARGET_DIR)/release/ckselect tests/slurm/one_node.sh
 
 fuzz:
 	@command -v cargo-fuzz >/dev/null || $(CARGO) install cargo-fuzz --locked --quiet

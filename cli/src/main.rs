@@ -37,6 +37,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Rank(commands::rank::Args),
+    Enumerate(commands::enumerate::Args),
     Explain(commands::explain::Args),
     Features(commands::features::Args),
     Predict(commands::predict::Args),
@@ -45,11 +46,20 @@ enum Command {
     Evaluate(commands::evaluate::Args),
     Validate(commands::validate::Args),
     Compare(commands::compare::Args),
+    Bench(Box<commands::bench::Args>),
+    Merge(commands::merge::Args),
+    /// What a sweep starts to end what it leaves behind when it is killed
+    #[command(hide = true)]
+    BenchGuard,
+    /// What a sweep starts to load kernels and run them
+    #[command(hide = true)]
+    BenchWorker,
 }
 
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Rank(args) => commands::rank::run(&args),
+        Command::Enumerate(args) => commands::enumerate::run(&args),
         Command::Explain(args) => commands::explain::run(&args),
         Command::Features(args) => commands::features::run(&args),
         Command::Predict(args) => commands::predict::run(&args),
@@ -58,6 +68,13 @@ fn main() -> ExitCode {
         Command::Evaluate(args) => commands::evaluate::run(&args),
         Command::Validate(args) => commands::validate::run(&args),
         Command::Compare(args) => commands::compare::run(&args),
+        Command::Bench(args) => match commands::bench::run(&args) {
+            Ok(code) => return code,
+            Err(error) => Err(error),
+        },
+        Command::Merge(args) => commands::merge::run(&args),
+        Command::BenchGuard => commands::bench::guard(),
+        Command::BenchWorker => commands::bench::worker(),
     };
     match result {
         // A reader that has seen enough (`| head`) is no failure.

@@ -134,7 +134,7 @@ pub unsafe extern "C" fn ck_gemm_problem_init(problem: *mut CkGemmProblem) -> Ck
 
 impl CkConvProblem {
     /// The problem as callbacks get it. It names no architecture: a callback belongs to a kernel that has one.
-    pub(super) const fn from_problem(problem: &ConvProblem) -> Self {
+    pub const fn from_problem(problem: &ConvProblem) -> Self {
         Self {
             struct_size: size_of::<Self>(),
             direction: problem.direction as i32,
@@ -161,8 +161,8 @@ impl CkConvProblem {
 }
 
 impl CkGemmProblem {
-    /// The problem as callbacks get it.
-    pub(super) const fn from_problem(problem: &GemmProblem) -> Self {
+    /// The problem as callbacks get it. It names no architecture: a callback belongs to a kernel that has one.
+    pub const fn from_problem(problem: &GemmProblem) -> Self {
         Self {
             struct_size: size_of::<Self>(),
             m: problem.m,

@@ -134,7 +134,8 @@ fn try_all(
         }
         report.tried += 1;
         let best_ms = report.winner.map(|winner| winner.median_ms);
-        let (verdict, end) = judge(timer, candidate, best_ms);
+        let earlier = timer.options.best_ms.into_iter();
+        let (verdict, end) = judge(timer, candidate, earlier.chain(best_ms).reduce(f64::min));
         if let Verdict::Measured { median_ms, .. } = verdict
             && best_ms.is_none_or(|best| median_ms < best)
         {

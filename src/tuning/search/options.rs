@@ -15,6 +15,8 @@ pub struct SearchOptions {
     /// A candidate is given up once even its fastest run took more than so many times the best median; less than 1
     /// counts as 1. The first run does not count for that if it is one to warm up. `None` gives no candidate up.
     pub cutoff: Option<f64>,
+    /// The best median that an earlier search of the same problem found, for `cutoff`.
+    pub best_ms: Option<f64>,
     /// A run that the device has not finished after so long hangs. The search ends there, because nothing can be
     /// timed behind it on the same stream.
     pub run_timeout: Duration,
@@ -31,6 +33,7 @@ impl Default for SearchOptions {
             warmup: 3,
             repeats: 10,
             cutoff: Some(3.0),
+            best_ms: None,
             run_timeout: Duration::from_secs(5),
             max_cv: 0.1,
         }

@@ -145,6 +145,15 @@ fn warming_up_ends_early_for_the_slow_but_forgives_the_first_run() {
 }
 
 #[test]
+fn the_best_of_an_earlier_search_cuts_off() {
+    let mut bench = Bench::new();
+    bench.options = SearchOptions { cutoff: Some(3.0), best_ms: Some(1.0), ..bench.options };
+    let report = bench.search_kernels(&[3.5, 3.0, 0.5, 2.0]);
+    let cut = |fastest_ms| Verdict::CutOff { fastest_ms };
+    assert_eq!(verdicts(&report), [&cut(3.5), &measured(3.0), &measured(0.5), &cut(2.0)], "{report}");
+}
+
+#[test]
 fn a_senseless_cutoff_keeps_the_faster_ones() {
     for factor in [0.0, -1.0, f64::NAN] {
         let mut bench = Bench::new();

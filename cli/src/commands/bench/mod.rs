@@ -1,0 +1,348 @@
+//! `ckselect bench`: measure kernels on problems.
+
+mod progress;
+mod slurm;
+mod summary;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
+use std::time::Duration;
+
+use ck_select::pool::Pool;
+use ck_select_measure::config::{ExecutableConfig, LibraryConfig, RunnerConfig};
+use ck_select_measure::gpu::{self, Gpu};
+use ck_select_measure::guard::Guard;
+use ck_select_measure::plan::{Cost, Plan};
+use ck_select_measure::problems::ProblemSet;
+use ck_select_measure::runner::{
+    Analytic, Answers, Context, ExecutableRunner, LibraryRunner, ModelAnswers, Recorded, Runner, Settings,
+    SimulatedRunner,
+};
+use ck_select_measure::shard::Shard;
+use ck_select_measure::stop::{Stop, StopReason};
+use ck_select_measure::sweep::{Start, Summary, Sweep};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+
+use crate::error::CliError;
+use crate::table::Format;
+use progress::Bar;
+
+const EXAMPLES: &str = "Examples:
+  ckselect bench --pool kernels.txt --problems shapes.csv --executables build/bin --output sweep.csv
+  ckselect bench --pool kernels.txt --problems captured.txt --runner runner.json --output sweep.csv --resume
+  ckselect bench --pool kernels.txt --problems shapes.csv --simulate analytic --output dry.csv
+  ckselect bench --pool kernels.txt --problems shapes.csv --library ./libkernels.so --gpus 0,1 \\
+      --cutoff 5x --budget 30m --output sweep.csv
+  ckselect bench --pool kernels.txt --problems shapes.csv --runner runner.json --output sweep.csv \\
+      --slurm 16 --slurm-option=--partition=gpu --slurm-option=--gpus=1
+
+The output is a CSV that only grows: a row is on the disk before the next one is written. Beside it are
+<FILE>.meta.json (how it came about) and <FILE>.details.jsonl (what is known of each row). After a crash, a kill or
+a power cut, --resume goes on.
+
+Exit codes: 0 done, or the budget is spent; 1 failed, or nothing could be measured; 2 wrong use; 129, 130 and 143
+ended by SIGHUP, Ctrl-C and SIGTERM, with all finished rows kept.";
+
+/// Measure the kernels of a pool on problems
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES, group = clap::ArgGroup::new("who").required(true))]
+#[expect(clippy::struct_excessive_bools, reason = "independent flags of a command line")]
+pub(crate) struct Args {
+    /// Kernels to measure: any file that `ckselect rank --pool` takes
+    #[arg(long, value_name = "FILE")]
+    pool: PathBuf,
+    /// Problems: a CSV as for `ckselect rank --problems`, or text with one problem a line, as they are captured
+    #[arg(long, value_name = "FILE")]
+    problems: PathBuf,
+    /// Where the measurements go
+    #[arg(long, value_name = "FILE")]
+    output: PathBuf,
+    /// Run upstream's benchmark executables, <DIR>/benchmark_<kernel>
+    #[arg(long, value_name = "DIR", group = "who")]
+    executables: Option<PathBuf>,
+    /// Run the kernels of a shared library (include/ck_select_bench.h)
+    #[arg(long, value_name = "FILE.so", group = "who")]
+    library: Option<PathBuf>,
+    /// Run what a configuration says: executables with other flags, libraries built just in time
+    #[arg(long, value_name = "CONFIG.json", group = "who")]
+    runner: Option<PathBuf>,
+    /// Measure nothing: answer from a benchmark CSV, a model directory, or the formula `analytic`
+    #[arg(long, value_name = "FROM", group = "who")]
+    simulate: Option<PathBuf>,
+    /// Go on with an output that is there; begin if there is none
+    #[arg(long, conflicts_with = "overwrite")]
+    resume: bool,
+    /// Throw an output away that is there
+    #[arg(long)]
+    overwrite: bool,
+    #[command(flatten)]
+    care: Care,
+    /// GPUs to measure on, all at once, by their places among the visible ones; by default all that
+    /// HIP_VISIBLE_DEVICES or ROCR_VISIBLE_DEVICES name, or the first
+    #[arg(long, value_name = "LIST")]
+    gpus: Option<String>,
+    /// End after so long: 90s, 30m, 2h
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    budget: Option<Duration>,
+    /// Measure only part I of N; the same N gives the same parts on every machine
+    #[arg(long, value_name = "I/N", default_value = "1/1")]
+    shard: Shard,
+    /// Only say what would be measured
+    #[arg(long)]
+    dry_run: bool,
+    #[command(flatten)]
+    slurm: slurm::Options,
+    /// How to write the summary
+    #[arg(long, value_enum, default_value = "table")]
+    format: Format,
+}
+
+/// How carefully to measure
+#[derive(clap::Args)]
+struct Care {
+    /// Runs of each kernel that do not count [default: 3]
+    #[arg(long, value_name = "COUNT")]
+    warmup: Option<u32>,
+    /// Runs of each kernel that count; their median is the result [default: 10]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
+    repeat: Option<u32>,
+    /// Times to run an executable, which itself averages over --repeat; the median counts
+    #[arg(long, value_name = "COUNT", default_value = "1", value_parser = clap::value_parser!(u32).range(1..))]
+    samples: u32,
+    /// Give up kernels that are so many times slower than the problem's best: 5x
+    #[arg(long, value_name = "FACTOR", value_parser = factor)]
+    cutoff: Option<f64>,
+    /// Measure again, up to so many times, what spreads too much; the steadiest result counts
+    #[arg(long, value_name = "TIMES", default_value = "0")]
+    remeasure: u32,
+    /// Coefficient of variation in percent beyond which a result counts as spread too much
+    #[arg(long, value_name = "PERCENT", default_value = "10")]
+    max_cv: f64,
+    /// What one kernel may take on one problem
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = duration)]
+    kernel_timeout: Duration,
+    /// Kernels that one worker process measures
+    #[arg(long, value_name = "COUNT", default_value = "20", value_parser = clap::value_parser!(u64).range(1..))]
+    batch: u64,
+    /// A first look: 1 run to warm up, 3 that count, a cut-off of 3x, 10 problems evenly over the file
+    #[arg(long)]
+    quick: bool,
+}
+
+impl Care {
+    const QUICK_PROBLEMS: usize = 10;
+
+    fn settings(&self) -> Settings {
+        let usual = Settings::default();
+        let (warmup, repeat, cutoff) =
+            if self.quick { (1, 3, Some(3.0)) } else { (usual.warmup, usual.repeat, None) };
+        Settings {
+            warmup: self.warmup.unwrap_or(warmup),
+            repeat: self.repeat.unwrap_or(repeat),
+            samples: self.samples,
+            timeout_s: self.kernel_timeout.as_secs_f64(),
+            cutoff: self.cutoff.or(cutoff),
+            max_cv: self.max_cv / 100.0,
+            remeasure: self.remeasure,
+            batch: usize::try_from(self.batch).unwrap_or(usize::MAX),
+        }
+    }
+}
+
+/// Reads `90s`, `30m`, `2h`, `500ms`, or seconds without a unit.
+fn duration(text: &str) -> Result<Duration, String> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit = match &text[digits.len()..] {
+        "ms" => 1e-3,
+        "" | "s" => 1.0,
+        "m" | "min" => 60.0,
+        "h" => 3600.0,
+        "d" => 86400.0,
+        _ => return Err("expected a time such as 500ms, 90s, 30m, 2h".to_owned()),
+    };
+    let seconds = digits.parse::<f64>().ok().map(|count| count * unit).filter(|&seconds| seconds > 0.0);
+    let duration = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    duration
+        .filter(|duration| *duration <= Duration::from_secs(366 * 86400))
+        .ok_or_else(|| "expected a time such as 500ms, 90s, 30m, 2h".to_owned())
+}
+
+/// Reads `5x` or `5`.
+fn factor(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix('x').unwrap_or(text).parse::<f64>().ok();
+    number
+        .filter(|factor| *factor >= 1.0 && factor.is_finite())
+        .ok_or_else(|| "expected a factor of 1 or more, such as 5x".to_owned())
+}
+
+pub(crate) fn run(args: &Args) -> Result<ExitCode, CliError> {
+    let pool = Arc::new(Pool::read(&args.pool)?);
+    let mut problems = ProblemSet::read(&args.problems, pool.op())?;
+    for note in &problems.notes {
+        eprintln!("ckselect: note: {note}");
+    }
+    if args.care.quick {
+        problems = problems.thinned(Care::QUICK_PROBLEMS);
+    }
+    let settings = args.care.settings();
+    if !(settings.max_cv > 0.0 && settings.max_cv.is_finite()) {
+        return Err(CliError::usage("--max-cv: expected a percentage above 0"));
+    }
+    let whole = Plan::new(&pool, &problems);
+    if whole.is_empty() {
+        return Err(CliError::failed("no kernel of the pool computes any of the problems"));
+    }
+    let cost =
+        Cost { runs: settings.warmup.saturating_add(settings.repeat).saturating_mul(settings.samples) };
+    if args.slurm.is_asked() {
+        return slurm::run(args, &whole, cost, settings.batch);
+    }
+    let plan = args.shard.of(&whole, cost, settings.batch);
+    if args.dry_run {
+        summary::plan(&plan, args.shard, cost, &settings, args.format)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut runner = runner(args, &pool)?;
+    let environment = |name: &str| std::env::var(name).ok();
+    let gpus =
+        Gpu::choose(args.gpus.as_deref(), environment).map_err(|error| CliError::usage(error.to_string()))?;
+    let signal = Arc::new(AtomicUsize::new(0));
+    let interrupted = Arc::new(AtomicBool::new(false));
+    // A second Ctrl-C ends us at once, and the guard ends what we started. Other signals are repeated by programs.
+    signal_hook::flag::register_conditional_shutdown(SIGINT, 128 + SIGINT, Arc::clone(&interrupted))?;
+    signal_hook::flag::register(SIGINT, interrupted)?;
+    for number in [SIGINT, SIGTERM, SIGHUP] {
+        let value = usize::try_from(number).unwrap_or_default();
+        signal_hook::flag::register_usize(number, Arc::clone(&signal), value)?;
+    }
+    let guard = Guard::start(hidden("bench-guard")?)?;
+    let stop = Stop::new(signal, args.budget);
+    let context = Context { settings: &settings, guard: &guard, stop: &stop };
+    let start = match (args.resume, args.overwrite) {
+        (true, _) => Start::Resume,
+        (_, true) => Start::Overwrite,
+        _ => Start::Fresh,
+    };
+    let sweep = Sweep {
+        plan: &plan,
+        shard: args.shard,
+        output: &args.output,
+        start,
+        gpus: &gpus,
+        lock_folder: gpu::lock_folder(),
+        source: PathBuf::from("."),
+        version: env!("CARGO_PKG_VERSION"),
+    };
+    let bar = Bar::new(&plan);
+    let ran = sweep.run(&mut *runner, context, &bar);
+    bar.finish();
+    let ran = ran?;
+    summary::sweep(&ran, &plan, args.format)?;
+    if plan.left_out() > 0 {
+        let count = plan.left_out();
+        eprintln!("ckselect: note: {count} pairs were left out: the kernel computes something else");
+    }
+    Ok(exit_code(&ran, &args.output))
+}
+
+fn exit_code(ran: &Summary, output: &Path) -> ExitCode {
+    let (output, remaining) = (output.display(), ran.remaining);
+    match ran.stopped {
+        Some(StopReason::Signal(signal)) => {
+            eprintln!(
+                "ckselect: {output}: ended by signal {signal}, {remaining} rows remain: go on with --resume"
+            );
+            ExitCode::from(u8::try_from(128 + signal).unwrap_or(1))
+        }
+        Some(StopReason::Budget) => {
+            eprintln!(
+                "ckselect: {output}: the budget is spent, {remaining} rows remain: go on with --resume"
+            );
+            ExitCode::SUCCESS
+        }
+        None if ran.tally.measured == 0 && ran.tally.rows() > 0 && ran.earlier == 0 => {
+            eprintln!("ckselect: {output}: nothing could be measured");
+            ExitCode::FAILURE
+        }
+        None => ExitCode::SUCCESS,
+    }
+}
+
+fn runner(args: &Args, pool: &Arc<Pool>) -> Result<Box<dyn Runner>, CliError> {
+    let executable = |config: ExecutableConfig| -> Result<Box<dyn Runner>, CliError> {
+        let runner = ExecutableRunner::new(config, pool.op());
+        Ok(Box::new(runner.map_err(|error| CliError::usage(error.to_string()))?))
+    };
+    let library = |config: LibraryConfig| -> Result<Box<dyn Runner>, CliError> {
+        let worker = vec![std::env::current_exe()?, PathBuf::from("bench-worker")];
+        Ok(Box::new(LibraryRunner::new(config, worker)))
+    };
+    if let Some(directory) = &args.executables {
+        return executable(ExecutableConfig::of(directory.clone()));
+    }
+    if let Some(path) = &args.library {
+        return library(LibraryConfig::of(path)?);
+    }
+    if let Some(path) = &args.runner {
+        return match RunnerConfig::read(path)? {
+            RunnerConfig::Executable(config) => executable(config),
+            RunnerConfig::Library(config) => library(config),
+        };
+    }
+    let Some(from) = &args.simulate else {
+        return Err(CliError::usage("give --executables, --library, --runner or --simulate"));
+    };
+    let answers: Box<dyn Answers> = if from == Path::new("analytic") {
+        Box::new(Analytic::default())
+    } else if from.is_dir() {
+        Box::new(ModelAnswers::load(from, pool)?)
+    } else {
+        Box::new(Recorded::read(from, pool.op())?)
+    };
+    Ok(Box::new(SimulatedRunner::new(answers)))
+}
+
+/// A command of our own that no user sees.
+fn hidden(subcommand: &str) -> Result<Command, CliError> {
+    let mut command = Command::new(std::env::current_exe()?);
+    command.arg(subcommand);
+    Ok(command)
+}
+
+/// `ckselect bench-guard`: ends what a killed sweep leaves behind.
+pub(crate) fn guard() -> Result<(), CliError> {
+    // Batch systems signal every process of a job; the guard ends when the sweep has, and not before.
+    for number in [SIGINT, SIGTERM, SIGHUP] {
+        signal_hook::flag::register(number, Arc::default())?;
+    }
+    ck_select_measure::guard::serve(std::io::stdin().lock());
+    Ok(())
+}
+
+/// `ckselect bench-worker`: loads kernels and runs them.
+pub(crate) fn worker() -> Result<(), CliError> {
+    let answers = ck_select_measure::worker::claim_stdout()?;
+    ck_select_measure::worker::serve(std::io::stdin().lock(), answers)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_units() {
+        for (text, seconds) in [("90", 90.0), ("1.5m", 90.0), ("2h", 7200.0), ("250ms", 0.25)] {
+            assert_eq!(duration(text), Ok(Duration::from_secs_f64(seconds)));
+        }
+        for text in ["", "m", "-1s", "0", "5 minutes", "nan", "1e300h", "inf"] {
+            assert!(duration(text).is_err(), "{text}");
+        }
+        assert_eq!(factor("5x"), Ok(5.0));
+        for text in ["", "x", "0.5", "nan", "inf"] {
+            assert!(factor(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! `ckselect bench --slurm`: shards as a job array of an existing cluster.
+
+use std::process::ExitCode;
+
+use ck_select_measure::plan::{Cost, Plan};
+use ck_select_measure::shard::Shard;
+use ck_select_measure::slurm::{SlurmJob, is_done, shard_log};
+
+use super::Args;
+use crate::error::CliError;
+
+/// Beyond one machine
+#[derive(clap::Args)]
+pub(super) struct Options {
+    /// Submit a Slurm job array of so many shards, and a job that merges them; with --resume only the shards that
+    /// are not done
+    #[arg(long, value_name = "SHARDS", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    slurm: Option<u32>,
+    /// Print the scripts instead of submitting them
+    #[arg(long, requires = "slurm")]
+    slurm_dry_run: bool,
+    /// Option for sbatch, such as --slurm-option=--partition=gpu; may be given several times
+    #[arg(long, value_name = "OPTION", requires = "slurm", allow_hyphen_values = true)]
+    slurm_option: Vec<String>,
+    /// Times that a task of the array starts, if it fails
+    #[arg(long, value_name = "COUNT", default_value = "3", value_parser = clap::value_parser!(u32).range(1..))]
+    slurm_attempts: u32,
+}
+
+impl Options {
+    pub(super) const fn is_asked(&self) -> bool {
+        self.slurm.is_some()
+    }
+}
+
+/// Arguments that are not handed to tasks, and whether a value follows.
+const OURS: [(&str, bool); 8] = [
+    ("--slurm", true),
+    ("--slurm-dry-run", false),
+    ("--slurm-option", true),
+    ("--slurm-attempts", true),
+    ("--output", true),
+    ("--shard", true),
+    ("--resume", false),
+    ("--overwrite", false),
+];
+
+/// The words of our command line that every task gets, too.
+fn shared_arguments(words: impl IntoIterator<Item = String>) -> Vec<String> {
+    let mut shared = Vec::new();
+    let mut words = words.into_iter();
+    while let Some(word) = words.next() {
+        let (name, has_value) = word.split_once('=').map_or((word.as_str(), false), |(name, _)| (name, true));
+        match OURS.iter().find(|(ours, _)| *ours == name) {
+            Some((_, true)) if !has_value => drop(words.next()),
+            Some(_) => {}
+            None => shared.push(word),
+        }
+    }
+    shared
+}
+
+pub(super) fn run(args: &Args, plan: &Plan, cost: Cost, batch: usize) -> Result<ExitCode, CliError> {
+    let options = &args.slurm;
+    let shards = options.slurm.unwrap_or(1);
+    if args.shard != Shard::WHOLE {
+        return Err(CliError::usage("--shard and --slurm exclude each other: every task has its own shard"));
+    }
+    if args.overwrite {
+        return Err(CliError::usage(
+            "--overwrite and --slurm exclude each other: tasks resume what is there",
+        ));
+    }
+    let (mut parts, mut open) = (Vec::new(), Vec::new());
+    for shard in (1..=shards).filter_map(|index| Shard::new(index, shards)) {
+        let log = shard_log(&args.output, shard);
+        if log.exists() && !args.resume {
+            let log = log.display();
+            return Err(CliError::failed(format!("{log} exists: --resume submits what is not done")));
+        }
+        if shard.of(plan, cost, batch).is_empty() {
+            continue;
+        }
+        parts.push(shard.index());
+        if !is_done(&log)? {
+            open.push(shard.index());
+        }
+    }
+    if open.is_empty() {
+        eprintln!("ckselect: all {shards} shards are done: `ckselect merge` puts them together");
+        return Ok(ExitCode::SUCCESS);
+    }
+    let folder = std::env::current_dir()?;
+    let job = SlurmJob {
+        program: std::env::current_exe()?,
+        // The first word is the program, the second the subcommand.
+        arguments: shared_arguments(std::env::args().skip(2)),
+        output: std::path::absolute(&args.output)?,
+        shards,
+        parts,
+        open,
+        options: options.slurm_option.clone(),
+        attempts: options.slurm_attempts,
+        folder,
+    };
+    if options.slurm_dry_run {
+        println!("# array\n{}\n# merge, after the array\n{}", job.array_script(), job.merge_script());
+        return Ok(ExitCode::SUCCESS);
+    }
+    let (array, merge) = job.submit()?;
+    println!("array {array} of {} shards, merge {merge} after it", job.open.len());
+    Ok(ExitCode::SUCCESS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tasks_get_what_is_not_about_slurm() {
+        let line = "--pool p --slurm 4 --slurm-option=--gpus=1 --slurm-option --time=1 --output o --resume --cutoff=5x";
+        let shared = shared_arguments(line.split(' ').map(str::to_owned));
+        assert_eq!(shared, ["--pool", "p", "--cutoff=5x"]);
+    }
+}

@@ -1,0 +1,71 @@
+//! What a sweep will do, and what it did, as tables.
+
+use ck_select_measure::plan::{Cost, Plan};
+use ck_select_measure::runner::Settings;
+use ck_select_measure::shard::Shard;
+use ck_select_measure::sweep::Summary;
+
+use crate::error::CliError;
+use crate::output::Output;
+use crate::table::{Cell, Format, Table};
+
+/// What would be measured.
+pub(super) fn plan(
+    plan: &Plan,
+    shard: Shard,
+    cost: Cost,
+    settings: &Settings,
+    format: Format,
+) -> Result<(), CliError> {
+    let problems: Vec<usize> =
+        plan.problems().iter().map(|planned| planned.kernels.len()).filter(|&count| count > 0).collect();
+    let batches: usize = problems.iter().map(|kernels| kernels.div_ceil(settings.batch)).sum();
+    let seconds: f64 = plan.pairs().map(|pair| cost.seconds(&plan.problem(pair))).sum();
+    write(
+        vec![
+            ("shard", shard.to_string().into()),
+            ("kernels", plan.kernels().len().into()),
+            ("problems", problems.len().into()),
+            ("pairs", plan.len().into()),
+            ("pairs_left_out", plan.left_out().into()),
+            ("batches", batches.into()),
+            ("estimated_s", seconds.into()),
+            ("fingerprint", plan.fingerprint().into()),
+        ],
+        format,
+    )
+}
+
+/// What was measured.
+pub(super) fn sweep(summary: &Summary, plan: &Plan, format: Format) -> Result<(), CliError> {
+    let tally = &summary.tally;
+    let mut rows: Vec<(&str, Cell)> = vec![
+        ("rows_written", tally.rows().into()),
+        ("rows_earlier", summary.earlier.into()),
+        ("rows_remaining", summary.remaining.into()),
+        ("measured", tally.measured.into()),
+        ("unstable", tally.unstable.into()),
+        ("cut_off", tally.cut_off.into()),
+        ("failed", tally.failures().into()),
+    ];
+    for (class, &count) in &tally.failed {
+        rows.push((class.as_str(), count.into()));
+    }
+    if let Some((tflops, pair)) = tally.best {
+        rows.push(("best_tflops", tflops.into()));
+        rows.push(("best_kernel", plan.kernel(pair).name.as_str().into()));
+        rows.push(("best_problem", plan.asked(pair).idx.to_string().into()));
+    }
+    rows.push(("elapsed_s", summary.elapsed.as_secs_f64().into()));
+    write(rows, format)
+}
+
+fn write(rows: Vec<(&str, Cell)>, format: Format) -> Result<(), CliError> {
+    let mut table = Table::new(["what", "value"]);
+    for (what, value) in rows {
+        table.push(vec![what.into(), value]);
+    }
+    let mut out = Output::create(None)?;
+    table.write(format, &mut out).map_err(|error| CliError::io(out.name(), &error))?;
+    out.finish()
+}

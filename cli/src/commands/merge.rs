@@ -1,0 +1,80 @@
+//! `ckselect merge`: the logs of shards in one file.
+
+use std::path::PathBuf;
+
+use ck_select_measure::merge::{OnConflict, merge};
+use clap::ValueEnum;
+
+use crate::error::CliError;
+
+const EXAMPLES: &str = "Examples:
+  ckselect merge sweep.shard-*.csv --output sweep.csv
+  ckselect merge monday.csv tuesday.csv --output best.csv --on-conflict fastest
+
+Rows are sorted by problem and kernel. A row that stands in several files with the same contents counts once;
+with different contents it is a conflict. A problem_idx has to mean the same problem in all files.";
+
+/// Put the logs of shards together
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// Logs of `ckselect bench`
+    #[arg(value_name = "LOG.csv", required = true)]
+    logs: Vec<PathBuf>,
+    /// Where the merged log goes; <FILE>.meta.json beside it says what it was made of
+    #[arg(long, value_name = "FILE")]
+    output: PathBuf,
+    /// What to do with different rows of one kernel and problem
+    #[arg(long, value_enum, default_value = "error")]
+    on_conflict: Conflict,
+    /// Fail, and write nothing, if a shard is not done
+    #[arg(long)]
+    complete: bool,
+    /// Replace an output that is there already
+    #[arg(long)]
+    overwrite: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Conflict {
+    /// Fail, naming both rows
+    Error,
+    /// Keep the row of the file that is named first
+    First,
+    /// Keep the row of the file that is named last
+    Last,
+    /// Keep the row with the shorter time
+    Fastest,
+}
+
+pub(crate) fn run(args: &Args) -> Result<(), CliError> {
+    if args.output.exists() && !args.overwrite {
+        return Err(CliError::failed(format!("{} exists: --overwrite replaces it", args.output.display())));
+    }
+    if args.complete {
+        for log in &args.logs {
+            if !ck_select_measure::slurm::is_done(log)? {
+                return Err(CliError::failed(format!("{}: this shard is not done", log.display())));
+            }
+        }
+    }
+    let rule = match args.on_conflict {
+        Conflict::Error => OnConflict::Refuse,
+        Conflict::First => OnConflict::First,
+        Conflict::Last => OnConflict::Last,
+        Conflict::Fastest => OnConflict::Fastest,
+    };
+    let merged = merge(&args.logs, &args.output, rule)?;
+    for note in &merged.notes {
+        eprintln!("ckselect: note: {note}");
+    }
+    eprintln!(
+        "ckselect: {}: {} rows of {} logs, {} overlaps, {} conflicts",
+        args.output.display(),
+        merged.rows,
+        args.logs.len(),
+        merged.overlaps,
+        merged.conflicts
+    );
+    Ok(())
+}

@@ -1,0 +1,120 @@
+//! Kills at random moments: nothing is lost but the row in flight, nothing is measured twice, nobody is left behind.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use crate::fakes::{Classes, Expected, Fakes, assert_same, found, succeeded};
+
+const CLASSES: Classes = ["", "crash", "timeout", "launch", "launch", "exit", "not_a_time", "unsupported"];
+
+/// Random enough for moments.
+struct Lcg(u64);
+
+impl Lcg {
+    fn next(&mut self, below: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % below
+    }
+}
+
+fn kill(process: u32, signal: &str) {
+    assert!(Command::new("kill").args([signal, &process.to_string()]).status().unwrap().success());
+}
+
+type Rows = BTreeMap<(u64, String), Expected>;
+
+/// Rows of a log that may be torn, or not there yet.
+fn whole_rows(fakes: &Fakes) -> Rows {
+    let bytes = fs::read(fakes.path("sweep.csv")).unwrap_or_default();
+    let end = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
+    if end == 0 {
+        return Rows::new();
+    }
+    let whole = fakes.path("whole.csv");
+    fs::write(&whole, &bytes[..end]).unwrap();
+    found(&whole)
+}
+
+#[test]
+fn fifty_kills_and_as_many_resumes_give_the_undisturbed_log() {
+    let fakes = Fakes::library(40, 25);
+    let line = "--runner runner.json --output sweep.csv --resume --batch 6 --warmup 0 --repeat 1 --kernel-timeout 20s";
+    let mut random = Lcg(20);
+    let mut before = Rows::new();
+    let mut progressed = 0;
+    for _ in 0..50 {
+        let mut command = fakes.bench(line);
+        // A millisecond a run, so that kills meet every moment of a sweep.
+        command.env("FAKE_SLEEP_US", "1000").env("FAKE_FAULTS", "10");
+        let mut sweep = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(10 + random.next(150)));
+        sweep.kill().unwrap();
+        let status = sweep.wait().unwrap();
+        assert!(status.signal() == Some(9) || status.success(), "{status}");
+        assert_eq!(fakes.orphans(), Vec::<String>::new());
+        // Nothing that was in the log is lost or changed.
+        let now = whole_rows(&fakes);
+        assert!(before.iter().all(|(key, value)| now.get(key) == Some(value)), "a row was lost");
+        progressed += usize::from(now.len() > before.len());
+        before = now;
+        // A power cut can tear the last row, too.
+        let log = fakes.path("sweep.csv");
+        if random.next(3) == 0 && before.len() > 1 {
+            let length = fs::metadata(&log).unwrap().len() - 1 - random.next(20);
+            fs::OpenOptions::new().write(true).open(&log).unwrap().set_len(length).unwrap();
+            before = whole_rows(&fakes);
+        }
+    }
+    assert!(progressed > 5, "only {progressed} of the sweeps wrote a row before they were killed");
+    succeeded(&fakes.bench(line).env("FAKE_FAULTS", "10").output().unwrap());
+    assert_same(&found(&fakes.path("sweep.csv")), &fakes.expected(10, &CLASSES));
+}
+
+#[test]
+fn no_pair_is_measured_twice_but_the_one_in_flight() {
+    let fakes = Fakes::executables(20, 10);
+    let line = "--executables bin --output sweep.csv --resume";
+    let kills = 10;
+    for _ in 0..kills {
+        let mut command = fakes.bench(line);
+        command.env("FAKE_STARTS", fakes.path("starts")).env("FAKE_SLEEP_MS", "2");
+        let mut sweep = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(60));
+        sweep.kill().unwrap();
+        sweep.wait().unwrap();
+        assert_eq!(fakes.orphans(), Vec::<String>::new());
+    }
+    succeeded(&fakes.bench(line).env("FAKE_STARTS", fakes.path("starts")).output().unwrap());
+    let starts = fs::read_to_string(fakes.path("starts")).unwrap().lines().count();
+    let pairs = 200;
+    assert!((pairs..=pairs + kills).contains(&starts), "{starts} starts for {pairs} pairs and {kills} kills");
+}
+
+#[test]
+fn signals_end_a_sweep_cleanly() {
+    for (signal, code) in [("-INT", 130), ("-TERM", 143)] {
+        let fakes = Fakes::executables(20, 20);
+        let mut command = fakes.bench("--executables bin --output sweep.csv");
+        command.env("FAKE_SLEEP_MS", "20").stdout(Stdio::null()).stderr(Stdio::piped());
+        let sweep = command.spawn().unwrap();
+        let log = fakes.path("sweep.csv");
+        while fs::read_to_string(&log).map_or(0, |text| text.lines().count()) < 4 {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        kill(sweep.id(), signal);
+        let ended = sweep.wait_with_output().unwrap();
+        let stderr = String::from_utf8(ended.stderr).unwrap();
+        assert_eq!(ended.status.code(), Some(code), "{stderr}");
+        assert!(stderr.contains("rows remain: go on with --resume"), "{stderr}");
+        assert_eq!(fakes.orphans(), Vec::<String>::new());
+        let text = fs::read_to_string(&log).unwrap();
+        assert!(text.ends_with('\n') && text.lines().count() < 401);
+        let meta: serde_json::Value =
+            serde_json::from_slice(&fs::read(fakes.path("sweep.csv.meta.json")).unwrap()).unwrap();
+        assert_eq!(meta["sessions"][0]["rows"], text.lines().count() - 1);
+        assert!(meta["sessions"][0]["end"].as_str().unwrap().starts_with("signal "));
+    }
+}

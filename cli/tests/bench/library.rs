@@ -1,0 +1,146 @@
+//! Libraries of kernels in worker processes.
+
+use std::fs;
+
+use crate::fakes::{Classes, Expected, Fakes, assert_same, cc, found, source, succeeded};
+
+/// A worker's kernels fail in other words than executables: what a library prints is nobody's business.
+const CLASSES: Classes = ["", "crash", "timeout", "launch", "launch", "exit", "not_a_time", "unsupported"];
+
+#[test]
+fn a_crash_or_a_hang_costs_one_kernel() {
+    let fakes = Fakes::library(60, 20);
+    let mut command =
+        fakes.bench("--runner runner.json --output sweep.csv --kernel-timeout 1s --batch 7 --gpus 0,1");
+    succeeded(&command.env("FAKE_FAULTS", "50").output().unwrap());
+    let expected = fakes.expected(50, &CLASSES);
+    let crashes = expected.values().filter(|value| **value == Expected::Class("crash")).count();
+    assert!(crashes > 5 && expected.values().any(|value| *value == Expected::Class("timeout")));
+    assert_same(&found(&fakes.path("sweep.csv")), &expected);
+    assert_eq!(fakes.orphans(), Vec::<String>::new());
+    // What the library counted.
+    let log = fs::read_to_string(fakes.path("sweep.csv")).unwrap();
+    assert!(
+        log.lines().any(|line| line.contains(",12,3,") && line.ends_with(",3,")),
+        "non_zero is the library's"
+    );
+}
+
+#[test]
+fn a_cut_off_is_recorded_as_such_and_survives_a_resume() {
+    let fakes = Fakes::library(40, 3);
+    succeeded(
+        &fakes.bench("--runner runner.json --output sweep.csv --cutoff 2x --batch 9").output().unwrap(),
+    );
+    let rows = found(&fakes.path("sweep.csv"));
+    let exact = fakes.expected(0, &CLASSES);
+    let mut cut = 0;
+    for idx in 10..13 {
+        // In the order of the pool, as they were measured.
+        let mut best = f64::INFINITY;
+        for kernel in &fakes.kernels {
+            let key = (idx, kernel.clone());
+            let Expected::Ms(ms) = exact[&key] else { panic!() };
+            if ms > 2.0 * best {
+                assert_eq!(rows[&key], Expected::Class("cut_off"), "{key:?}: {ms} ms, best {best} ms");
+                cut += 1;
+            } else {
+                assert_eq!(rows[&key], exact[&key]);
+                best = best.min(ms);
+            }
+        }
+    }
+    assert!(cut > 10);
+    // The rows of the second half are measured again, and the best of the first half still cuts off.
+    let log = fs::read_to_string(fakes.path("sweep.csv")).unwrap();
+    let half: String = log.split_inclusive('\n').take(log.lines().count() / 2).collect();
+    fs::write(fakes.path("sweep.csv"), half).unwrap();
+    succeeded(
+        &fakes
+            .bench("--runner runner.json --output sweep.csv --cutoff 2x --batch 9 --resume")
+            .output()
+            .unwrap(),
+    );
+    assert_same(&found(&fakes.path("sweep.csv")), &rows);
+}
+
+#[test]
+fn libraries_are_built_once_and_errors_are_kept() {
+    let mut fakes = Fakes::library(3, 2);
+    fakes.kernels.sort();
+    fs::create_dir(fakes.path("src")).unwrap();
+    for kernel in &fakes.kernels {
+        fs::copy(source("one_kernel.c"), fakes.path("src").join(format!("{kernel}.c"))).unwrap();
+    }
+    fs::write(fakes.path("src").join(format!("{}.c", fakes.kernels[2])), "#error no such tile\n").unwrap();
+    let config = serde_json::json!({
+        "runner": "library",
+        "device": "host",
+        "build": {
+            "source": "src/{kernel}.c",
+            "command": ["cc", "-shared", "-fPIC", "-I", crate::fakes::include(), "-DKERNEL={kernel}", "-o", "{output}", "{source}"],
+            "cache": "cache",
+            "jobs": 2,
+        },
+    });
+    fs::write(fakes.path("build.json"), config.to_string()).unwrap();
+    for (output, start) in [("a.csv", "begin"), ("b.csv", "go on with the cache")] {
+        succeeded(&fakes.bench(&format!("--runner build.json --output {output}")).output().unwrap());
+        for ((idx, kernel), value) in found(&fakes.path(output)) {
+            let expected = if kernel == fakes.kernels[2] {
+                Expected::Class("build")
+            } else {
+                Expected::Ms(0.25 * (idx - 9) as f64)
+            };
+            assert_eq!(value, expected, "{start}");
+        }
+        let files: Vec<String> = fs::read_dir(fakes.path("cache"))
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        assert_eq!(files.iter().filter(|name| name.ends_with(".so")).count(), 2, "{files:?}");
+        let error = files.iter().find(|name| name.ends_with(".error.txt")).unwrap();
+        assert!(fs::read_to_string(fakes.path("cache").join(error)).unwrap().contains("no such tile"));
+        assert_eq!(files.len(), 3, "nothing else is left: {files:?}");
+    }
+}
+
+#[test]
+fn a_worker_without_a_device_is_an_error_and_no_row() {
+    let fakes = Fakes::library(2, 1);
+    let mut command = fakes.bench("--library fakes.so --output a.csv");
+    let failed = command.env("CK_SELECT_HIP_LIBRARY", "/nowhere/libamdhip64.so").output().unwrap();
+    assert_eq!(failed.status.code(), Some(1));
+    let stderr = String::from_utf8(failed.stderr).unwrap();
+    assert!(stderr.contains("the worker cannot measure: ") && stderr.contains("/nowhere/"), "{stderr}");
+    assert_eq!(fs::read_to_string(fakes.path("a.csv")).unwrap().lines().count(), 1);
+}
+
+#[test]
+fn kernels_on_a_device_are_timed_by_its_events() {
+    // The double of the HIP runtime stands in for a GPU; kernels that answer 0 are timed by its events.
+    let fakes = Fakes::library(2, 1);
+    let double = fakes.path("libamdhip64.so");
+    let double_source = source("../hip_double/hip_double.c");
+    cc(&double_source, &["-shared", "-fPIC"], &double);
+    let kernel = r#"#include "ck_select_bench.h"
+        void hip_double_launch(double ms);
+        float KERNEL(const ck_conv_problem *p, void *s, void *u) { (void)s; (void)u; hip_double_launch(0.5 * (double)p->n); return 0; }"#;
+    fs::write(fakes.path("kernel.c"), kernel).unwrap();
+    for name in &fakes.kernels {
+        let library = fakes.path(&format!("{name}.so"));
+        let define = format!("-DKERNEL={name}");
+        let linked = [define.as_str(), "-shared", "-fPIC", "-L", fakes.folder.path().to_str().unwrap()];
+        cc(&fakes.path("kernel.c"), &linked, &library);
+    }
+    fs::write(fakes.path("gpu.json"), r#"{"runner": "library", "library": "{kernel}.so"}"#).unwrap();
+    let mut command = fakes.bench("--runner gpu.json --output a.csv");
+    command.env("CK_SELECT_HIP_LIBRARY", &double).env("LD_PRELOAD", &double);
+    succeeded(&command.output().unwrap());
+    let rows = found(&fakes.path("a.csv"));
+    assert_eq!(rows.len(), 2);
+    assert!(rows.values().all(|value| *value == Expected::Ms(0.5)), "{rows:?}");
+    let meta: serde_json::Value =
+        serde_json::from_slice(&fs::read(fakes.path("a.csv.meta.json")).unwrap()).unwrap();
+    assert_eq!(meta["sessions"][0]["gpus"]["0"]["target"], "gfx942:sramecc+:xnack-");
+}

@@ -1,0 +1,8 @@
+//! `ckselect bench` and `merge` on kernels that misbehave: real processes, no GPU.
+
+mod chaos;
+mod fakes;
+mod library;
+mod runs;
+mod shards;
+mod sweep;

@@ -1,0 +1,122 @@
+//! Starting, resuming, refusing; simulations; budgets.
+
+use std::fs;
+
+use crate::fakes::{Fakes, found, succeeded};
+
+fn fails(command: &mut std::process::Command, code: i32) -> String {
+    let output = command.output().unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(code), "{stderr}");
+    stderr
+}
+
+#[test]
+fn an_output_is_never_lost_by_accident() {
+    let fakes = Fakes::library(4, 2);
+    let line = "--simulate analytic --output a.csv";
+    succeeded(&fakes.bench(line).output().unwrap());
+    let first = fs::read(fakes.path("a.csv")).unwrap();
+    let refused = fails(&mut fakes.bench(line), 1);
+    assert!(
+        refused.contains("a.csv exists: --resume goes on with it, --overwrite throws it away"),
+        "{refused}"
+    );
+    // Nothing is left to do.
+    succeeded(&fakes.bench(&format!("{line} --resume")).output().unwrap());
+    assert_eq!(fs::read(fakes.path("a.csv")).unwrap(), first);
+    // Rows that were measured otherwise do not go into the same log.
+    let other = fails(&mut fakes.bench(&format!("{line} --resume --repeat 77")), 1);
+    assert!(other.contains("runner and settings: the log has"), "{other}");
+    fs::write(fakes.path("pool.txt"), fakes.kernels[..3].join("\n")).unwrap();
+    let other = fails(&mut fakes.bench(&format!("{line} --resume")), 1);
+    assert!(other.contains("plan: the log has 4 kernels, 2 problems, 8 pairs"), "{other}");
+    succeeded(&fakes.bench(&format!("{line} --overwrite")).output().unwrap());
+    assert_eq!(found(&fakes.path("a.csv")).len(), 6);
+    fs::remove_file(fakes.path("a.csv.meta.json")).unwrap();
+    let foreign = fails(&mut fakes.bench(&format!("{line} --resume")), 1);
+    assert!(foreign.contains("cannot be resumed without"), "{foreign}");
+}
+
+#[test]
+fn wrong_use_is_told() {
+    let fakes = Fakes::library(2, 1);
+    for (words, message) in [
+        ("--output a.csv", "--executables <DIR>"),
+        ("--output a.csv --simulate analytic --shard 3/2", "expected I/N with 1 <= I <= N"),
+        ("--output a.csv --simulate analytic --cutoff 0.5", "expected a factor of 1 or more"),
+        ("--output a.csv --simulate analytic --budget soon", "expected a time such as"),
+        ("--output a.csv --simulate analytic --gpus x", "--gpus: found 'x'"),
+        ("--output a.csv --executables bin", "executables of convolutions have no usual flags"),
+        ("--output a.csv --simulate analytic --slurm-dry-run", "--slurm <SHARDS>"),
+        ("--output a.csv --simulate analytic --max-cv 0", "--max-cv: expected a percentage above 0"),
+    ] {
+        let stderr = fails(&mut fakes.bench(words), 2);
+        assert!(stderr.contains(message), "{words}: {stderr}");
+        assert!(!fakes.path("a.csv").exists());
+    }
+}
+
+#[test]
+fn records_are_answered_from_and_a_model_is() {
+    let fakes = Fakes::library(4, 3);
+    succeeded(
+        &fakes.bench("--runner runner.json --output a.csv").env("FAKE_FAULTS", "300").output().unwrap(),
+    );
+    succeeded(&fakes.bench("--simulate a.csv --output b.csv").output().unwrap());
+    assert_eq!(fs::read(fakes.path("a.csv")).unwrap(), fs::read(fakes.path("b.csv")).unwrap());
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let model = root.join("tests/golden/models/conv_small");
+    fs::copy(root.join("configs/forward_bf16.txt"), fakes.path("pool.txt")).unwrap();
+    succeeded(&fakes.bench("--output c.csv --simulate").arg(model).output().unwrap());
+    assert_eq!(found(&fakes.path("c.csv")).len(), 90);
+}
+
+#[test]
+fn a_plan_is_shown_and_nothing_is_done() {
+    let fakes = Fakes::library(45, 3);
+    let output = fakes
+        .bench("--simulate analytic --output a.csv --dry-run --format csv --shard 1/3")
+        .output()
+        .unwrap();
+    let text = succeeded(&output);
+    for line in ["shard,1/3", "kernels,45", "problems,1", "pairs,45", "batches,3", "pairs_left_out,0"] {
+        assert!(text.lines().any(|found| found == line), "{line}: {text}");
+    }
+    assert_eq!(fs::read_dir(fakes.folder.path()).unwrap().count(), 4);
+}
+
+#[test]
+fn a_spent_budget_is_no_failure_and_can_be_gone_on_with() {
+    let fakes = Fakes::executables(20, 5);
+    let line = "--executables bin --output a.csv --resume";
+    let output = fakes.bench(&format!("{line} --budget 300ms")).env("FAKE_SLEEP_MS", "30").output().unwrap();
+    succeeded(&output);
+    assert!(String::from_utf8_lossy(&output.stderr).contains("the budget is spent"));
+    let rows = found(&fakes.path("a.csv")).len();
+    assert!(rows < 100);
+    succeeded(&fakes.bench(line).output().unwrap());
+    assert_eq!(found(&fakes.path("a.csv")).len(), 100);
+}
+
+#[test]
+fn two_sweeps_share_a_gpu_one_after_the_other_and_never_a_log() {
+    let fakes = Fakes::executables(5, 2);
+    let start = |output: &str| {
+        let mut command = fakes.bench(&format!("--executables bin --output {output} --resume"));
+        command.env("FAKE_SLEEP_MS", "40").stderr(std::process::Stdio::piped()).spawn().unwrap()
+    };
+    let first = start("a.csv");
+    while fs::read_to_string(fakes.path("a.csv")).map_or(0, |text| text.lines().count()) < 2 {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let (second, third) = (start("b.csv"), start("a.csv"));
+    let refused = third.wait_with_output().unwrap();
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("another process is writing it"));
+    succeeded(&first.wait_with_output().unwrap());
+    let waited = second.wait_with_output().unwrap();
+    succeeded(&waited);
+    assert!(String::from_utf8_lossy(&waited.stderr).contains("waiting for GPU 0: another process has"));
+    assert_eq!(found(&fakes.path("b.csv")).len(), 10);
+}

@@ -1,0 +1,70 @@
+//! Shards, their merge, and the scripts for Slurm.
+
+use std::fs;
+
+use crate::fakes::{Fakes, assert_same, found, succeeded};
+
+#[test]
+fn merged_shards_are_the_whole() {
+    let fakes = Fakes::library(7, 9);
+    succeeded(&fakes.bench("--simulate analytic --output whole.csv").output().unwrap());
+    for shard in 1..=4 {
+        let line = format!("--simulate analytic --shard {shard}/4 --output part{shard}.csv");
+        succeeded(&fakes.bench(&line).output().unwrap());
+    }
+    let merge = |words: &str| {
+        let mut command = fakes.command("merge");
+        command.args(words.split_whitespace()).output().unwrap()
+    };
+    succeeded(&merge("part1.csv part2.csv part3.csv part4.csv --complete --output all.csv"));
+    assert_same(&found(&fakes.path("all.csv")), &found(&fakes.path("whole.csv")));
+    // The same rows, byte by byte.
+    let sorted = |name: &str| {
+        let text = fs::read_to_string(fakes.path(name)).unwrap();
+        let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        lines.sort();
+        lines
+    };
+    assert_eq!(sorted("all.csv"), sorted("whole.csv"));
+
+    let again = merge("part1.csv whole.csv --output all.csv");
+    assert_eq!(again.status.code(), Some(1), "an output is not overwritten");
+    let overlap = merge("part1.csv whole.csv --output all.csv --overwrite");
+    let count = found(&fakes.path("part1.csv")).len();
+    assert!(
+        String::from_utf8_lossy(&overlap.stderr)
+            .contains(&format!("63 rows of 2 logs, {count} overlaps, 0 conflicts"))
+    );
+
+    let part = fs::read_to_string(fakes.path("part1.csv")).unwrap();
+    let changed = part.replacen(",-1,", ",9,", 1);
+    fs::write(fakes.path("changed.csv"), changed).unwrap();
+    let conflict = merge("part1.csv changed.csv --output c.csv");
+    assert_eq!(conflict.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&conflict.stderr).contains("changed.csv: line 2: kernel '"));
+    assert!(!fakes.path("c.csv").exists());
+    let incomplete = merge("changed.csv --complete --output c.csv");
+    assert!(String::from_utf8_lossy(&incomplete.stderr).contains("changed.csv: this shard is not done"));
+}
+
+#[test]
+fn slurm_scripts_ask_for_what_is_not_done() {
+    let fakes = Fakes::library(7, 9);
+    let line = "--simulate analytic --output sweep.csv --cutoff 5x";
+    let dry = format!("{line} --slurm 4 --slurm-dry-run --slurm-option=--partition=gpu");
+    let script = succeeded(&fakes.bench(&dry).output().unwrap());
+    for words in [
+        "#SBATCH --array=1,2,3,4\n",
+        "#SBATCH --partition=gpu\n",
+        "--simulate analytic --cutoff 5x --shard \"$shard/4\"",
+    ] {
+        assert!(script.contains(words), "{words}: {script}");
+    }
+    assert!(!fakes.path("sweep.csv").exists());
+    let part = format!("{} --shard 2/4", line.replace("sweep.csv", "sweep.shard-2-of-4.csv"));
+    succeeded(&fakes.bench(&part).output().unwrap());
+    let refused = fakes.bench(&dry).output().unwrap();
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("--resume submits what is not done"));
+    let script = succeeded(&fakes.bench(&format!("{dry} --resume")).output().unwrap());
+    assert!(script.contains("#SBATCH --array=1,3,4\n"), "{script}");
+}

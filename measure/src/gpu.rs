@@ -1,0 +1,185 @@
+//! Which GPUs measure, and the lock that keeps others from measuring on them meanwhile.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::error::{MeasureError, at};
+use crate::stop::{Stop, StopReason};
+
+/// The environment variable that names the folder of the locks.
+pub const LOCK_VARIABLE: &str = "CK_SELECT_LOCK_DIR";
+
+/// A GPU of this host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Gpu {
+    /// What a process gets as `HIP_VISIBLE_DEVICES`, to see this GPU and no other.
+    pub visible: String,
+    /// What the host calls it, as far as the environment tells: the name of its lock.
+    pub host: String,
+}
+
+impl Gpu {
+    /// The GPUs that are asked for by their places (`0,2`), or all that the environment names, or the first.
+    ///
+    /// `HIP_VISIBLE_DEVICES` (or `CUDA_VISIBLE_DEVICES`, which HIP reads, too) and below it `ROCR_VISIBLE_DEVICES`, as batch
+    /// systems set it, are lists of what may be used; places count within them.
+    pub fn choose(
+        asked: Option<&str>,
+        environment: impl Fn(&str) -> Option<String>,
+    ) -> Result<Vec<Self>, MeasureError> {
+        let list = |name: &str| {
+            let text = environment(name).filter(|text| !text.trim().is_empty())?;
+            Some(text.split(',').map(|item| item.trim().to_owned()).collect::<Vec<_>>())
+        };
+        let hip = list("HIP_VISIBLE_DEVICES").or_else(|| list("CUDA_VISIBLE_DEVICES"));
+        let rocr = list("ROCR_VISIBLE_DEVICES");
+        let named = hip.as_ref().or(rocr.as_ref()).map(Vec::len);
+        let places: Vec<String> = match asked {
+            Some(asked) => asked.split(',').map(|item| item.trim().to_owned()).collect(),
+            None => (0..named.unwrap_or(1)).map(|place| place.to_string()).collect(),
+        };
+        let mut gpus: Vec<Self> = Vec::new();
+        for item in places {
+            let place: usize = item.parse().map_err(|_| {
+                MeasureError::Settings(format!("--gpus: found '{item}', expected numbers joined by commas"))
+            })?;
+            let visible = match (&hip, named) {
+                (_, Some(named)) if place >= named => {
+                    let reason = format!("--gpus: found {place}, but the environment names {named} devices");
+                    return Err(MeasureError::Settings(reason));
+                }
+                (Some(hip), _) => hip[place].clone(),
+                (None, _) => place.to_string(),
+            };
+            let behind = visible.parse::<usize>().ok().and_then(|place| rocr.as_ref()?.get(place).cloned());
+            let gpu = Self { host: behind.unwrap_or_else(|| visible.clone()), visible };
+            if gpus.contains(&gpu) {
+                return Err(MeasureError::Settings(format!("--gpus: {item} stands twice")));
+            }
+            gpus.push(gpu);
+        }
+        Ok(gpus)
+    }
+
+    /// Shows a process this GPU and no other.
+    pub fn show(&self, command: &mut Command) {
+        command.env("HIP_VISIBLE_DEVICES", &self.visible).env("CUDA_VISIBLE_DEVICES", &self.visible);
+    }
+
+    /// Waits for the GPU's lock; `Err` inside is a reason to stop before it came. `waiting` is called once if it is
+    /// taken. The lock is gone with the process, however it ends.
+    pub fn lock(
+        &self,
+        folder: &Path,
+        stop: &Stop,
+        waiting: impl FnOnce(&Path),
+    ) -> Result<Result<GpuLock, StopReason>, MeasureError> {
+        let safe = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
+        let name: String = self.host.chars().map(safe).collect();
+        let path = folder.join(format!("ck-select-gpu-{name}.lock"));
+        let file = open(&path).map_err(at(&path))?;
+        let mut waiting = Some(waiting);
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(Ok(GpuLock(file))),
+                Err(TryLockError::Error(error)) => return Err(MeasureError::io(path.display(), error)),
+                Err(TryLockError::WouldBlock) => {}
+            }
+            if let Some(reason) = stop.reason() {
+                return Ok(Err(reason));
+            }
+            if let Some(waiting) = waiting.take() {
+                waiting(&path);
+            }
+            std::thread::sleep(Stop::INTERVAL);
+        }
+    }
+}
+
+/// Where locks are: `CK_SELECT_LOCK_DIR`, else `/tmp`. Not `TMPDIR`, which differs from user to user.
+pub fn lock_folder() -> PathBuf {
+    std::env::var_os(LOCK_VARIABLE).filter(|folder| !folder.is_empty()).map_or("/tmp".into(), PathBuf::from)
+}
+
+/// A held lock.
+#[derive(Debug)]
+pub struct GpuLock(#[expect(dead_code, reason = "the lock lives as long as the file is open")] File);
+
+/// Any user may make it, and every user may lock it: a lock needs no right to write.
+fn open(path: &Path) -> std::io::Result<File> {
+    match File::open(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            let file = OpenOptions::new()
+                .read(true)
+                .write(true)
+                .create(true)
+                .truncate(false)
+                .mode(0o666)
+                .open(path)?;
+            // The mask may have taken rights away; who made the file gives them back, another's is good already.
+            let _ = file.set_permissions(std::fs::Permissions::from_mode(0o666));
+            Ok(file)
+        }
+        opened => opened,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicUsize;
+
+    use super::*;
+
+    fn chosen(asked: Option<&str>, environment: &[(&str, &str)]) -> Result<Vec<(String, String)>, String> {
+        let look = |name: &str| {
+            environment.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
+        };
+        let gpus = Gpu::choose(asked, look).map_err(|error| error.to_string())?;
+        Ok(gpus.into_iter().map(|gpu| (gpu.visible, gpu.host)).collect())
+    }
+
+    fn pairs(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
+        pairs.iter().map(|&(visible, host)| (visible.to_owned(), host.to_owned())).collect()
+    }
+
+    #[test]
+    fn places_count_within_what_the_environment_names() {
+        for (asked, environment, expected) in [
+            (None, &[][..], &[("0", "0")][..]),
+            (Some("0, 3"), &[], &[("0", "0"), ("3", "3")]),
+            (None, &[("HIP_VISIBLE_DEVICES", "2,5")], &[("2", "2"), ("5", "5")]),
+            (Some("1"), &[("CUDA_VISIBLE_DEVICES", "2,5")], &[("5", "5")]),
+            (None, &[("ROCR_VISIBLE_DEVICES", "4,GPU-1f")], &[("0", "4"), ("1", "GPU-1f")]),
+            (None, &[("ROCR_VISIBLE_DEVICES", "4,6"), ("HIP_VISIBLE_DEVICES", "1")], &[("1", "6")]),
+        ] {
+            assert_eq!(chosen(asked, environment), Ok(pairs(expected)), "{asked:?} {environment:?}");
+        }
+    }
+
+    #[test]
+    fn wrong_places_are_told() {
+        for (asked, message) in [
+            ("a", "--gpus: found 'a', expected numbers joined by commas"),
+            ("0,0", "--gpus: 0 stands twice"),
+            ("2", "--gpus: found 2, but the environment names 2 devices"),
+        ] {
+            let error = chosen(Some(asked), &[("HIP_VISIBLE_DEVICES", "0,1")]).unwrap_err();
+            assert_eq!(error, message);
+        }
+    }
+
+    #[test]
+    fn a_taken_lock_is_waited_for_until_we_stop() {
+        let folder = tempfile::tempdir().unwrap();
+        let gpu = Gpu { visible: "0".into(), host: "GPU/1".into() };
+        let held = gpu.lock(folder.path(), &Stop::default(), |_| panic!()).unwrap().unwrap();
+        let stop = Stop::new(Arc::new(AtomicUsize::new(2)), None);
+        let ended = gpu.lock(folder.path(), &stop, |_| {}).unwrap();
+        assert_eq!(ended.unwrap_err(), StopReason::Signal(2));
+        drop(held);
+        gpu.lock(folder.path(), &Stop::default(), |_| panic!()).unwrap().unwrap();
+    }
+}

@@ -1,0 +1,134 @@
+//! A process that outlives us for a moment, to end what we started.
+//!
+//! Every process that is started here leads a group of its own, and writes its number into the guard's pipe before it
+//! becomes another program. When our end of the pipe closes, whatever ended us, the guard kills the groups that it
+//! knows and ends. So not even `kill -9` leaves a kernel behind on the GPU. The kernel's own way (a signal at the
+//! parent's death) is asked for, too; alone it would miss children of children.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::{Mutex, PoisonError};
+
+use rustix::process::{Pid, Signal};
+
+use crate::error::MeasureError;
+
+/// Our end of the guard.
+#[derive(Debug)]
+pub struct Guard {
+    process: Mutex<Child>,
+    pipe: Option<ChildStdin>,
+}
+
+impl Guard {
+    /// Starts the guard: a command that ends up in [`serve`] with its standard input.
+    pub fn start(mut command: Command) -> Result<Self, MeasureError> {
+        let name = command.get_program().display().to_string();
+        // A group of its own, so that Ctrl-C does not reach it.
+        command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut process = command.spawn().map_err(|error| MeasureError::io(&name, error))?;
+        let pipe = process.stdin.take();
+        Ok(Self { process: Mutex::new(process), pipe })
+    }
+
+    /// Makes what the command will start lead a group, and the guard know it.
+    pub(crate) fn enroll(&self, command: &mut Command) {
+        command.process_group(0);
+        let Some(pipe) = &self.pipe else { return };
+        let pipe = pipe.as_fd();
+        // SAFETY: the descriptor stays open until the command was started: `self` is borrowed at every call of `spawn`
+        // (see `process`), and the command is dropped after it.
+        let pipe: BorrowedFd<'static> =
+            unsafe { BorrowedFd::borrow_raw(std::os::fd::AsRawFd::as_raw_fd(&pipe)) };
+        let parent = rustix::process::getpid();
+        let hook = move || {
+            rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+            if rustix::process::getppid() != Some(parent) {
+                return Err(rustix::io::Errno::SRCH.into());
+            }
+            let mut digits = [0; 16];
+            let line = enrolment(rustix::process::getpid(), &mut digits);
+            rustix::io::write(pipe, line).map(drop).map_err(Into::into)
+        };
+        // SAFETY: between fork and exec the hook makes system calls only: it neither allocates nor locks.
+        unsafe { command.pre_exec(hook) };
+    }
+
+    /// Tells the guard that a group is gone. Called before its leader is reaped, so that the number is still its own.
+    pub(crate) fn forget(&self, leader: Pid) {
+        if let Some(mut pipe) = self.pipe.as_ref() {
+            // A guard that is gone has nothing to forget; the next start fails and tells.
+            let _ = writeln!(pipe, "-{}", leader.as_raw_nonzero());
+        }
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        drop(self.pipe.take());
+        let mut process = self.process.lock().unwrap_or_else(PoisonError::into_inner);
+        let _ = process.wait();
+    }
+}
+
+/// `+<number>\n`, made without memory from the heap.
+fn enrolment(pid: Pid, room: &mut [u8; 16]) -> &[u8] {
+    let mut number = pid.as_raw_nonzero().get().unsigned_abs();
+    let mut begin = room.len() - 1;
+    room[begin] = b'\n';
+    while number > 0 {
+        begin -= 1;
+        room[begin] = b'0' + (number % 10) as u8;
+        number /= 10;
+    }
+    begin -= 1;
+    room[begin] = b'+';
+    &room[begin..]
+}
+
+/// The guard's life: keeps the groups that lines add (`+1234`) and take away (`-1234`), and kills those that are left
+/// when the input ends.
+pub fn serve(input: impl Read) {
+    let mut groups: Vec<Pid> = Vec::new();
+    for line in BufReader::new(input).lines() {
+        let Ok(line) = line else { break };
+        let number = line.get(1..).and_then(|number| number.parse().ok()).and_then(Pid::from_raw);
+        match (line.as_bytes().first(), number) {
+            (Some(b'+'), Some(pid)) => groups.push(pid),
+            (Some(b'-'), Some(pid)) => groups.retain(|&group| group != pid),
+            _ => {}
+        }
+    }
+    for group in groups {
+        // It may have ended by itself.
+        let _ = rustix::process::kill_process_group(group, Signal::KILL);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_written_without_the_heap() {
+        for number in [1, 9, 10, 4_194_304, i32::MAX] {
+            let mut room = [0; 16];
+            let line = enrolment(Pid::from_raw(number).unwrap(), &mut room);
+            assert_eq!(line, format!("+{number}\n").as_bytes());
+        }
+    }
+
+    #[test]
+    fn groups_that_are_left_at_the_end_are_killed() {
+        let start = || Command::new("sleep").arg("60").process_group(0).spawn().unwrap();
+        let (mut left, mut forgotten) = (start(), start());
+        serve(format!("+{}\n+{}\n-{}\nnonsense\n", left.id(), forgotten.id(), forgotten.id()).as_bytes());
+        let status = left.wait().unwrap();
+        assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(9));
+        assert!(forgotten.try_wait().unwrap().is_none());
+        forgotten.kill().unwrap();
+        forgotten.wait().unwrap();
+    }
+}

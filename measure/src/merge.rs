@@ -1,0 +1,279 @@
+//! Logs of shards put together, with overlaps and conflicts told.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use crate::error::{MeasureError, at};
+use crate::log::whole_lines;
+use crate::row::{Logged, NO_LATENCY};
+use crate::sidecar::{Files, write_whole};
+
+/// Which of two different rows of one kernel and problem to keep.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnConflict {
+    /// Neither: it is an error.
+    Refuse,
+    /// The one of the file that was named first.
+    First,
+    /// The one of the file that was named last.
+    Last,
+    /// The one with the shorter time; any time before none.
+    Fastest,
+}
+
+/// What a merge found.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Merged {
+    /// Rows of the result.
+    pub rows: usize,
+    /// Rows that stood in several files with the same contents.
+    pub overlaps: usize,
+    /// Rows that stood in several files with different contents.
+    pub conflicts: usize,
+    /// What else there is to know, for the user: torn ends, shards that are not done.
+    pub notes: Vec<String>,
+}
+
+/// A row with all its cells.
+struct Row {
+    file: usize,
+    line: u64,
+    logged: Logged,
+    cells: csv::StringRecord,
+}
+
+/// Merges logs into a new file, sorted by problem and kernel. Nothing is written if there is an error.
+pub fn merge(inputs: &[PathBuf], output: &Path, on_conflict: OnConflict) -> Result<Merged, MeasureError> {
+    let mut merged = Merged::default();
+    let mut header: Option<csv::StringRecord> = None;
+    let mut rows: BTreeMap<(u64, String), Row> = BTreeMap::new();
+    // The problem's columns, which have to be the same for one number in all files.
+    let mut problems: BTreeMap<u64, (usize, u64, Vec<String>)> = BTreeMap::new();
+    let mut parts = Vec::new();
+    for (file, path) in inputs.iter().enumerate() {
+        let (columns, found) = read(file, path, &mut merged.notes)?;
+        match &header {
+            Some(first) if *first != columns => {
+                let text = |record: &csv::StringRecord| record.iter().collect::<Vec<_>>().join(",");
+                let reason = format!(
+                    "line 1: found columns {}, expected {} as in {}",
+                    text(&columns),
+                    text(first),
+                    inputs[0].display()
+                );
+                return Err(MeasureError::file(path, reason));
+            }
+            Some(_) => {}
+            None => header = Some(columns.clone()),
+        }
+        let rows_here = found.len();
+        for row in found {
+            same_problem(inputs, &columns, &row, &mut problems)?;
+            add(inputs, row, on_conflict, &mut rows, &mut merged)?;
+        }
+        parts.push(part(path, rows_here, &mut merged.notes)?);
+    }
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    let records = header.iter().chain(rows.values().map(|row| &row.cells));
+    for record in records {
+        writer.write_record(record).map_err(|error| MeasureError::file(output, error))?;
+    }
+    let bytes = writer.into_inner().map_err(|error| MeasureError::file(output, error))?;
+    write_whole(output, &bytes)?;
+    let meta = json!({ "format": "ck-select-merge", "version": 1, "rows": rows.len(), "parts": parts });
+    write_whole(&Files::of(output).meta, format!("{meta:#}\n").as_bytes())?;
+    merged.rows = rows.len();
+    Ok(merged)
+}
+
+fn read(
+    file: usize,
+    path: &Path,
+    notes: &mut Vec<String>,
+) -> Result<(csv::StringRecord, Vec<Row>), MeasureError> {
+    let malformed = |error: csv::Error| MeasureError::file(path, error);
+    let bytes = std::fs::read(path).map_err(at(path))?;
+    let whole = whole_lines(&bytes);
+    if whole < bytes.len() {
+        notes.push(format!("{}: its last row is torn and was passed over", path.display()));
+    }
+    let mut reader = csv::Reader::from_reader(&bytes[..whole]);
+    let header = reader.headers().map_err(malformed)?.clone();
+    let names: Vec<&str> = header.iter().collect();
+    for needed in ["kernel", "problem_idx", "latency_ms", "tflops"] {
+        if !names.contains(&needed) {
+            let reason = format!("line 1: found columns {}, expected '{needed}' among them", names.join(","));
+            return Err(MeasureError::file(path, reason));
+        }
+    }
+    let mut rows = Vec::new();
+    for record in reader.records() {
+        let cells = record.map_err(malformed)?;
+        let line = cells.position().map_or(0, csv::Position::line);
+        let logged = Logged::read(&names, &cells);
+        let logged = logged.map_err(|reason| MeasureError::file(path, format!("line {line}: {reason}")))?;
+        rows.push(Row { file, line, logged, cells });
+    }
+    Ok((header, rows))
+}
+
+/// Columns that say what came out, not what was asked.
+const ANSWERS: [&str; 6] = ["kernel", "latency_ms", "tflops", "bandwidth_gb_s", "non_zero", "error_msg"];
+/// Columns that are the kernel's where a problem set does not say.
+const KERNELS: [&str; 2] = ["dtype", "layout"];
+
+fn same_problem(
+    inputs: &[PathBuf],
+    header: &csv::StringRecord,
+    row: &Row,
+    problems: &mut BTreeMap<u64, (usize, u64, Vec<String>)>,
+) -> Result<(), MeasureError> {
+    let of_problem = |name: &&str| !ANSWERS.contains(name) && !KERNELS.contains(name);
+    let asked: Vec<String> = header
+        .iter()
+        .zip(row.cells.iter())
+        .filter(|(name, _)| of_problem(name))
+        .map(|(_, cell)| cell.to_owned())
+        .collect();
+    let number = row.logged.problem_idx;
+    let (file, line, known) = problems.entry(number).or_insert_with(|| (row.file, row.line, asked.clone()));
+    if *known == asked {
+        return Ok(());
+    }
+    let first = inputs[*file].display();
+    let reason = format!("line {}: problem {number} is another one than in {first}, line {line}", row.line);
+    Err(MeasureError::file(&inputs[row.file], reason))
+}
+
+fn add(
+    inputs: &[PathBuf],
+    row: Row,
+    on_conflict: OnConflict,
+    rows: &mut BTreeMap<(u64, String), Row>,
+    merged: &mut Merged,
+) -> Result<(), MeasureError> {
+    let key = (row.logged.problem_idx, row.logged.kernel.clone());
+    let Some(known) = rows.get_mut(&key) else {
+        rows.insert(key, row);
+        return Ok(());
+    };
+    if known.cells == row.cells {
+        merged.overlaps += 1;
+        return Ok(());
+    }
+    merged.conflicts += 1;
+    let ms = |row: &Row| row.logged.latency_ms.unwrap_or(f64::INFINITY);
+    match on_conflict {
+        OnConflict::First => {}
+        OnConflict::Last => *known = row,
+        OnConflict::Fastest if ms(&row) < ms(known) => *known = row,
+        OnConflict::Fastest => {}
+        OnConflict::Refuse => {
+            let shown =
+                |row: &Row| row.logged.latency_ms.map_or(NO_LATENCY.to_owned(), |ms| format!("{ms:?}"));
+            let reason = format!(
+                "line {}: kernel '{}' on problem {} has latency {}, in {}, line {}, it has {}",
+                row.line,
+                key.1,
+                key.0,
+                shown(&row),
+                inputs[known.file].display(),
+                known.line,
+                shown(known),
+            );
+            return Err(MeasureError::file(&inputs[row.file], reason));
+        }
+    }
+    Ok(())
+}
+
+/// Where a part came from, for the sidecar of the result: its own sidecar, which a merged log has, too.
+fn part(path: &Path, rows: usize, notes: &mut Vec<String>) -> Result<Value, MeasureError> {
+    let sidecar = Files::of(path).meta;
+    let meta: Value = match std::fs::read(&sidecar) {
+        Ok(bytes) => serde_json::from_slice(&bytes).map_err(|error| MeasureError::file(&sidecar, error))?,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Value::Null,
+        Err(error) => return Err(MeasureError::io(sidecar.display(), error)),
+    };
+    if let (Some(planned), Some(shard)) = (meta["plan"]["pairs"].as_u64(), meta["plan"]["shard"].as_str())
+        && (rows as u64) < planned
+    {
+        notes.push(format!("{}: shard {shard} has {rows} of {planned} rows", path.display()));
+    }
+    Ok(json!({ "file": path, "rows": rows, "meta": meta }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEADER: &str = "kernel,problem_idx,N,latency_ms,tflops,non_zero,error_msg\n";
+
+    fn merged(files: &[&str], on_conflict: OnConflict) -> Result<(Merged, String), String> {
+        let folder = tempfile::tempdir().unwrap();
+        let shown = format!("{}/", folder.path().display());
+        let inputs: Vec<PathBuf> = (0..files.len()).map(|i| folder.path().join(format!("{i}.csv"))).collect();
+        for (path, rows) in inputs.iter().zip(files) {
+            std::fs::write(path, format!("{HEADER}{rows}")).unwrap();
+        }
+        let output = folder.path().join("all.csv");
+        match merge(&inputs, &output, on_conflict) {
+            Ok(merged) => {
+                let text = std::fs::read_to_string(output).unwrap();
+                Ok((merged, text.strip_prefix(HEADER).unwrap().to_owned()))
+            }
+            Err(error) => {
+                assert!(!output.exists());
+                Err(error.to_string().replace(&shown, ""))
+            }
+        }
+    }
+
+    #[test]
+    fn rows_are_sorted_and_overlaps_are_counted() {
+        let (found, text) = merged(
+            &["b,1,7,0.5,1.0,1,\na,1,7,0.25,2.0,1,\n", "a,0,3,N/A,0.0,0,crash\na,1,7,0.25,2.0,1,\n"],
+            OnConflict::Refuse,
+        )
+        .unwrap();
+        assert_eq!(text, "a,0,3,N/A,0.0,0,crash\na,1,7,0.25,2.0,1,\nb,1,7,0.5,1.0,1,\n");
+        assert_eq!((found.rows, found.overlaps, found.conflicts), (3, 1, 0));
+    }
+
+    #[test]
+    fn conflicts_are_refused_or_decided() {
+        let files = ["a,1,7,0.5,1.0,1,\n", "a,1,7,0.25,2.0,1,\n", "a,1,7,N/A,0.0,0,crash\n"];
+        let error = merged(&files, OnConflict::Refuse).unwrap_err();
+        assert_eq!(
+            error,
+            "1.csv: line 2: kernel 'a' on problem 1 has latency 0.25, in 0.csv, line 2, it has 0.5"
+        );
+        for (rule, kept) in [(OnConflict::First, 0), (OnConflict::Fastest, 1), (OnConflict::Last, 2)] {
+            let (found, text) = merged(&files, rule).unwrap();
+            assert_eq!((text.as_str(), found.conflicts), (files[kept], 2), "{rule:?}");
+        }
+    }
+
+    #[test]
+    fn one_number_is_one_problem() {
+        let error = merged(&["a,1,7,0.5,1.0,1,\n", "b,1,8,0.5,1.0,1,\n"], OnConflict::First).unwrap_err();
+        assert_eq!(error, "1.csv: line 2: problem 1 is another one than in 0.csv, line 2");
+    }
+
+    #[test]
+    fn torn_ends_are_told_and_other_columns_refused() {
+        let (found, text) = merged(&["a,1,7,0.5,1.0,1,\nb,1,7,0."], OnConflict::Refuse).unwrap();
+        assert_eq!((text.as_str(), found.notes.len()), ("a,1,7,0.5,1.0,1,\n", 1));
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.csv");
+        std::fs::write(&path, "kernel,latency_ms,tflops\n").unwrap();
+        let error = merge(&[path], &folder.path().join("y.csv"), OnConflict::Refuse).unwrap_err().to_string();
+        assert!(
+            error.ends_with(
+                "line 1: found columns kernel,latency_ms,tflops, expected 'problem_idx' among them"
+            )
+        );
+    }
+}

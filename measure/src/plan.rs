@@ -1,0 +1,229 @@
+//! What to measure: the kernels of a pool on the problems that they can run, problem by problem.
+
+use std::collections::{HashMap, HashSet};
+
+use ck_select::kernel::Kernel;
+use ck_select::pool::Pool;
+use ck_select::problem::Problem;
+use sha2::{Digest, Sha256};
+
+use crate::problems::{AskedProblem, ProblemSet};
+
+/// A kernel on a problem, as places in their plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Pair {
+    /// Place of the problem.
+    pub problem: u32,
+    /// Place of the kernel.
+    pub kernel: u32,
+}
+
+/// A problem and the kernels to be measured on it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlannedProblem {
+    /// The problem as it was asked.
+    pub asked: AskedProblem,
+    /// Places of the kernels that can run it, in the order of the pool.
+    pub kernels: Vec<u32>,
+}
+
+/// What to measure, in order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Plan {
+    kernels: Vec<Kernel>,
+    problems: Vec<PlannedProblem>,
+    left_out: usize,
+}
+
+impl Plan {
+    /// Every kernel of the pool, repeated names once, on every problem that it computes.
+    pub fn new(pool: &Pool, problems: &ProblemSet) -> Self {
+        let mut names = HashSet::new();
+        let kernels: Vec<Kernel> =
+            pool.iter().filter(|kernel| names.insert(kernel.name.as_str())).cloned().collect();
+        let mut left_out = 0;
+        let problems = problems.problems.iter().map(|asked| {
+            let fits = |&place: &u32| asked.for_kernel(&kernels[place as usize]).is_some();
+            let fitting: Vec<u32> = (0..kernels.len() as u32).filter(fits).collect();
+            left_out += kernels.len() - fitting.len();
+            PlannedProblem { asked: asked.clone(), kernels: fitting }
+        });
+        let problems = problems.collect();
+        Self { kernels, problems, left_out }
+    }
+
+    /// The kernels, in order.
+    pub fn kernels(&self) -> &[Kernel] {
+        &self.kernels
+    }
+
+    /// The problems, in order.
+    pub fn problems(&self) -> &[PlannedProblem] {
+        &self.problems
+    }
+
+    /// Pairs that were left out, because the kernel computes something else.
+    pub const fn left_out(&self) -> usize {
+        self.left_out
+    }
+
+    /// How many pairs there are.
+    pub fn len(&self) -> usize {
+        self.problems.iter().map(|problem| problem.kernels.len()).sum()
+    }
+
+    /// Whether there is nothing to measure.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The pairs, problem by problem.
+    pub fn pairs(&self) -> impl Iterator<Item = Pair> + '_ {
+        (0_u32..).zip(&self.problems).flat_map(|(problem, planned)| {
+            planned.kernels.iter().map(move |&kernel| Pair { problem, kernel })
+        })
+    }
+
+    /// The kernel of a pair of this plan.
+    pub fn kernel(&self, pair: Pair) -> &Kernel {
+        &self.kernels[pair.kernel as usize]
+    }
+
+    /// The problem of a pair of this plan, as it was asked.
+    pub fn asked(&self, pair: Pair) -> &AskedProblem {
+        &self.problems[pair.problem as usize].asked
+    }
+
+    /// The problem of a pair of this plan as its kernel runs it.
+    pub fn problem(&self, pair: Pair) -> Problem {
+        let asked = self.asked(pair);
+        asked.for_kernel(self.kernel(pair)).unwrap_or(asked.problem)
+    }
+
+    /// The same kernels and problems with those pairs only that `keep` wants.
+    #[must_use]
+    pub fn filtered(&self, mut keep: impl FnMut(Pair) -> bool) -> Self {
+        let mut plan = self.clone();
+        for (problem, planned) in (0_u32..).zip(&mut plan.problems) {
+            planned.kernels.retain(|&kernel| keep(Pair { problem, kernel }));
+        }
+        plan
+    }
+
+    /// Finds pairs by what the log calls them.
+    pub fn index(&self) -> PairIndex<'_> {
+        let kernels = (0_u32..).zip(&self.kernels).map(|(place, kernel)| (kernel.name.as_str(), place));
+        let problems = (0_u32..).zip(&self.problems).map(|(place, planned)| (planned.asked.idx, place));
+        PairIndex { kernels: kernels.collect(), problems: problems.collect() }
+    }
+
+    /// A hash of kernels, problems and pairs, in hexadecimal: plans that measure the same have the same.
+    pub fn fingerprint(&self) -> String {
+        let mut hash = Sha256::new();
+        let mut add = |text: &str| {
+            hash.update((text.len() as u64).to_le_bytes());
+            hash.update(text);
+        };
+        for kernel in &self.kernels {
+            add(&kernel.name);
+        }
+        for planned in &self.problems {
+            let AskedProblem { idx, problem, said } = &planned.asked;
+            add(&format!("{idx} {problem} {said:?}"));
+            let places: Vec<String> = planned.kernels.iter().map(u32::to_string).collect();
+            add(&places.join(","));
+        }
+        hex(&hash.finalize()[..16])
+    }
+}
+
+/// Bytes as hexadecimal digits.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write as _;
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        // Writing to a string does not fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+/// Finds a plan's pairs by the kernel's name and the problem's number.
+#[derive(Debug)]
+pub struct PairIndex<'a> {
+    kernels: HashMap<&'a str, u32>,
+    problems: HashMap<u64, u32>,
+}
+
+impl PairIndex<'_> {
+    /// The pair of this name and number, if the plan has both.
+    pub fn find(&self, kernel: &str, problem_idx: u64) -> Option<Pair> {
+        Some(Pair { problem: *self.problems.get(&problem_idx)?, kernel: *self.kernels.get(kernel)? })
+    }
+}
+
+/// About how long pairs take. Only ratios matter: shards are balanced by it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Cost {
+    /// Runs of each kernel.
+    pub runs: u32,
+}
+
+impl Cost {
+    /// Seconds that a pair takes without its runs: process, buffers, protocol.
+    const FIXED_S: f64 = 0.005;
+    /// Operations a second of a kernel that is neither good nor bad, on a large problem.
+    const RATE: f64 = 1e14;
+    /// Seconds of the shortest launch.
+    const LAUNCH_S: f64 = 5e-6;
+
+    /// Estimated seconds.
+    pub fn seconds(&self, problem: &Problem) -> f64 {
+        Self::FIXED_S + f64::from(self.runs) * (Self::LAUNCH_S + problem.flops() / Self::RATE)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use ck_select::vocab::Op;
+
+    use super::*;
+
+    pub(crate) fn plan(pool: &str, problems: &str) -> Plan {
+        let pool = Pool::from_bytes("pool", pool.as_bytes()).unwrap();
+        let set = ProblemSet::from_bytes(Path::new("problems"), problems.as_bytes(), Op::GroupedConv);
+        Plan::new(&pool, &set.unwrap())
+    }
+
+    const POOL: &str = "grouped_conv_forward_bf16_2d_64x64x64_compv3\ngrouped_conv_forward_bf16_3d_64x64x64_compv3\n\
+                        grouped_conv_forward_bf16_2d_64x64x64_compv4\ngrouped_conv_forward_bf16_2d_64x64x64_compv3\n";
+    const PROBLEMS: &str = "C,K,Hi,Wi,Y,X,Di,Z,pad_d\n64,64,8,8,1,1,1,1,0\n64,64,8,8,1,1,4,3,1\n";
+
+    #[test]
+    fn kernels_meet_the_problems_that_they_compute() {
+        let plan = plan(POOL, PROBLEMS);
+        assert_eq!(plan.kernels().len(), 3, "a repeated name counts once");
+        let pairs: Vec<(u32, u32)> = plan.pairs().map(|pair| (pair.problem, pair.kernel)).collect();
+        assert_eq!(pairs, [(0, 0), (0, 2), (1, 1)]);
+        assert_eq!((plan.len(), plan.left_out()), (3, 3));
+        let index = plan.index();
+        assert_eq!(index.find(&plan.kernels()[2].name, 0), Some(Pair { problem: 0, kernel: 2 }));
+        assert_eq!(index.find("other", 0), None);
+    }
+
+    #[test]
+    fn the_fingerprint_shows_every_difference() {
+        let whole = plan(POOL, PROBLEMS);
+        assert_eq!(whole.fingerprint(), plan(POOL, PROBLEMS).fingerprint());
+        assert_eq!(whole.fingerprint().len(), 32);
+        let others = [
+            whole.filtered(|pair| pair.kernel != 2),
+            plan(&POOL.replace("compv4", "compv5"), PROBLEMS),
+            plan(POOL, &PROBLEMS.replace("64,64,8,8,1,1,1", "64,64,8,9,1,1,1")),
+        ];
+        for other in others {
+            assert_ne!(other.fingerprint(), whole.fingerprint());
+        }
+    }
+}

@@ -1,0 +1,284 @@
+//! Rows of the log: upstream's benchmark CSV, which its converters and `ckselect` read.
+//!
+//! Upstream's converter takes every column that it does not know for a column of the problem. So nothing stands here
+//! that it would mistake: beyond its own columns there is `error_msg`, which it passes over. What else is known of a
+//! measurement goes into the details file.
+
+use ck_select::problem::{ConvProblem, Problem};
+use ck_select::vocab::{Dtype, Op};
+
+use crate::outcome::Outcome;
+use crate::plan::{Pair, Plan};
+
+/// Latency of a row without a time, as upstream writes it.
+pub const NO_LATENCY: &str = "N/A";
+
+/// The columns of a plan's log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Columns {
+    op: Op,
+    split_k: bool,
+    right_pads: bool,
+}
+
+const CONV: [&str; 19] = [
+    "N",
+    "C",
+    "K",
+    "G",
+    "Di",
+    "Hi",
+    "Wi",
+    "Z",
+    "Y",
+    "X",
+    "stride_d",
+    "stride_h",
+    "stride_w",
+    "pad_d",
+    "pad_h",
+    "pad_w",
+    "dilation_d",
+    "dilation_h",
+    "dilation_w",
+];
+const GEMM: [&str; 6] = ["m", "n", "k", "split_k", "dtype", "layout"];
+const RIGHT_PADS: [&str; 3] = ["pad_d_right", "pad_h_right", "pad_w_right"];
+
+/// The numbers of the conv columns, in their order.
+fn conv_numbers(p: &ConvProblem) -> impl Iterator<Item = i64> {
+    [[p.n, p.c, p.k].as_slice(), &[p.g], &p.input, &p.filter, &p.stride, &p.pad_left, &p.dilation]
+        .concat()
+        .into_iter()
+}
+
+impl Columns {
+    /// The columns that the plan's problems need: upstream's, and those that upstream's schema lacks where a problem
+    /// cannot be told without them.
+    pub fn of(plan: &Plan) -> Self {
+        let convs = || {
+            plan.problems().iter().filter_map(|planned| match &planned.asked.problem {
+                Problem::Conv(problem) => Some(problem),
+                Problem::Gemm(_) => None,
+            })
+        };
+        Self {
+            op: plan.kernels().first().map_or(Op::GroupedConv, |kernel| kernel.kind.op()),
+            split_k: convs().any(|problem| problem.split_k != 1),
+            right_pads: convs().any(|problem| problem.pad_left != problem.pad_right),
+        }
+    }
+
+    /// Their names.
+    pub fn names(&self) -> Vec<&'static str> {
+        let mut names = vec!["kernel", "problem_idx"];
+        match self.op {
+            Op::GroupedConv => {
+                names.extend(CONV);
+                names.extend(self.split_k.then_some("split_k"));
+                names.extend(self.right_pads.then_some(RIGHT_PADS).into_iter().flatten());
+                names.extend(["latency_ms", "tflops", "non_zero"]);
+            }
+            Op::Gemm => {
+                names.extend(GEMM);
+                names.extend(["latency_ms", "tflops", "bandwidth_gb_s", "non_zero"]);
+            }
+        }
+        names.push("error_msg");
+        names
+    }
+
+    /// A row, with its line end.
+    pub fn line(&self, plan: &Plan, pair: Pair, outcome: &Outcome) -> Vec<u8> {
+        let mut cells = vec![plan.kernel(pair).name.clone(), plan.asked(pair).idx.to_string()];
+        let problem = plan.problem(pair);
+        match &problem {
+            Problem::Conv(p) => {
+                cells.extend(conv_numbers(p).map(|number| number.to_string()));
+                cells.extend(self.split_k.then(|| p.split_k.to_string()));
+                let right = p.pad_right.iter().map(ToString::to_string);
+                cells.extend(right.filter(|_| self.right_pads));
+            }
+            Problem::Gemm(p) => {
+                cells.extend([p.m, p.n, p.k, p.split_k.into()].map(|number: i64| number.to_string()));
+                cells.extend([p.dtype_a.to_string(), p.layout.to_string()]);
+            }
+        }
+        let measured = match outcome {
+            Outcome::Measured(measurement) => Some(measurement),
+            _ => None,
+        };
+        // The shortest digits that read back to the same bits.
+        cells.push(measured.map_or(NO_LATENCY.to_owned(), |m| format!("{:?}", m.latency_ms)));
+        cells.push(measured.map_or("0.0".to_owned(), |m| format!("{:?}", m.tflops)));
+        if let Problem::Gemm(_) = problem {
+            let rate =
+                measured.map(|m| m.bandwidth_gb_s.unwrap_or_else(|| bandwidth(&problem, m.latency_ms)));
+            cells.push(format!("{:?}", rate.unwrap_or(0.0)));
+        }
+        // Readers want a whole number: -1 is a result that nobody looked at.
+        let non_zero = measured.map_or(Some(0), |m| m.non_zero);
+        cells.push(non_zero.map_or("-1".to_owned(), |count| count.to_string()));
+        cells.push(match outcome {
+            Outcome::Measured(_) => String::new(),
+            Outcome::CutOff { fastest_ms } => format!("cut_off: no run faster than {fastest_ms:?} ms"),
+            Outcome::Failed(failure) => failure.to_string(),
+        });
+        csv_line(&cells)
+    }
+
+    /// The header, with its line end.
+    pub fn header(&self) -> Vec<u8> {
+        csv_line(&self.names())
+    }
+}
+
+fn csv_line<T: AsRef<[u8]>>(cells: &[T]) -> Vec<u8> {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    // Writing to memory does not fail.
+    let _ = writer.write_record(cells);
+    writer.into_inner().unwrap_or_default()
+}
+
+/// Gigabytes a second that a GEMM moves at least: every operand once.
+fn bandwidth(problem: &Problem, latency_ms: f64) -> f64 {
+    let Problem::Gemm(p) = problem else { return 0.0 };
+    let (m, n, k) = (p.m as f64, p.n as f64, p.k as f64);
+    let bits = m * k * bits(p.dtype_a) + k * n * bits(p.dtype_b) + m * n * bits(p.dtype_c);
+    bits / 8.0 / 1e6 / latency_ms
+}
+
+/// Bits of one element.
+const fn bits(dtype: Dtype) -> f64 {
+    match dtype {
+        Dtype::Int4 | Dtype::PkFp4 | Dtype::PkInt4 => 4.0,
+        Dtype::Fp8 | Dtype::Bf8 | Dtype::Int8 => 8.0,
+        Dtype::Fp16 | Dtype::Bf16 => 16.0,
+        Dtype::Fp32 | Dtype::Int32 => 32.0,
+        Dtype::Fp64 => 64.0,
+    }
+}
+
+/// What a row of the log says: whose it is, and what came out.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Logged {
+    /// The kernel's name.
+    pub kernel: String,
+    /// The problem's number.
+    pub problem_idx: u64,
+    /// Its time, if it has one.
+    pub latency_ms: Option<f64>,
+    /// Its speed, 0 without a time.
+    pub tflops: f64,
+    /// Why it has no time; empty when it has one.
+    pub error: String,
+}
+
+impl Logged {
+    /// Reads a row of such columns; the error names the column.
+    pub(crate) fn read(columns: &[&str], record: &csv::StringRecord) -> Result<Self, String> {
+        let cell = |name: &str| {
+            let place = columns.iter().position(|column| *column == name);
+            place.and_then(|place| record.get(place)).unwrap_or_default()
+        };
+        let wrong =
+            |name: &str, expected: &str| format!("{name}: found '{}', expected {expected}", cell(name));
+        let latency_ms = match cell("latency_ms") {
+            NO_LATENCY => None,
+            text => Some(
+                text.parse::<f64>()
+                    .ok()
+                    .filter(|ms| *ms > 0.0 && ms.is_finite())
+                    .ok_or_else(|| wrong("latency_ms", "milliseconds or N/A"))?,
+            ),
+        };
+        Ok(Self {
+            kernel: cell("kernel").to_owned(),
+            problem_idx: cell("problem_idx").parse().map_err(|_| wrong("problem_idx", "a whole number"))?,
+            latency_ms,
+            tflops: cell("tflops").parse().map_err(|_| wrong("tflops", "a number"))?,
+            error: cell("error_msg").to_owned(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use ck_select::pool::Pool;
+
+    use super::*;
+    use crate::outcome::{FailureClass, Measurement};
+    use crate::problems::ProblemSet;
+
+    fn plan(pool: &str, problems: &str) -> Plan {
+        let pool = Pool::from_bytes("pool", pool.as_bytes()).unwrap();
+        Plan::new(&pool, &ProblemSet::from_bytes(Path::new("p"), problems.as_bytes(), pool.op()).unwrap())
+    }
+
+    fn lines(plan: &Plan, outcome: &Outcome) -> (String, String) {
+        let columns = Columns::of(plan);
+        let pair = plan.pairs().next().unwrap();
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        (text(columns.header()), text(columns.line(plan, pair, outcome)))
+    }
+
+    const CONV_POOL: &str = "grouped_conv_forward_bf16_2d_64x64x64_compv3";
+
+    #[test]
+    fn convolutions_have_upstreams_columns_and_the_error() {
+        let plan = plan(CONV_POOL, "problem_idx,N,C,K,Hi,Wi,Y,X,pad_h,pad_w\n5,2,64,128,28,29,3,3,1,1\n");
+        let (header, row) =
+            lines(&plan, &Outcome::Measured(Measurement { non_zero: Some(9), ..Measurement::of(0.25, 1e9) }));
+        assert_eq!(
+            header,
+            "kernel,problem_idx,N,C,K,G,Di,Hi,Wi,Z,Y,X,stride_d,stride_h,stride_w,pad_d,pad_h,pad_w,dilation_d,\
+             dilation_h,dilation_w,latency_ms,tflops,non_zero,error_msg\n"
+        );
+        assert_eq!(row, format!("{CONV_POOL},5,2,64,128,1,1,28,29,1,3,3,1,1,1,0,1,1,1,1,1,0.25,4.0,9,\n"));
+        let (_, row) = lines(&plan, &Outcome::failed(FailureClass::Crash, "signal 11, \"SIGSEGV\""));
+        assert!(row.ends_with(",1,1,1,N/A,0.0,0,\"crash: signal 11, \"\"SIGSEGV\"\"\"\n"), "{row}");
+        let (_, row) = lines(&plan, &Outcome::CutOff { fastest_ms: 12.5 });
+        assert!(row.ends_with(",N/A,0.0,0,cut_off: no run faster than 12.5 ms\n"), "{row}");
+    }
+
+    #[test]
+    fn what_upstreams_columns_cannot_say_gets_its_own() {
+        let plan = plan(CONV_POOL, "C,K,Hi,Wi,Y,X,split_k,pad_h_left\n64,64,8,8,3,3,2,1\n");
+        let (header, row) = lines(&plan, &Outcome::Measured(Measurement::of(1.0, 1e9)));
+        assert!(header.contains(",dilation_w,split_k,pad_d_right,pad_h_right,pad_w_right,latency_ms,"));
+        assert!(row.ends_with(",1,1,1,2,0,0,0,1.0,1.0,-1,\n"), "{row}");
+    }
+
+    #[test]
+    fn gemms_have_types_and_bandwidth() {
+        let pool = "gemm_universal_fp16_rcr_compv3_cshuffle_intrawave_False_False_False_False_256x256x64_2x2x1_32x32x16";
+        let plan = plan(pool, "m,n,k\n1000,500,100\n");
+        let (header, row) = lines(&plan, &Outcome::Measured(Measurement::of(1.0, 1e8)));
+        assert_eq!(
+            header,
+            "kernel,problem_idx,m,n,k,split_k,dtype,layout,latency_ms,tflops,bandwidth_gb_s,non_zero,error_msg\n"
+        );
+        // (1000*100 + 100*500 + 1000*500) * 2 bytes in a millisecond
+        assert!(row.ends_with(",0,1000,500,100,1,fp16,rcr,1.0,0.1,1.3,-1,\n"), "{row}");
+    }
+
+    #[test]
+    fn rows_read_back() {
+        let plan = plan(CONV_POOL, "C,K,Hi,Wi,Y,X\n64,64,8,8,3,3\n");
+        let columns = Columns::of(&plan);
+        for outcome in [
+            Outcome::Measured(Measurement::of(0.1 + 0.2, 1e9)),
+            Outcome::failed(FailureClass::Garbage, "a,\"b\""),
+        ] {
+            let (_, row) = lines(&plan, &outcome);
+            let mut reader = csv::ReaderBuilder::new().has_headers(false).from_reader(row.as_bytes());
+            let record = reader.records().next().unwrap().unwrap();
+            let logged = Logged::read(&columns.names(), &record).unwrap();
+            assert_eq!((logged.kernel.as_str(), logged.problem_idx), (CONV_POOL, 0));
+            assert_eq!(logged.latency_ms, outcome.latency_ms());
+            assert_eq!(logged.error.is_empty(), outcome.latency_ms().is_some());
+        }
+    }
+}

@@ -1,0 +1,387 @@
+//! Benchmark executables, one a kernel, as upstream builds them: flags in, one JSON object out.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+use ck_select::kernel::Kernel;
+use ck_select::problem::Problem;
+use ck_select::vocab::Op;
+use serde_json::{Value, json};
+
+use super::{Batch, BatchEnd, Context, Job, Progress, Report, Runner, Settings, report};
+use crate::config::ExecutableConfig;
+use crate::error::MeasureError;
+use crate::gpu::Gpu;
+use crate::outcome::{Failure, FailureClass, Measurement, Outcome};
+use crate::process::{self, Ended, signal_name};
+use crate::stop::StopReason;
+use crate::template::Template;
+
+/// Output beyond which an executable is killed.
+const FLOOD: u64 = 16 << 20;
+
+/// Runs executables, one a kernel.
+#[derive(Debug, Clone)]
+pub struct ExecutableRunner {
+    config: ExecutableConfig,
+    arguments: Vec<Template>,
+}
+
+/// What templates of arguments may ask for, beside the fields of a problem.
+const SETTINGS: [&str; 3] = ["kernel", "warmup", "repeat"];
+const GEMM: [&str; 4] = ["m", "n", "k", "split_k"];
+const CONV: [&str; 24] = [
+    "N",
+    "C",
+    "K",
+    "G",
+    "Di",
+    "Hi",
+    "Wi",
+    "Z",
+    "Y",
+    "X",
+    "stride_d",
+    "stride_h",
+    "stride_w",
+    "dilation_d",
+    "dilation_h",
+    "dilation_w",
+    "pad_d",
+    "pad_h",
+    "pad_w",
+    "pad_d_right",
+    "pad_h_right",
+    "pad_w_right",
+    "ndim",
+    "split_k",
+];
+const UPSTREAM: [&str; 6] =
+    ["-m={m}", "-n={n}", "-k={k}", "-warmup={warmup}", "-repeat={repeat}", "-verify=0"];
+
+impl ExecutableRunner {
+    /// A runner for kernels of one operation.
+    pub fn new(config: ExecutableConfig, op: Op) -> Result<Self, MeasureError> {
+        let arguments = match (&config.arguments, op) {
+            (Some(arguments), _) => arguments.clone(),
+            (None, Op::Gemm) => {
+                let flags = UPSTREAM.map(|flag| Template::try_from(flag.to_owned()));
+                flags.into_iter().collect::<Result<_, _>>().map_err(settings)?
+            }
+            (None, Op::GroupedConv) => {
+                return Err(MeasureError::Settings(
+                    "executables of convolutions have no usual flags: give 'arguments' in a runner configuration"
+                        .to_owned(),
+                ));
+            }
+        };
+        let fields: &[&str] = if op == Op::Gemm { &GEMM } else { &CONV };
+        let accepted = [fields, &SETTINGS].concat();
+        arguments.iter().try_for_each(|argument| argument.check(&accepted)).map_err(settings)?;
+        Ok(Self { config, arguments })
+    }
+
+    fn path(&self, kernel: &Kernel) -> PathBuf {
+        self.config.directory.join(format!("{}{}", self.config.prefix, kernel.name))
+    }
+
+    /// Why a kernel cannot be run at all.
+    fn unusable(&self, kernel: &Kernel) -> Option<Failure> {
+        let path = self.path(kernel);
+        let missing =
+            |why: String| Some(Failure::new(FailureClass::Missing, format!("{}: {why}", path.display())));
+        match std::fs::metadata(&path) {
+            Err(error) => missing(error.to_string()),
+            Ok(data) if !data.is_file() || data.permissions().mode() & 0o111 == 0 => {
+                missing("not executable".to_owned())
+            }
+            Ok(_) => None,
+        }
+    }
+
+    fn command(&self, job: &Job<'_>, gpu: &Gpu, settings: &Settings) -> Option<Command> {
+        let mut command = Command::new(self.path(job.kernel));
+        for argument in &self.arguments {
+            command.arg(argument.fill(|name| value(name, job, settings))?);
+        }
+        gpu.show(&mut command);
+        command.envs(&self.config.environment);
+        Some(command)
+    }
+
+    /// One sample.
+    fn sample(&self, job: &Job<'_>, gpu: &Gpu, context: Context<'_>) -> Result<Sample, MeasureError> {
+        let Some(mut command) = self.command(job, gpu, context.settings) else {
+            return Err(MeasureError::Settings("an argument has a place that nothing fills".to_owned()));
+        };
+        let timeout = Duration::from_secs_f64(context.settings.timeout_s);
+        let finished = match process::run(&mut command, timeout, FLOOD, context.guard, context.stop) {
+            Ok(finished) => finished,
+            Err(error) => {
+                let message = format!("{}: {error}", self.path(job.kernel).display());
+                return Ok(Sample::Failed(Failure::new(FailureClass::Missing, message)));
+            }
+        };
+        let said = || {
+            let stderr = String::from_utf8_lossy(&finished.stderr);
+            let text =
+                if stderr.trim().is_empty() { String::from_utf8_lossy(&finished.stdout) } else { stderr };
+            text.into_owned()
+        };
+        let failure = match finished.ended {
+            Ended::Stopped(reason) => return Ok(Sample::Stopped(reason)),
+            Ended::Stuck(process) => {
+                return Err(MeasureError::Machine(format!(
+                    "process {process} of kernel '{}' cannot be killed: the device hangs",
+                    job.kernel.name
+                )));
+            }
+            Ended::TimedOut => Failure::new(
+                FailureClass::Timeout,
+                format!("not done after {} s", context.settings.timeout_s),
+            ),
+            Ended::Flooded => {
+                Failure::new(FailureClass::Flood, format!("it printed more than {FLOOD} bytes"))
+            }
+            Ended::Exited(status) if status.success() => {
+                match report::parse(&finished.stdout, &job.kernel.name, &job.problem) {
+                    Ok(measurement) => return Ok(Sample::Measured(measurement)),
+                    Err(failure) if failure.class == FailureClass::Garbage && is_refusal(&said()) => {
+                        Failure::new(FailureClass::Unsupported, said())
+                    }
+                    Err(failure) => failure,
+                }
+            }
+            Ended::Exited(status) => match std::os::unix::process::ExitStatusExt::signal(&status) {
+                Some(signal) => {
+                    if let Some(reason) = context.stop.reason_behind(signal) {
+                        return Ok(Sample::Stopped(reason));
+                    }
+                    Failure::new(FailureClass::Crash, format!("{} {}", signal_name(signal), said()))
+                }
+                None if is_refusal(&said()) => Failure::new(FailureClass::Unsupported, said()),
+                None => {
+                    let code = status.code().unwrap_or_default();
+                    Failure::new(FailureClass::Exit, format!("code {code} {}", said()))
+                }
+            },
+        };
+        Ok(Sample::Failed(failure))
+    }
+
+    /// The median of the samples; `Err` inside is a reason to stop before they were all there.
+    fn samples(
+        &self,
+        job: &Job<'_>,
+        batch: Batch<'_>,
+        best_ms: Option<f64>,
+        context: Context<'_>,
+    ) -> Result<Result<Outcome, StopReason>, MeasureError> {
+        let mut samples: Vec<Measurement> = Vec::new();
+        for _ in 0..context.settings.samples.max(1) {
+            match self.sample(job, batch.gpu, context)? {
+                Sample::Stopped(reason) => return Ok(Err(reason)),
+                Sample::Failed(failure) => return Ok(Ok(Outcome::Failed(failure))),
+                Sample::Measured(measurement) => samples.push(measurement),
+            }
+            let fastest_ms = samples.iter().map(|sample| sample.latency_ms).fold(f64::INFINITY, f64::min);
+            if let (Some(best), Some(factor)) = (best_ms, context.settings.cutoff)
+                && fastest_ms > best * factor
+            {
+                return Ok(Ok(Outcome::CutOff { fastest_ms }));
+            }
+        }
+        Ok(Ok(median(samples)
+            .map_or_else(|| Outcome::failed(FailureClass::NotATime, "no sample"), Outcome::Measured)))
+    }
+}
+
+enum Sample {
+    Measured(Measurement),
+    Failed(Failure),
+    Stopped(StopReason),
+}
+
+fn settings(error: impl std::fmt::Display) -> MeasureError {
+    MeasureError::Settings(format!("arguments of executables: {error}"))
+}
+
+/// Whether a program says that it does not take the problem, as CK's programs do.
+fn is_refusal(said: &str) -> bool {
+    let said = said.to_ascii_lowercase();
+    ["not supported", "unsupported", "does not support"].iter().any(|words| said.contains(words))
+}
+
+/// The sample in the middle (of an even number the faster of the two), with the spread of all.
+fn median(mut samples: Vec<Measurement>) -> Option<Measurement> {
+    samples.sort_by(|a, b| a.latency_ms.total_cmp(&b.latency_ms));
+    let times: Vec<f64> = samples.iter().map(|sample| sample.latency_ms).collect();
+    let count = times.len();
+    if count == 0 {
+        return None;
+    }
+    let mean = times.iter().sum::<f64>() / count as f64;
+    let squares: f64 = times.iter().map(|time| (time - mean).powi(2)).sum();
+    let cv = (count > 1).then(|| (squares / (count - 1) as f64).sqrt() / mean);
+    let middle = samples.swap_remove((count - 1) / 2);
+    Some(Measurement { cv, samples: count as u32, ..middle })
+}
+
+fn value(name: &str, job: &Job<'_>, settings: &Settings) -> Option<String> {
+    match name {
+        "kernel" => return Some(job.kernel.name.clone()),
+        "warmup" => return Some(settings.warmup.to_string()),
+        "repeat" => return Some(settings.repeat.to_string()),
+        _ => {}
+    }
+    let number = match &job.problem {
+        Problem::Gemm(p) => match name {
+            "m" => p.m,
+            "n" => p.n,
+            "k" => p.k,
+            "split_k" => p.split_k.into(),
+            _ => return None,
+        },
+        Problem::Conv(p) => {
+            let axes = [p.input, p.filter, p.stride, p.dilation, p.pad_left, p.pad_right].concat();
+            let numbers =
+                [[p.n, p.c, p.k, p.g].as_slice(), &axes, &[p.ndim.into(), p.split_k.into()]].concat();
+            numbers[CONV.iter().position(|known| *known == name)?]
+        }
+    };
+    Some(number.to_string())
+}
+
+impl Runner for ExecutableRunner {
+    fn describe(&self) -> Value {
+        let arguments: Vec<&str> = self.arguments.iter().map(Template::as_str).collect();
+        let ExecutableConfig { directory, prefix, environment, .. } = &self.config;
+        json!({
+            "runner": "executable",
+            "directory": directory,
+            "prefix": prefix,
+            "arguments": arguments,
+            "environment": environment,
+        })
+    }
+
+    fn uses_gpu(&self) -> bool {
+        true
+    }
+
+    fn prepare(
+        &mut self,
+        kernels: &[&Kernel],
+        _context: Context<'_>,
+        _progress: Progress<'_>,
+    ) -> Result<(), MeasureError> {
+        if !kernels.is_empty() && kernels.iter().all(|kernel| self.unusable(kernel).is_some()) {
+            let first = kernels.first().and_then(|kernel| self.unusable(kernel));
+            let first = first.map(|failure| failure.message).unwrap_or_default();
+            return Err(MeasureError::Machine(format!("none of the kernels has an executable: {first}")));
+        }
+        Ok(())
+    }
+
+    fn measure(
+        &self,
+        batch: Batch<'_>,
+        context: Context<'_>,
+        report: &mut dyn FnMut(Report) -> Result<(), MeasureError>,
+    ) -> Result<BatchEnd, MeasureError> {
+        let mut best_ms = batch.best_ms;
+        for (place, job) in batch.jobs.iter().enumerate() {
+            if let Some(failure) = self.unusable(job.kernel) {
+                report(Report::Outcome(place, Outcome::Failed(failure)))?;
+                continue;
+            }
+            let mut kept: Option<Outcome> = None;
+            for _ in 0..=context.settings.remeasure {
+                let outcome = match self.samples(job, batch, best_ms, context)? {
+                    Ok(outcome) => outcome,
+                    Err(reason) => return Ok(BatchEnd::Stopped(reason)),
+                };
+                let steady = match &outcome {
+                    Outcome::Measured(new) => !new.is_unstable(context.settings.max_cv),
+                    _ => true,
+                };
+                kept = Some(steadier(kept, outcome));
+                if steady {
+                    break;
+                }
+            }
+            if let Some(outcome) = kept {
+                best_ms = best_ms.into_iter().chain(outcome.latency_ms()).reduce(f64::min);
+                report(Report::Outcome(place, outcome))?;
+            }
+        }
+        Ok(BatchEnd::Done)
+    }
+}
+
+/// Of two outcomes of one job the one to keep: a measurement before none, then the smaller spread.
+pub(crate) fn steadier(first: Option<Outcome>, second: Outcome) -> Outcome {
+    match (first, second) {
+        (Some(Outcome::Measured(first)), Outcome::Measured(second)) => {
+            let spread = |m: &Measurement| m.cv.unwrap_or(f64::INFINITY);
+            Outcome::Measured(if spread(&second) < spread(&first) { second } else { first })
+        }
+        (Some(Outcome::Measured(first)), _) => Outcome::Measured(first),
+        (_, second) => second,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_median_is_a_sample_with_the_spread_of_all() {
+        let sample = |ms| Measurement { tflops: 1.0 / ms, ..Measurement::of(ms, 1.0) };
+        let middle = median(vec![sample(3.0), sample(1.0), sample(2.0)]).unwrap();
+        assert_eq!((middle.latency_ms, middle.tflops, middle.cv, middle.samples), (2.0, 0.5, Some(0.5), 3));
+        assert_eq!(median(vec![sample(4.0), sample(1.0)]).unwrap().latency_ms, 1.0);
+        assert_eq!(median(vec![sample(4.0)]).unwrap().cv, None);
+        assert_eq!(median(Vec::new()), None);
+    }
+
+    #[test]
+    fn the_steadier_of_two_is_kept() {
+        let of = |cv| Outcome::Measured(Measurement { cv: Some(cv), ..Measurement::of(1.0, 1.0) });
+        let failed = || Outcome::failed(FailureClass::Crash, "");
+        assert_eq!(steadier(Some(of(0.3)), of(0.2)), of(0.2));
+        assert_eq!(steadier(Some(of(0.2)), of(0.3)), of(0.2));
+        assert_eq!(steadier(Some(of(0.2)), failed()), of(0.2));
+        assert_eq!(steadier(None, failed()), failed());
+    }
+
+    #[test]
+    fn convolutions_need_a_template() {
+        let config = ExecutableConfig::of("bin".into());
+        assert!(ExecutableRunner::new(config.clone(), Op::Gemm).is_ok());
+        let error = ExecutableRunner::new(config.clone(), Op::GroupedConv).unwrap_err().to_string();
+        assert!(error.contains("'arguments'"), "{error}");
+        let arguments = Some(vec![Template::try_from("-x={m}".to_owned()).unwrap()]);
+        let error = ExecutableRunner::new(ExecutableConfig { arguments, ..config }, Op::GroupedConv);
+        let error = error.unwrap_err().to_string();
+        assert!(error.starts_with("arguments of executables: '-x={m}': found the place '{m}'"), "{error}");
+    }
+
+    #[test]
+    fn every_place_has_its_number() {
+        let kernel = Kernel::from_name("grouped_conv_forward_bf16_3d_64x64x64_compv3").unwrap();
+        let text = "N=1,C=2,K=4,G=2,Di=5,Hi=6,Wi=7,Z=1,Y=2,X=3,stride_d=1,stride_h=2,stride_w=3,dilation_d=1,\
+                    dilation_h=2,dilation_w=1,pad_d=0,pad_h=1,pad_w=2,pad_w_right=3,ndim=3,split_k=9";
+        let defaults = ck_select::problem::ProblemDefaults::of(Op::GroupedConv);
+        let problem = Problem::parse(Op::GroupedConv, text, &defaults).unwrap();
+        let job = Job { kernel: &kernel, problem };
+        for pair in text.split(',') {
+            let (name, expected) = pair.split_once('=').unwrap();
+            assert_eq!(value(name, &job, &Settings::default()).as_deref(), Some(expected), "{name}");
+        }
+        assert_eq!(value("pad_h_right", &job, &Settings::default()).as_deref(), Some("1"));
+        assert_eq!(value("m", &job, &Settings::default()), None);
+    }
+}

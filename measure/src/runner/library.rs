@@ -1,0 +1,250 @@
+//! Libraries of kernels, run by a worker of our own: a crash or a hang costs one batch at most.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use ck_select::kernel::Kernel;
+use serde_json::{Value, json};
+
+use super::{Batch, BatchEnd, Context, Progress, Report, Runner};
+use crate::build::{self, Built};
+use crate::config::LibraryConfig;
+use crate::error::MeasureError;
+use crate::outcome::{Failure, FailureClass, Outcome};
+use crate::process::{Ended, Process, Wake, signal_name};
+use crate::protocol::{Answer, Item, Request, VERSION};
+use crate::template::Template;
+
+/// What a worker may take to start and to find its device: the first start of a GPU runtime on a busy host is slow.
+const START: Duration = Duration::from_secs(60);
+/// What a worker gets beyond a kernel's own time, to load it and to notice itself that it hangs.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// Runs kernels of libraries in workers.
+#[derive(Debug)]
+pub struct LibraryRunner {
+    config: LibraryConfig,
+    /// Program and arguments that end up in [`crate::worker::serve`].
+    worker: Vec<PathBuf>,
+    libraries: HashMap<String, Built>,
+}
+
+impl LibraryRunner {
+    /// A runner whose workers are started by this command.
+    pub fn new(config: LibraryConfig, worker: Vec<PathBuf>) -> Self {
+        Self { config, worker, libraries: HashMap::new() }
+    }
+
+    fn library(&self, kernel: &Kernel) -> Built {
+        match (&self.config.library, self.libraries.get(&kernel.name)) {
+            (Some(library), _) => library
+                .fill(|_| Some(kernel.name.clone()))
+                .map(PathBuf::from)
+                .ok_or_else(|| Failure::new(FailureClass::Missing, "no library")),
+            (None, Some(built)) => built.clone(),
+            (None, None) => Err(Failure::new(FailureClass::Build, "not built")),
+        }
+    }
+
+    fn command(&self, batch: Batch<'_>) -> Result<Command, MeasureError> {
+        let Some((program, arguments)) = self.worker.split_first() else {
+            return Err(MeasureError::Machine("there is no worker program".to_owned()));
+        };
+        let mut command = Command::new(program);
+        command.args(arguments);
+        batch.gpu.show(&mut command);
+        command.envs(&self.config.environment);
+        Ok(command)
+    }
+}
+
+impl Runner for LibraryRunner {
+    fn describe(&self) -> Value {
+        let LibraryConfig { library, build, device, environment } = &self.config;
+        let build = build.as_ref().map(|build| {
+            let command: Vec<&str> = build.command.iter().map(Template::as_str).collect();
+            json!({ "source": build.source.as_str(), "command": command, "arch": build.arch })
+        });
+        json!({
+            "runner": "library",
+            "library": library.as_ref().map(Template::as_str),
+            "build": build,
+            "device": device,
+            "environment": environment,
+        })
+    }
+
+    fn uses_gpu(&self) -> bool {
+        true
+    }
+
+    fn prepare(
+        &mut self,
+        kernels: &[&Kernel],
+        context: Context<'_>,
+        progress: Progress<'_>,
+    ) -> Result<(), MeasureError> {
+        if let Some(config) = &self.config.build {
+            self.libraries = build::build_all(config, kernels, context, progress)?;
+        }
+        Ok(())
+    }
+
+    fn measure(
+        &self,
+        batch: Batch<'_>,
+        context: Context<'_>,
+        report: &mut dyn FnMut(Report) -> Result<(), MeasureError>,
+    ) -> Result<BatchEnd, MeasureError> {
+        let Some(first) = batch.jobs.first() else { return Ok(BatchEnd::Done) };
+        let mut items = Vec::new();
+        for (item, job) in batch.jobs.iter().enumerate() {
+            match self.library(job.kernel) {
+                Ok(library) => items.push(Item {
+                    item,
+                    kernel: job.kernel.name.clone(),
+                    problem: (job.problem != first.problem).then(|| job.problem.to_string()),
+                    library: library.to_string_lossy().into_owned(),
+                }),
+                Err(failure) => report(Report::Outcome(item, Outcome::Failed(failure)))?,
+            }
+        }
+        if items.is_empty() {
+            return Ok(BatchEnd::Done);
+        }
+        let request = Request {
+            version: VERSION,
+            device: self.config.device,
+            settings: context.settings.clone(),
+            problem: first.problem.to_string(),
+            best_ms: batch.best_ms,
+            items,
+        };
+        let text = serde_json::to_vec(&request).map_err(|error| MeasureError::Machine(error.to_string()))?;
+        let mut command = self.command(batch)?;
+        let name = command.get_program().display().to_string();
+        let process = Process::start(&mut command, context.guard);
+        let process = process.map_err(|error| MeasureError::io(&name, error))?;
+        let mut conversation = Conversation { process, context, ready: false, began: None };
+        conversation.process.send(&text);
+        let end = conversation.listen(report).map_err(|error| match error {
+            Trouble::Io(error) => MeasureError::io(&name, error),
+            Trouble::Measure(error) => error,
+        })?;
+        Ok(end)
+    }
+}
+
+enum Trouble {
+    Io(std::io::Error),
+    Measure(MeasureError),
+}
+
+impl From<std::io::Error> for Trouble {
+    fn from(error: std::io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+impl From<MeasureError> for Trouble {
+    fn from(error: MeasureError) -> Self {
+        Self::Measure(error)
+    }
+}
+
+/// A worker that is listened to.
+struct Conversation<'a> {
+    process: Process<'a>,
+    context: Context<'a>,
+    /// Whether it has a device.
+    ready: bool,
+    /// The item that it works on.
+    began: Option<usize>,
+}
+
+impl Conversation<'_> {
+    fn listen(
+        &mut self,
+        report: &mut dyn FnMut(Report) -> Result<(), MeasureError>,
+    ) -> Result<BatchEnd, Trouble> {
+        let settings = self.context.settings;
+        let timeout = Duration::from_secs_f64(settings.timeout_s);
+        let per_item = timeout * (settings.remeasure + 1) + GRACE;
+        let mut deadline = Instant::now() + timeout + START;
+        loop {
+            let wake = self.process.wait(deadline, self.context.stop)?;
+            while let Some(line) = self.process.take_line() {
+                deadline = Instant::now() + per_item;
+                match serde_json::from_slice::<Answer>(&line) {
+                    Ok(Answer::Ready(device)) => {
+                        self.ready = true;
+                        report(Report::Device(device))?;
+                    }
+                    Ok(Answer::Begin(item)) => self.began = Some(item),
+                    Ok(Answer::End { item, outcome }) => {
+                        self.began = None;
+                        report(Report::Outcome(item, outcome))?;
+                    }
+                    Ok(Answer::Refused(message)) => {
+                        return Err(
+                            MeasureError::Machine(format!("the worker cannot measure: {message}")).into()
+                        );
+                    }
+                    Err(error) => {
+                        let line = String::from_utf8_lossy(&line);
+                        let message = format!("the worker's line is none: {error}: {line}");
+                        return Ok(self.broken(FailureClass::Garbage, &message));
+                    }
+                }
+            }
+            match wake {
+                Wake::Output => {}
+                Wake::Stopped(reason) => return Ok(BatchEnd::Stopped(reason)),
+                Wake::Deadline => {
+                    if let Ended::Stuck(process) = self.process.end()? {
+                        let message = format!("worker {process} cannot be killed: the device hangs");
+                        return Err(MeasureError::Machine(message).into());
+                    }
+                    self.must_be_ready("it was killed, as it did not answer")?;
+                    return Ok(self.broken(FailureClass::Timeout, "killed, as its worker no longer answered"));
+                }
+                Wake::Exited => return self.exited(),
+            }
+        }
+    }
+
+    fn exited(&mut self) -> Result<BatchEnd, Trouble> {
+        let Ended::Exited(status) = self.process.end()? else { return Ok(BatchEnd::Done) };
+        if status.success() && self.ready && self.began.is_none() {
+            return Ok(BatchEnd::Done);
+        }
+        let signal = std::os::unix::process::ExitStatusExt::signal(&status);
+        if let Some(reason) = signal.and_then(|signal| self.context.stop.reason_behind(signal)) {
+            return Ok(BatchEnd::Stopped(reason));
+        }
+        let stderr = self.process.stderr_tail();
+        let said = String::from_utf8_lossy(&stderr);
+        self.must_be_ready(&format!("{status}: {}", said.trim()))?;
+        Ok(match signal {
+            Some(signal) => self.broken(FailureClass::Crash, &format!("{} {said}", signal_name(signal))),
+            None => {
+                let code = status.code().unwrap_or_default();
+                self.broken(FailureClass::Exit, &format!("code {code} {said}"))
+            }
+        })
+    }
+
+    /// A worker that ends before it has a device would do so again, whatever it is asked for.
+    fn must_be_ready(&self, how: &str) -> Result<(), MeasureError> {
+        if self.ready {
+            return Ok(());
+        }
+        Err(MeasureError::Machine(format!("the worker ended before it was ready: {how}")))
+    }
+
+    fn broken(&self, class: FailureClass, message: &str) -> BatchEnd {
+        BatchEnd::Broken { at: self.began, failure: Failure::new(class, message) }
+    }
+}

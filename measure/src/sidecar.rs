@@ -1,0 +1,216 @@
+//! What is kept beside the log: how it came about (`<log>.meta.json`), and what is known of each measurement beyond
+//! its row (`<log>.details.jsonl`).
+
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::error::{MeasureError, at};
+use crate::gpu::Gpu;
+use crate::log::{sync_folder, whole_lines};
+use crate::outcome::Outcome;
+use crate::plan::{Pair, Plan};
+use crate::shard::Shard;
+
+/// The files of a sweep.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Files {
+    /// The log.
+    pub log: PathBuf,
+    /// How it came about.
+    pub meta: PathBuf,
+    /// What is known of each measurement.
+    pub details: PathBuf,
+}
+
+impl Files {
+    /// The files of a log.
+    pub fn of(log: &Path) -> Self {
+        let beside = |ending: &str| {
+            let mut name = log.as_os_str().to_owned();
+            name.push(ending);
+            PathBuf::from(name)
+        };
+        Self { log: log.to_owned(), meta: beside(".meta.json"), details: beside(".details.jsonl") }
+    }
+}
+
+/// What `format` says in the file.
+const FORMAT: &str = "ck-select-bench";
+
+/// How a log came about.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Meta {
+    /// Always `ck-select-bench`.
+    pub format: String,
+    /// Raised when a field changes its meaning.
+    pub version: u32,
+    /// What is measured.
+    pub plan: PlanFacts,
+    /// Runner and settings: rows that were measured otherwise do not go into the same log.
+    pub how: Value,
+    /// Every process that wrote rows, in order.
+    pub sessions: Vec<Session>,
+}
+
+/// What is measured.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlanFacts {
+    /// Of kernels, problems and pairs; of a shard, of its part.
+    pub fingerprint: String,
+    /// Kernels.
+    pub kernels: usize,
+    /// Problems.
+    pub problems: usize,
+    /// Pairs, which is rows when all is done.
+    pub pairs: usize,
+    /// Which part.
+    pub shard: String,
+}
+
+impl PlanFacts {
+    /// The facts of a part of a plan.
+    pub fn of(plan: &Plan, shard: Shard) -> Self {
+        let problems = plan.problems().iter().filter(|planned| !planned.kernels.is_empty()).count();
+        let (fingerprint, kernels, pairs) = (plan.fingerprint(), plan.kernels().len(), plan.len());
+        Self { fingerprint, kernels, problems, pairs, shard: shard.to_string() }
+    }
+}
+
+/// A process that wrote rows.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Session {
+    /// When it began, in seconds since 1970.
+    pub began: u64,
+    /// When it ended; null if it was killed, or still runs.
+    pub ended: Option<u64>,
+    /// Why it ended: `completed`, `budget`, `signal <number>`, `failed`.
+    pub end: Option<String>,
+    /// Rows that it wrote.
+    pub rows: usize,
+    /// The version of ck-select.
+    pub ckselect: String,
+    /// Host, its kernel and driver.
+    pub host: Value,
+    /// What is checked out where the sweep was started.
+    pub source: Value,
+    /// GPUs by their places, with what the runtime tells of them.
+    pub gpus: Value,
+    /// Clocks by address on the bus, when it began and when it ended.
+    pub clocks: Value,
+}
+
+impl Meta {
+    /// A log without sessions.
+    pub fn new(plan: PlanFacts, how: Value) -> Self {
+        Self { format: FORMAT.to_owned(), version: 1, plan, how, sessions: Vec::new() }
+    }
+
+    /// Reads a file; `None` if there is none.
+    pub fn read(path: &Path) -> Result<Option<Self>, MeasureError> {
+        let text = match std::fs::read_to_string(path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(MeasureError::io(path.display(), error)),
+        };
+        let meta: Self = serde_json::from_str(&text).map_err(|error| MeasureError::file(path, error))?;
+        if meta.format != FORMAT || meta.version != 1 {
+            let reason =
+                format!("found format {} version {}, expected {FORMAT} version 1", meta.format, meta.version);
+            return Err(MeasureError::file(path, reason));
+        }
+        Ok(Some(meta))
+    }
+
+    /// Fails with what differs, if rows of this plan and kind do not belong into the log.
+    pub fn check(&self, path: &Path, plan: &PlanFacts, how: &Value) -> Result<(), MeasureError> {
+        let differ = |what: &str, found: &dyn std::fmt::Display, expected: &dyn std::fmt::Display| {
+            let reason = format!("{what}: the log has {found}, this sweep {expected}");
+            Err(MeasureError::file(path, reason))
+        };
+        if self.plan != *plan {
+            let text = |plan: &PlanFacts| {
+                let PlanFacts { kernels, problems, pairs, shard, fingerprint } = plan;
+                format!(
+                    "{kernels} kernels, {problems} problems, {pairs} pairs, shard {shard} ({fingerprint})"
+                )
+            };
+            return differ("plan", &text(&self.plan), &text(plan));
+        }
+        if self.how != *how {
+            return differ("runner and settings", &self.how, how);
+        }
+        Ok(())
+    }
+
+    /// Writes the file, whole or not at all.
+    pub fn write(&self, path: &Path) -> Result<(), MeasureError> {
+        let mut text = serde_json::to_vec_pretty(self).map_err(|error| MeasureError::file(path, error))?;
+        text.push(b'\n');
+        write_whole(path, &text)
+    }
+}
+
+/// Writes a file under a temporary name and gives it its own when the disk has it.
+pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), MeasureError> {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = match path.parent() {
+        Some(parent) if parent != Path::new("") => parent,
+        _ => Path::new("."),
+    };
+    let mut file = tempfile::NamedTempFile::new_in(folder).map_err(at(folder))?;
+    file.write_all(bytes)
+        .and_then(|()| file.as_file().set_permissions(std::fs::Permissions::from_mode(0o644)))
+        .and_then(|()| file.as_file().sync_all())
+        .map_err(at(path))?;
+    file.persist(path).map_err(|error| MeasureError::io(path.display(), error.error))?;
+    sync_folder(path)
+}
+
+/// The open details file. It is written before the log, so that every row has its details; a row that a crash kept out
+/// of the log has them twice, and the last count.
+#[derive(Debug)]
+pub struct Details {
+    file: File,
+    path: PathBuf,
+}
+
+impl Details {
+    /// Opens the file, makes it if there is none, and cuts a torn end off.
+    pub fn open(path: &Path) -> Result<Self, MeasureError> {
+        let open = || -> std::io::Result<File> {
+            let mut file = OpenOptions::new().read(true).append(true).create(true).open(path)?;
+            let mut bytes = Vec::new();
+            file.read_to_end(&mut bytes)?;
+            file.set_len(whole_lines(&bytes) as u64)?;
+            file.seek(SeekFrom::End(0))?;
+            Ok(file)
+        };
+        Ok(Self { file: open().map_err(at(path))?, path: path.to_owned() })
+    }
+
+    /// Adds what is known of a measurement.
+    pub fn append(
+        &mut self,
+        plan: &Plan,
+        pair: Pair,
+        outcome: &Outcome,
+        gpu: &Gpu,
+        max_cv: f64,
+    ) -> Result<(), MeasureError> {
+        let unstable = matches!(outcome, Outcome::Measured(measurement) if measurement.is_unstable(max_cv));
+        let line = json!({
+            "problem_idx": plan.asked(pair).idx,
+            "kernel": plan.kernel(pair).name,
+            "outcome": outcome,
+            "unstable": unstable,
+            "gpu": gpu.host,
+            "at": crate::host::now(),
+        });
+        let written = self.file.write_all(format!("{line}\n").as_bytes());
+        written.map_err(at(&self.path))
+    }
+}

@@ -1,0 +1,166 @@
+//! One GPU's part of a sweep: its problems, one after the other, all kernels of a problem on this GPU.
+
+use std::collections::HashSet;
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use super::ledger::Ledger;
+use super::{Event, Observer, lock};
+use crate::error::MeasureError;
+use crate::gpu::Gpu;
+use crate::outcome::{Failure, FailureClass, Outcome};
+use crate::plan::{Pair, Plan};
+use crate::runner::{Batch, BatchEnd, Context, Job, Report, Runner};
+use crate::stop::StopReason;
+
+/// What all GPUs work on together.
+pub(super) struct Lanes<'a, 'l> {
+    plan: &'a Plan,
+    runner: &'a dyn Runner,
+    context: Context<'a>,
+    ledger: &'a Mutex<&'a mut Ledger<'l>>,
+    observer: &'a dyn Observer,
+    lock_folder: &'a Path,
+    /// The next problem.
+    next: AtomicUsize,
+    /// Whether one of the GPUs cannot go on.
+    failed: AtomicBool,
+}
+
+impl<'a, 'l> Lanes<'a, 'l> {
+    pub(super) fn new(
+        plan: &'a Plan,
+        runner: &'a dyn Runner,
+        context: Context<'a>,
+        ledger: &'a Mutex<&'a mut Ledger<'l>>,
+        observer: &'a dyn Observer,
+        lock_folder: &'a Path,
+    ) -> Self {
+        let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
+        Self { plan, runner, context, ledger, observer, lock_folder, next, failed }
+    }
+
+    /// Measures problems until there are none.
+    pub(super) fn run(&self, gpu: &Gpu) -> Result<Option<StopReason>, MeasureError> {
+        let end = self.measure(gpu);
+        if end.is_err() {
+            self.failed.store(true, Ordering::Relaxed);
+        }
+        end
+    }
+
+    fn measure(&self, gpu: &Gpu) -> Result<Option<StopReason>, MeasureError> {
+        let waiting = |lock: &Path| self.observer.tell(&Event::Waiting { gpu, lock });
+        let _lock = if self.runner.uses_gpu() {
+            match gpu.lock(self.lock_folder, self.context.stop, waiting)? {
+                Ok(lock) => Some(lock),
+                Err(reason) => return Ok(Some(reason)),
+            }
+        } else {
+            None
+        };
+        let size = self.context.settings.batch.max(1);
+        loop {
+            let place = self.next.fetch_add(1, Ordering::Relaxed);
+            let Some(planned) = self.plan.problems().get(place) else { return Ok(None) };
+            for kernels in planned.kernels.chunks(size) {
+                let pair = |&kernel: &u32| Pair { problem: place as u32, kernel };
+                if let Some(reason) = self.batch(gpu, kernels.iter().map(pair).collect())? {
+                    return Ok(Some(reason));
+                }
+                if self.failed.load(Ordering::Relaxed) {
+                    return Ok(None);
+                }
+            }
+        }
+    }
+
+    /// Measures a batch; what a failure left behind is measured in smaller ones, until each kernel has its row.
+    fn batch(&self, gpu: &Gpu, pairs: Vec<Pair>) -> Result<Option<StopReason>, MeasureError> {
+        let mut stack = vec![pairs];
+        while let Some(pairs) = stack.pop() {
+            if let Some(reason) = self.context.stop.reason() {
+                return Ok(Some(reason));
+            }
+            let (end, reported) = self.once(gpu, &pairs)?;
+            let left: Vec<Pair> = pairs.iter().copied().filter(|pair| !reported.contains(pair)).collect();
+            let broken = match end {
+                BatchEnd::Stopped(reason) => return Ok(Some(reason)),
+                BatchEnd::Broken { at, failure } => Some((at.map(|place| pairs[place]), failure)),
+                BatchEnd::Done if left.is_empty() || !reported.is_empty() => None,
+                BatchEnd::Done => {
+                    Some((None, Failure::new(FailureClass::Exit, "the worker reported nothing")))
+                }
+            };
+            match broken {
+                None => stack.extend(Some(left).filter(|left| !left.is_empty())),
+                Some((culprit, failure)) => self.retry(gpu, &pairs, left, culprit, failure, &mut stack)?,
+            }
+        }
+        Ok(None)
+    }
+
+    /// Who is to blame, and how to go on. A kernel that broke its worker alone, or that took all its time, is recorded
+    /// so; one that broke it after others gets a worker of its own, since they may have spoilt its memory.
+    fn retry(
+        &self,
+        gpu: &Gpu,
+        pairs: &[Pair],
+        mut left: Vec<Pair>,
+        culprit: Option<Pair>,
+        failure: Failure,
+        stack: &mut Vec<Vec<Pair>>,
+    ) -> Result<(), MeasureError> {
+        let culprit = culprit.or((left.len() == 1 && pairs.len() == 1).then(|| left[0]));
+        match culprit {
+            Some(culprit) => {
+                left.retain(|&pair| pair != culprit);
+                if !left.is_empty() {
+                    stack.push(left);
+                }
+                if pairs.len() == 1 || failure.class == FailureClass::Timeout {
+                    self.record(gpu, culprit, &Outcome::Failed(failure))?;
+                } else {
+                    stack.push(vec![culprit]);
+                }
+            }
+            None if left.is_empty() => {}
+            None => {
+                let rest = left.split_off(left.len().div_ceil(2));
+                stack.extend([rest, left].into_iter().filter(|half| !half.is_empty()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Measures a batch once; the pairs that got their rows.
+    fn once(&self, gpu: &Gpu, pairs: &[Pair]) -> Result<(BatchEnd, HashSet<Pair>), MeasureError> {
+        let job = |&pair: &Pair| Job { kernel: self.plan.kernel(pair), problem: self.plan.problem(pair) };
+        let jobs: Vec<Job<'_>> = pairs.iter().map(job).collect();
+        let best_ms = pairs.first().and_then(|pair| lock(self.ledger).best_ms(pair.problem));
+        let mut reported = HashSet::new();
+        let mut report = |report: Report| -> Result<(), MeasureError> {
+            match report {
+                Report::Device(facts) => lock(self.ledger).device(gpu, facts),
+                Report::Outcome(place, outcome) => {
+                    if let Some(&pair) = pairs.get(place) {
+                        self.record(gpu, pair, &outcome)?;
+                        reported.insert(pair);
+                    }
+                }
+            }
+            Ok(())
+        };
+        let batch = Batch { gpu, jobs: &jobs, best_ms };
+        let end = self.runner.measure(batch, self.context, &mut report)?;
+        Ok((end, reported))
+    }
+
+    fn record(&self, gpu: &Gpu, pair: Pair, outcome: &Outcome) -> Result<(), MeasureError> {
+        let mut ledger = lock(self.ledger);
+        let tally = ledger.record(pair, outcome, gpu)?;
+        self.observer.tell(&Event::Row { pair, outcome, tally });
+        Ok(())
+    }
+}

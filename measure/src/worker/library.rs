@@ -1,0 +1,160 @@
+//! A library of kernels, by the functions of `include/ck_select_bench.h`.
+
+use std::collections::HashMap;
+use std::ffi::{CStr, c_char, c_void};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use ck_select::ffi::{Callbacks, CkConvProblem, CkGemmProblem, CkKernelHooks, CkStatus};
+use ck_select::problem::Problem;
+use libloading::Library;
+
+/// `ck_bench_sink`: where a library puts its kernels.
+#[repr(C)]
+struct Sink {
+    struct_size: usize,
+    context: *mut c_void,
+    add_kernel: unsafe extern "C" fn(*mut c_void, *const c_char, *const CkKernelHooks) -> CkStatus,
+}
+
+type Register = unsafe extern "C" fn(*const Sink) -> CkStatus;
+type PrepareConv = unsafe extern "C" fn(*const CkConvProblem) -> i32;
+type PrepareGemm = unsafe extern "C" fn(*const CkGemmProblem) -> i32;
+type CountNonZero = unsafe extern "C" fn() -> i64;
+type RunConv = unsafe extern "C" fn(*const CkConvProblem, *mut c_void, *mut c_void) -> f32;
+type RunGemm = unsafe extern "C" fn(*const CkGemmProblem, *mut c_void, *mut c_void) -> f32;
+
+/// Callbacks by kernel name, which live as long as their library: for ever.
+type Kernels = HashMap<String, &'static Callbacks>;
+
+/// A loaded library.
+pub(super) struct KernelLibrary {
+    library: &'static Library,
+    registers: bool,
+    kernels: Kernels,
+    prepared: Option<Problem>,
+}
+
+impl KernelLibrary {
+    /// Loads a library and asks it for its kernels.
+    pub(super) fn open(path: &str) -> Result<Self, String> {
+        // SAFETY: whoever names a library wants its code to run; this process exists so that it may do what it likes.
+        let library = unsafe { Library::new(path) }.map_err(|error| format!("{path}: {error}"))?;
+        // Never unloaded: GPU runtimes register the code of a library for the life of the process.
+        let library: &'static Library = Box::leak(Box::new(library));
+        let mut kernels = Kernels::new();
+        // SAFETY: the header gives the name this type.
+        let register = unsafe { library.get::<Register>(b"ck_bench_register") }.ok().map(|symbol| *symbol);
+        if let Some(register) = register {
+            let context = (&raw mut kernels).cast();
+            let sink = Sink { struct_size: size_of::<Sink>(), context, add_kernel };
+            // SAFETY: the sink and the map behind it live through the call.
+            let status = unsafe { register(&raw const sink) };
+            if status as i32 != CkStatus::Ok as i32 {
+                return Err(format!("{path}: ck_bench_register answers {}", status as i32));
+            }
+        }
+        Ok(Self { library, registers: register.is_some(), kernels, prepared: None })
+    }
+
+    /// The callbacks of a kernel: what it registered, or else the function of its name.
+    pub(super) fn kernel(&mut self, name: &str) -> Option<&'static Callbacks> {
+        if !self.registers && !self.kernels.contains_key(name) {
+            let hooks = self.function(name)?;
+            // SAFETY: as for what registers, below.
+            let callbacks = unsafe { Callbacks::new(hooks) };
+            self.kernels.insert(name.to_owned(), Box::leak(Box::new(callbacks)));
+        }
+        self.kernels.get(name).copied()
+    }
+
+    fn function(&self, name: &str) -> Option<CkKernelHooks> {
+        let mut hooks = CkKernelHooks {
+            struct_size: size_of::<CkKernelHooks>(),
+            user: std::ptr::null_mut(),
+            priority: 1,
+            reserved: 0,
+            supports_conv: None,
+            supports_gemm: None,
+            run_conv: None,
+            run_gemm: None,
+        };
+        if name.starts_with("grouped_conv_") {
+            // SAFETY: the header gives a function of a convolution's name this type.
+            hooks.run_conv = Some(*unsafe { self.library.get::<RunConv>(name.as_bytes()) }.ok()?);
+        } else {
+            // SAFETY: the header gives a function of a GEMM's name this type.
+            hooks.run_gemm = Some(*unsafe { self.library.get::<RunGemm>(name.as_bytes()) }.ok()?);
+        }
+        Some(hooks)
+    }
+
+    /// Lets the library prepare for a problem, once; an error is its code.
+    pub(super) fn prepare(&mut self, problem: &Problem) -> Result<(), i32> {
+        if self.prepared.as_ref() == Some(problem) {
+            return Ok(());
+        }
+        self.prepared = None;
+        let code = match problem {
+            Problem::Conv(problem) => {
+                // SAFETY: the header gives the name this type.
+                let prepare = unsafe { self.library.get::<PrepareConv>(b"ck_bench_prepare_conv") };
+                let problem = CkConvProblem::from_problem(problem);
+                // SAFETY: the problem lives through the call.
+                prepare.map_or(0, |prepare| unsafe { prepare(&raw const problem) })
+            }
+            Problem::Gemm(problem) => {
+                // SAFETY: the header gives the name this type.
+                let prepare = unsafe { self.library.get::<PrepareGemm>(b"ck_bench_prepare_gemm") };
+                let problem = CkGemmProblem::from_problem(problem);
+                // SAFETY: the problem lives through the call.
+                prepare.map_or(0, |prepare| unsafe { prepare(&raw const problem) })
+            }
+        };
+        if code != 0 {
+            return Err(code);
+        }
+        self.prepared = Some(*problem);
+        Ok(())
+    }
+
+    /// Elements of the last result that are not zero, if the library counts them.
+    pub(super) fn count_non_zero(&self) -> Option<u64> {
+        // SAFETY: the header gives the name this type.
+        let count = unsafe { self.library.get::<CountNonZero>(b"ck_bench_count_non_zero") }.ok()?;
+        // SAFETY: the function takes nothing.
+        u64::try_from(unsafe { count() }).ok()
+    }
+}
+
+/// What a library calls for each of its kernels.
+///
+/// # Safety
+/// `context` is the map of [`KernelLibrary::open`]; `name` is a NUL-terminated text; `hooks` points to hooks of the size
+/// that they say.
+unsafe extern "C" fn add_kernel(
+    context: *mut c_void,
+    name: *const c_char,
+    hooks: *const CkKernelHooks,
+) -> CkStatus {
+    if context.is_null() || name.is_null() || hooks.is_null() {
+        return CkStatus::NullPointer;
+    }
+    // SAFETY: the caller's contract.
+    let size = unsafe { (&raw const (*hooks).struct_size).read() };
+    if size != size_of::<CkKernelHooks>() {
+        return CkStatus::InvalidStruct;
+    }
+    // SAFETY: the caller's contract.
+    let (name, hooks, kernels) = unsafe { (CStr::from_ptr(name), *hooks, &mut *context.cast::<Kernels>()) };
+    let Ok(name) = name.to_str() else { return CkStatus::NotUtf8 };
+    let add = AssertUnwindSafe(|| {
+        if kernels.contains_key(name) {
+            return CkStatus::AlreadyRegistered;
+        }
+        // SAFETY: the library promises what its header says, and is never unloaded.
+        let callbacks = unsafe { Callbacks::new(hooks) };
+        kernels.insert(name.to_owned(), Box::leak(Box::new(callbacks)));
+        CkStatus::Ok
+    });
+    catch_unwind(add).unwrap_or(CkStatus::Panic)
+}

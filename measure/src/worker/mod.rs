@@ -1,0 +1,209 @@
+//! The process that loads kernels and runs them. It may crash or hang; the sweep goes on without it.
+
+mod host_clock;
+mod library;
+
+use std::collections::HashMap;
+use std::io::{self, Read, Write};
+use std::time::Duration;
+
+use ck_select::ffi::Callbacks;
+use ck_select::kernel::Kernel;
+use ck_select::problem::{Problem, ProblemDefaults};
+use ck_select::registry::Hooks;
+use ck_select::tuning::device::{Device, DeviceFacts, Stream};
+use ck_select::tuning::hip::Hip;
+use ck_select::tuning::search::{Candidate, End, RunOutcome, SearchOptions, SearchReport, Verdict, search};
+use serde_json::{Value, json};
+
+use crate::config::DeviceKind;
+use crate::outcome::{FailureClass, Measurement, Outcome};
+use crate::protocol::{Answer, Item, Request, VERSION};
+use crate::runner::Settings;
+use host_clock::HostClock;
+use library::KernelLibrary;
+
+/// Reads a request, measures, and answers; `output` must be the worker's own, as kernels may print.
+pub fn serve(mut input: impl Read, mut output: impl Write) -> io::Result<()> {
+    let mut text = String::new();
+    input.read_to_string(&mut text)?;
+    let mut say = |answer: &Answer| -> io::Result<()> {
+        let mut line = serde_json::to_vec(answer)?;
+        line.push(b'\n');
+        output.write_all(&line)?;
+        output.flush()
+    };
+    let request: Request = match serde_json::from_str(&text) {
+        Ok(request) => request,
+        Err(error) => return say(&Answer::Refused(format!("the request is none: {error}"))),
+    };
+    if request.version != VERSION {
+        let (found, expected) = (request.version, VERSION);
+        return say(&Answer::Refused(format!("protocol version: found {found}, expected {expected}")));
+    }
+    let device = match open(request.device) {
+        Ok(device) => device,
+        Err(message) => return say(&Answer::Refused(message)),
+    };
+    say(&Answer::Ready(facts(device.facts())))?;
+    let mut worker =
+        Worker { request: &request, device: &*device, libraries: HashMap::new(), best_ms: request.best_ms };
+    for item in &request.items {
+        say(&Answer::Begin(item.item))?;
+        let (outcome, usable) = worker.measure(item);
+        say(&Answer::End { item: item.item, outcome })?;
+        if !usable {
+            break;
+        }
+    }
+    Ok(())
+}
+
+fn open(kind: DeviceKind) -> Result<Box<dyn Device>, String> {
+    match kind {
+        DeviceKind::Host => Ok(Box::new(HostClock::new())),
+        DeviceKind::Hip => match Hip::get().and_then(Hip::current_device) {
+            Ok(device) => Ok(Box::new(device)),
+            Err(error) => Err(error.to_string()),
+        },
+    }
+}
+
+fn facts(facts: &DeviceFacts) -> Value {
+    json!({
+        "name": facts.name,
+        "target": facts.target,
+        "runtime_version": facts.runtime_version,
+        "driver_version": facts.driver_version,
+        "compute_units": facts.compute_units,
+        "wavefront_size": facts.wavefront_size,
+        "clock_khz": facts.clock_khz,
+        "lds_bytes": facts.lds_bytes,
+        "l2_bytes": facts.l2_bytes,
+        "pci_bus_id": facts.pci_bus_id,
+    })
+}
+
+struct Worker<'a> {
+    request: &'a Request,
+    device: &'a dyn Device,
+    libraries: HashMap<&'a str, Result<KernelLibrary, String>>,
+    best_ms: Option<f64>,
+}
+
+impl<'a> Worker<'a> {
+    /// What becomes of an item, and whether the device can be used after it.
+    fn measure(&mut self, item: &'a Item) -> (Outcome, bool) {
+        let failed = |class, message: String| (Outcome::failed(class, message), true);
+        let problem = match self.problem(item) {
+            Ok(problem) => problem,
+            Err(message) => return failed(FailureClass::Load, message),
+        };
+        let path = item.library.as_str();
+        let library = self.libraries.entry(path).or_insert_with(|| KernelLibrary::open(path));
+        let library = match library {
+            Ok(library) => library,
+            Err(message) => return failed(FailureClass::Load, message.clone()),
+        };
+        let Some(callbacks) = library.kernel(&item.kernel) else {
+            return failed(FailureClass::Load, format!("{path} has no kernel of this name"));
+        };
+        if !callbacks.can_run() {
+            return failed(FailureClass::Load, format!("{path} has no way to run it"));
+        }
+        if !callbacks.supports(&problem) {
+            return failed(FailureClass::Unsupported, "its callback says so".to_owned());
+        }
+        if let Err(code) = library.prepare(&problem) {
+            return failed(
+                FailureClass::Launch,
+                format!("the library cannot prepare the problem: code {code}"),
+            );
+        }
+        let settings = &self.request.settings;
+        let mut kept = None;
+        for _ in 0..=settings.remeasure {
+            let report = time(self.device, callbacks, &problem, settings, self.best_ms);
+            let (outcome, usable) = outcome(&report, &problem);
+            let outcome = match outcome {
+                Outcome::Measured(measurement) => {
+                    Outcome::Measured(Measurement { non_zero: library.count_non_zero(), ..measurement })
+                }
+                other => other,
+            };
+            let steady = !matches!(&outcome, Outcome::Measured(new) if new.is_unstable(settings.max_cv));
+            kept = Some(crate::runner::steadier(kept, outcome));
+            if !usable {
+                return (kept.unwrap_or_else(|| Outcome::failed(FailureClass::Device, "")), false);
+            }
+            if steady {
+                break;
+            }
+        }
+        let outcome = kept.unwrap_or_else(|| Outcome::failed(FailureClass::NotATime, ""));
+        self.best_ms = self.best_ms.into_iter().chain(outcome.latency_ms()).reduce(f64::min);
+        (outcome, true)
+    }
+
+    fn problem(&self, item: &Item) -> Result<Problem, String> {
+        let kernel = Kernel::from_name(&item.kernel).map_err(|error| error.to_string())?;
+        let op = kernel.kind.op();
+        let text = item.problem.as_ref().unwrap_or(&self.request.problem);
+        Problem::parse(op, text, &ProblemDefaults::of(op)).map_err(|error| format!("problem: {error}"))
+    }
+}
+
+fn time(
+    device: &dyn Device,
+    callbacks: &Callbacks,
+    problem: &Problem,
+    settings: &Settings,
+    best_ms: Option<f64>,
+) -> SearchReport {
+    let timeout = Duration::from_secs_f64(settings.timeout_s);
+    let options = SearchOptions {
+        budget: timeout,
+        warmup: settings.warmup,
+        repeats: settings.repeat,
+        cutoff: settings.cutoff,
+        best_ms,
+        run_timeout: timeout,
+        max_cv: settings.max_cv,
+    };
+    let run = |stream| -> RunOutcome { callbacks.run(problem, stream) };
+    search(device, Stream::DEFAULT, &mut [Candidate::new(0, run)], &options)
+}
+
+/// What a search of one candidate says, and whether the device can be used after it.
+fn outcome(report: &SearchReport, problem: &Problem) -> (Outcome, bool) {
+    let failed = |class, message: String| Outcome::failed(class, message);
+    let usable = !matches!(report.end, End::Hung | End::DeviceLost(_) | End::Refused(_) | End::StreamBusy);
+    let Some(entry) = report.entries.first() else {
+        return (failed(FailureClass::NotATime, report.end.to_string()), usable);
+    };
+    let outcome = match &entry.verdict {
+        Verdict::Measured { median_ms, cv, repeats, .. } => Outcome::Measured(Measurement {
+            cv: *cv,
+            samples: *repeats,
+            ..Measurement::of(*median_ms, problem.flops())
+        }),
+        Verdict::CutOff { fastest_ms } => Outcome::CutOff { fastest_ms: *fastest_ms },
+        Verdict::TimedOut { .. } | Verdict::OverBudget => {
+            failed(FailureClass::Timeout, entry.verdict.to_string())
+        }
+        Verdict::DeviceLost(_) => failed(FailureClass::Device, entry.verdict.to_string()),
+        Verdict::Failed(ck_select::tuning::search::Failure::NotATime(ms)) => {
+            failed(FailureClass::NotATime, format!("{ms} ms"))
+        }
+        Verdict::Failed(failure) => failed(FailureClass::Launch, failure.to_string()),
+        _ => failed(FailureClass::Device, report.end.to_string()),
+    };
+    (outcome, usable)
+}
+
+/// Takes standard output for the worker's answers; what kernels print goes to standard error from now on.
+pub fn claim_stdout() -> io::Result<std::fs::File> {
+    let own = rustix::io::fcntl_dupfd_cloexec(io::stdout(), 3)?;
+    rustix::stdio::dup2_stdout(io::stderr())?;
+    Ok(own.into())
+}
