@@ -202,7 +202,7 @@ mod tests {
 
     fn row(names: &[&str], problem: &ConvProblem, tile_and_pipeline: &str) -> Vec<f64> {
         let kernel = Kernel::from_name(&format!("grouped_conv_forward_bf16_2d_{tile_and_pipeline}")).unwrap();
-        extractor(names).row(&problem.clone().into(), &kernel.kind).unwrap()
+        extractor(names).row(&(*problem).into(), &kernel.kind).unwrap()
     }
 
     fn check(problem: &ConvProblem, kernel: &str, expected: &[(&str, f64)]) {

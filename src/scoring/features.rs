@@ -92,7 +92,7 @@ impl PoolFeatures {
                 let kernels: Vec<_> = kernels.collect::<Result<_, _>>()?;
                 let own = names.iter().any(|name| conv_work::FEATURES.iter().any(|own| own.name == *name));
                 let pair_inputs = if own { conv_work_pair_inputs } else { conv_pair_inputs };
-                let (parts, table) = prepare(&names, conv::all(), &kernels, &hardware, pair_inputs);
+                let (parts, table) = prepare(&names, &conv::all(), &kernels, &hardware, pair_inputs);
                 Ok(parts.with(hardware, Functions::Conv(table)))
             }
             Op::Gemm => {
@@ -102,7 +102,7 @@ impl PoolFeatures {
                 });
                 let kernels: Vec<_> = kernels.collect::<Result<_, _>>()?;
                 let (parts, table) =
-                    prepare(&names, gemm::FEATURES.iter(), &kernels, &hardware, gemm_pair_inputs);
+                    prepare(&names, &gemm::FEATURES.iter(), &kernels, &hardware, gemm_pair_inputs);
                 Ok(parts.with(hardware, Functions::Gemm(table)))
             }
         }
@@ -157,7 +157,7 @@ impl Parts {
 
 fn prepare<P, K: Copy>(
     names: &[&'static str],
-    features: impl Iterator<Item = &'static Feature<P, K>> + Clone,
+    features: &(impl Iterator<Item = &'static Feature<P, K>> + Clone),
     kernels: &[K],
     hardware: &Hardware,
     pair_inputs: fn(&K) -> PairInputs,
