@@ -8,6 +8,7 @@ CARGO ?= cargo
 TARGET_DIR := $(abspath $(or $(CARGO_TARGET_DIR),target))
 
 include mk/install.mk
+include mk/offline.mk
 include mk/hip.mk
 include mk/concurrency.mk
 include mk/miri-ffi.mk
@@ -15,15 +16,17 @@ include mk/checks.mk
 
 .DEFAULT_GOAL := help
 
-.PHONY: help demo demo-library examples test test-slurm lint bench bench-harness fuzz clean
+.PHONY: help demo demo-library examples test ckselect test-slurm lint bench bench-harness fuzz clean
 
 help:
 	@echo 'make demo   choose kernels with a small model, from C++ and from the command line'
 	@echo 'make examples   build the C and C++ programs of cpp_examples'
 	@echo 'make install PREFIX=/usr/local   library, headers, pkg-config and CMake files for C and C++'
+	@echo 'make ckselect   the command line with `ckselect train`, which needs LightGBM'
 	@echo 'make test   install what the tests need and run all tests'
 	@echo 'make lint   formatting, clippy and documentation, warnings denied'
 	@echo 'make bench  ours beside LightGBM, as a table; JSON=FILE for programs'
+	@echo 'make bench-offline  converting beside pandas: time and memory'
 	@echo 'make loom tsan miri-ffi   the lock-free parts and the C boundary under tools that check every step'
 	@echo 'make instructions   instructions of a selection, counted by valgrind'
 	@echo 'make miri   interpret the unsafe code, to find undefined behaviour'
@@ -65,18 +68,22 @@ demo-library:
 	@mkdir -p $(DEMO_DIR)
 	@ln -sf $(TARGET_DIR)/release/libck_select.so $(DEMO_LIB)
 
-test: lightgbm-tools browser
-	$(LIGHTGBM_ENV) $(CARGO) test --workspace --exclude ck-select-loom
+test: lightgbm-tools browser offline-python
+	$(LIGHTGBM_ENV) CK_SELECT_PYTHON="$(OFFLINE_PYTHON)" $(CARGO) test --workspace --exclude ck-select-loom --features ckselect/train
 	$(MAKE) --no-print-directory loom test-hip-link
+
+# The command line with `ckselect train`, which needs LightGBM.
+ckselect: lightgbm-tools
+	$(LIGHTGBM_ENV) $(CARGO) build --release --package ckselect --features train
 
 lint: lightgbm-tools
 	$(CARGO) fmt --all --check
-	$(LIGHTGBM_ENV) $(CARGO) clippy --workspace --all-targets -- -D warnings
+	$(LIGHTGBM_ENV) $(CARGO) clippy --workspace --all-targets --features ckselect/train -- -D warnings
 	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --no-deps --quiet --package ck-select --package ck-select-enumerate
 
 # libFuzzer needs compiler flags that only nightly offers; RUSTC_BOOTSTRAP lends them to a stable compiler.
 SECONDS_EACH ?= 150
-FUZZ_TARGETS := forest spec names pool filter
+FUZZ_TARGETS := forest spec names pool filter measurements
 
 # The library's own steps, and then beside the real LightGBM, on the same inputs in the same run. JSON=FILE writes that
 # table there, too; QUICK=1 only shows that everything runs.

@@ -36,6 +36,8 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    Convert(commands::convert::Args),
+    Shapes(commands::shapes::Args),
     Rank(commands::rank::Args),
     Enumerate(commands::enumerate::Args),
     Explain(commands::explain::Args),
@@ -54,10 +56,13 @@ enum Command {
     /// What a sweep starts to load kernels and run them
     #[command(hide = true)]
     BenchWorker,
+    Train(commands::train::Args),
 }
 
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
+        Command::Convert(args) => commands::convert::run(&args),
+        Command::Shapes(args) => commands::shapes::run(&args),
         Command::Rank(args) => commands::rank::run(&args),
         Command::Enumerate(args) => commands::enumerate::run(&args),
         Command::Explain(args) => commands::explain::run(&args),
@@ -75,6 +80,7 @@ fn main() -> ExitCode {
         Command::Merge(args) => commands::merge::run(&args),
         Command::BenchGuard => commands::bench::guard(),
         Command::BenchWorker => commands::bench::worker(),
+        Command::Train(args) => commands::train::run(&args),
     };
     match result {
         // A reader that has seen enough (`| head`) is no failure.

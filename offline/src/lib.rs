@@ -2,14 +2,21 @@
 //!
 //! What was measured is a [`measurements::Measurements`]: distinct problems, distinct kernels and rows that name a pair of
 //! them, however the file spelled it. Everything behind it (training, evaluation, comparison) works on that one value, with
-//! features from the library's own engines.
+//! features from the library's own engines. [`convert`] brings files of any format into upstream's canonical tables,
+//! [`shapes`] makes the problems that are worth measuring.
 
 pub mod candidates;
 pub mod compare;
+pub mod convert;
 pub mod evaluate;
 pub mod figures;
 pub mod judge;
+#[cfg(feature = "lightgbm")]
+pub mod lightgbm;
 pub mod measurements;
 pub mod predictions;
 pub mod report;
+pub mod shapes;
+#[cfg(feature = "lightgbm")]
+pub mod train;
 pub mod validate;

@@ -2,15 +2,29 @@
 
 mod csv;
 mod error;
+mod json;
+mod log;
+mod names;
+mod numbers;
+mod parquet;
+mod problems;
+mod record;
+mod source;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
+use ck_select::hardware::Hardware;
 use ck_select::kernel::Kernel;
 use ck_select::problem::Problem;
 use ck_select::vocab::{Arch, Direction, Dtype, Op};
 
 pub use error::DataError;
+pub(crate) use names::Filter;
+pub(crate) use record::{Figures, Measured, Sink};
+pub use source::files_of;
+use source::read_text;
+pub(crate) use source::{columns_of, read as read_file};
 
 /// One measurement.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -21,7 +35,7 @@ pub struct Row {
     pub kernel: u32,
     /// Measured TFLOPS; 0 when the kernel failed.
     pub tflops: f64,
-    /// Measured time in milliseconds; NaN when the kernel failed.
+    /// Measured time in milliseconds; NaN when there is none.
     pub latency_ms: f64,
     /// Measured memory traffic in GB/s; NaN when it was not recorded.
     pub bandwidth_gb_s: f64,
@@ -38,7 +52,7 @@ pub struct Wanted {
     pub direction: Option<Direction>,
     /// Element type of the inputs.
     pub dtype: Option<Dtype>,
-    /// The architecture, which benchmark CSVs do not record.
+    /// The architecture, also of rows that do not record one, as those of benchmark CSVs.
     pub arch: Option<Arch>,
 }
 
@@ -56,7 +70,7 @@ pub struct Source {
     pub path: PathBuf,
     /// Rows taken from it.
     pub rows: usize,
-    /// Rows of another operation, direction or dtype, left out as asked.
+    /// Rows of another operation, direction, dtype or architecture, left out as asked.
     pub other: usize,
 }
 
@@ -68,6 +82,7 @@ pub struct Measurements {
     kernels: Vec<Kernel>,
     rows: Vec<Row>,
     sources: Vec<Source>,
+    hardware: Vec<(&'static str, i64)>,
     problem_index: HashMap<Problem, u32>,
     kernel_index: HashMap<String, u32>,
 }
@@ -81,23 +96,44 @@ impl Measurements {
             kernels: Vec::new(),
             rows: Vec::new(),
             sources: Vec::new(),
+            hardware: Vec::new(),
             problem_index: HashMap::new(),
             kernel_index: HashMap::new(),
         }
     }
 
-    /// Reads files, in the order given.
+    /// Reads files and folders, in the order given; of a folder the files `*.parquet` directly in it, sorted by name.
     pub fn read<P: AsRef<Path>>(paths: &[P], wanted: Wanted) -> Result<Self, DataError> {
         let mut measurements = Self::new(wanted);
         for path in paths {
-            measurements.add_file(path.as_ref())?;
+            for file in files_of(path.as_ref())? {
+                measurements.add_file(&file)?;
+            }
         }
         Ok(measurements)
     }
 
-    /// Adds the rows of one file: a benchmark CSV.
+    /// Adds the rows of one file: a benchmark CSV, a parquet table, the JSON of a benchmark run, or a streaming log, the
+    /// three texts also compressed with gzip.
+    ///
+    /// A place that should hold a row and does not is an error here: whoever trains on a damaged file should know.
+    /// `ckselect convert` takes what is good in it, and counts the rest.
     pub fn add_file(&mut self, path: &Path) -> Result<(), DataError> {
-        csv::add(self, path)
+        let Wanted { op, direction, dtype, arch } = self.wanted;
+        let mut taking = Taking::new(self);
+        let counts = read_file(path, Filter { op: Some(op), direction, dtype, arch }, &mut taking)?;
+        self.sources.push(Source { path: path.to_owned(), rows: counts.rows, other: counts.other });
+        Ok(())
+    }
+
+    /// Adds the rows of a text that is in memory, a benchmark CSV or JSON or a log; `name` is what errors and
+    /// [`Measurements::sources`] call it, and its ending says the format as that of a file does.
+    pub fn add_text(&mut self, name: &str, text: &[u8]) -> Result<(), DataError> {
+        let Wanted { op, direction, dtype, arch } = self.wanted;
+        let filter = Filter { op: Some(op), direction, dtype, arch };
+        let counts = read_text(name, text, filter, &mut Taking::new(self))?;
+        self.sources.push(Source { path: PathBuf::from(name), rows: counts.rows, other: counts.other });
+        Ok(())
     }
 
     /// What was asked for.
@@ -134,22 +170,151 @@ impl Measurements {
         lists
     }
 
-    fn problem(&mut self, problem: Problem) -> u32 {
+    /// The hardware constants that the data records, over those of its architecture (or, when that is not known, over
+    /// upstream's defaults); `None` when it records none.
+    pub fn hardware(&self) -> Option<Hardware> {
+        if self.hardware.is_empty() {
+            return None;
+        }
+        let arch = self.problems.iter().find_map(Problem::arch);
+        let mut hardware = arch.and_then(|arch| Hardware::for_arch(&arch)).unwrap_or_default();
+        for &(name, value) in &self.hardware {
+            // Both have been checked when they were read.
+            let _ = hardware.set(name, value);
+        }
+        Some(hardware)
+    }
+
+    /// The direction of all convolutions; `None` for GEMMs. Two directions are an error.
+    pub fn common_direction(&self) -> Result<Option<Direction>, DataError> {
+        let directions = self.problems.iter().filter_map(|problem| match problem {
+            Problem::Conv(conv) => Some(conv.direction),
+            Problem::Gemm(_) => None,
+        });
+        common("directions", directions, "choose one with the direction (--variant)")
+    }
+
+    /// The element type of all inputs; `None` without rows. Two types are an error.
+    pub fn common_dtype(&self) -> Result<Option<Dtype>, DataError> {
+        let dtypes = self.problems.iter().map(|problem| match problem {
+            Problem::Conv(conv) => conv.dtype_in,
+            Problem::Gemm(gemm) => gemm.dtype_a,
+        });
+        common("element types", dtypes, "choose one with --dtype")
+    }
+
+    /// The architecture of all rows; `None` when none records one. Two architectures are an error.
+    pub fn common_arch(&self) -> Result<Option<Arch>, DataError> {
+        let arches: Vec<Option<Arch>> = self.problems.iter().map(Problem::arch).collect();
+        if arches.iter().any(Option::is_none)
+            && let Some(Some(known)) = arches.iter().find(|arch| arch.is_some())
+        {
+            return Err(DataError::Mixed {
+                what: "architectures",
+                found: vec![known.to_string(), "rows that record none".to_owned()],
+                advice: "say with --arch what the others were measured on".to_owned(),
+            });
+        }
+        let sorted: BTreeSet<String> = arches.iter().flatten().map(ToString::to_string).collect();
+        if sorted.len() > 1 {
+            return Err(DataError::Mixed {
+                what: "architectures",
+                found: sorted.into_iter().collect(),
+                advice: "choose one with --arch".to_owned(),
+            });
+        }
+        Ok(arches.into_iter().flatten().next())
+    }
+
+    fn problem(&mut self, problem: &Problem) -> u32 {
         let next = self.problems.len() as u32;
-        *self.problem_index.entry(problem).or_insert_with(|| {
-            self.problems.push(problem);
+        *self.problem_index.entry(*problem).or_insert_with(|| {
+            self.problems.push(*problem);
             next
         })
     }
 
-    fn kernel(&mut self, name: &str) -> Result<u32, ck_select::kernel::NameError> {
-        if let Some(&index) = self.kernel_index.get(name) {
-            return Ok(index);
+    fn kernel(&mut self, kernel: &Kernel) -> u32 {
+        if let Some(&index) = self.kernel_index.get(&kernel.name) {
+            return index;
         }
-        let kernel = Kernel::from_name(name)?;
         let index = self.kernels.len() as u32;
-        self.kernels.push(kernel);
-        self.kernel_index.insert(name.to_owned(), index);
-        Ok(index)
+        self.kernels.push(kernel.clone());
+        self.kernel_index.insert(kernel.name.clone(), index);
+        index
+    }
+}
+
+/// The one value among `values`; two are an error.
+fn common<T: Copy + Ord + ToString>(
+    what: &'static str,
+    values: impl Iterator<Item = T>,
+    advice: &str,
+) -> Result<Option<T>, DataError> {
+    let distinct: BTreeSet<T> = values.collect();
+    if distinct.len() > 1 {
+        let found = distinct.iter().map(ToString::to_string).collect();
+        return Err(DataError::Mixed { what, found, advice: advice.to_owned() });
+    }
+    Ok(distinct.into_iter().next())
+}
+
+/// Takes the rows of one file.
+struct Taking<'a> {
+    into: &'a mut Measurements,
+    /// Our indices of the reader's kernels, as far as they are known.
+    kernels: Vec<Option<u32>>,
+    /// Our index of the last row's problem, by the reader's serial.
+    last_problem: Option<(u64, u32)>,
+}
+
+impl<'a> Taking<'a> {
+    fn new(into: &'a mut Measurements) -> Self {
+        Self { into, kernels: Vec::new(), last_problem: None }
+    }
+}
+
+impl Sink for Taking<'_> {
+    fn row(&mut self, row: &Measured<'_>) -> Result<(), DataError> {
+        let place = row.kernel as usize;
+        if self.kernels.len() <= place {
+            self.kernels.resize(row.kernels.len().max(place + 1), None);
+        }
+        let kernel = if let Some(index) = self.kernels[place] {
+            index
+        } else {
+            let index = self.into.kernel(&row.kernels[place]);
+            self.kernels[place] = Some(index);
+            index
+        };
+        let problem = match self.last_problem {
+            Some((serial, index)) if serial == row.serial => index,
+            _ => self.into.problem(row.problem),
+        };
+        self.last_problem = Some((row.serial, problem));
+        let Figures { tflops, latency_ms, bandwidth_gb_s, is_valid } = row.figures;
+        self.into.rows.push(Row { problem, kernel, tflops, latency_ms, bandwidth_gb_s, is_valid });
+        Ok(())
+    }
+
+    fn reject(&mut self, file: &str, place: String, reason: String) -> Result<(), DataError> {
+        Err(DataError::NoRow { file: file.to_owned(), place, message: reason })
+    }
+
+    fn hardware(&mut self, file: &str, constants: &[(&'static str, i64)]) -> Result<(), DataError> {
+        for &(name, found) in constants {
+            if found < 1 {
+                let message = format!("hw_{name}: found {found}, expected at least 1");
+                return Err(DataError::format(file, message));
+            }
+            match self.into.hardware.iter().find(|(known, _)| *known == name) {
+                None => self.into.hardware.push((name, found)),
+                Some(&(_, expected)) if expected != found => {
+                    return Err(DataError::Hardware { file: file.to_owned(), name, found, expected });
+                }
+                Some(_) => {}
+            }
+        }
+        Ok(())
     }
 }

@@ -1,7 +1,7 @@
-//! Features of grouped convolutions: the superset of 113, from which every convolution schema picks.
+//! Upstream's features of grouped convolutions: the superset of 113, from which all its convolution schemas pick.
 
 use super::exact::{ceil_ratio, flag, log2, max1, product, ratio, tile_efficiency};
-use super::{Feature, hardware_features};
+use super::{Feature, conv_work, hardware_features};
 use crate::hardware::Hardware;
 use crate::problem::floor_div;
 
@@ -9,26 +9,30 @@ use crate::problem::floor_div;
 #[derive(Debug, Clone, PartialEq)]
 pub struct ConvSide {
     n: i64,
-    c: i64,
-    k: i64,
-    g: i64,
+    pub(super) c: i64,
+    pub(super) k: i64,
+    pub(super) g: i64,
     input: [i64; 3],
-    filter: [i64; 3],
-    stride: [i64; 3],
+    pub(super) filter: [i64; 3],
+    pub(super) stride: [i64; 3],
     dilation: [i64; 3],
-    pad: [i64; 3],
+    pub(super) pad: [i64; 3],
     output: [i64; 3],
-    element_bytes: f64,
+    pub(super) element_bytes: f64,
     is_3d: bool,
     volume_in: i128,
     volume_filter: i128,
     volume_out: i128,
-    channels: f64,
-    out_channels: f64,
-    arithmetic_intensity: f64,
-    gemm_m: i128,
+    pub(super) channels: f64,
+    pub(super) out_channels: f64,
+    pub(super) flops: f64,
+    pub(super) input_bytes: f64,
+    pub(super) filter_bytes: f64,
+    pub(super) output_bytes: f64,
+    pub(super) bytes: f64,
+    pub(super) gemm_m: i128,
     gemm_n: i128,
-    gemm_k: i128,
+    pub(super) gemm_k: i128,
 }
 
 /// The numbers of a convolution problem as features see them; axes in the order depth, height, width.
@@ -79,9 +83,9 @@ impl ConvSide {
         let out_channels = ratio(k.into(), g.into());
         let results = product([n.into(), k.into(), volume_out]) as f64;
         let flops = results * channels * volume_filter as f64 * 2.0;
-        let bytes = product([n.into(), c.into(), volume_in]) as f64 * element_bytes
-            + k as f64 * channels * volume_filter as f64 * element_bytes
-            + results * element_bytes;
+        let input_bytes = product([n.into(), c.into(), volume_in]) as f64 * element_bytes;
+        let filter_bytes = k as f64 * channels * volume_filter as f64 * element_bytes;
+        let output_bytes = results * element_bytes;
         Self {
             n,
             c,
@@ -100,7 +104,11 @@ impl ConvSide {
             volume_out,
             channels,
             out_channels,
-            arithmetic_intensity: flops / bytes.max(1.0),
+            flops,
+            input_bytes,
+            filter_bytes,
+            output_bytes,
+            bytes: input_bytes + filter_bytes + output_bytes,
             gemm_m: product([n.into(), volume_out]),
             gemm_n: k.into(),
             // Truncated from the float product: 46 channels in 5 groups of 5x5 give 229, not 46 * 25 / 5 = 230.
@@ -183,7 +191,7 @@ impl ConvKernelSide {
         product([self.gemm_m_per_block.into(), self.gemm_n_per_block.into()])
     }
 
-    fn lds_usage(&self, problem: &ConvSide) -> f64 {
+    pub(super) fn lds_usage(&self, problem: &ConvSide) -> f64 {
         let elements = product([self.gemm_m_per_block.into(), self.k_tile.into()])
             .saturating_add(product([self.gemm_n_per_block.into(), self.k_tile.into()]));
         elements as f64 * problem.element_bytes
@@ -195,7 +203,7 @@ impl ConvKernelSide {
     }
 }
 
-fn tiles_m(p: &ConvSide, k: &ConvKernelSide) -> f64 {
+pub(super) fn tiles_m(p: &ConvSide, k: &ConvKernelSide) -> f64 {
     ceil_ratio(p.gemm_m, k.gemm_m_per_block.into())
 }
 
@@ -203,7 +211,7 @@ fn tiles_n(p: &ConvSide, k: &ConvKernelSide) -> f64 {
     ceil_ratio(p.gemm_n, k.gemm_n_per_block.into())
 }
 
-fn tiles_k(p: &ConvSide, k: &ConvKernelSide) -> f64 {
+pub(super) fn tiles_k(p: &ConvSide, k: &ConvKernelSide) -> f64 {
     ceil_ratio(p.gemm_k, k.k_tile.into())
 }
 
@@ -224,7 +232,7 @@ fn eff_k(p: &ConvSide, k: &ConvKernelSide) -> f64 {
 }
 
 /// Compute units, at least one.
-fn cus(hardware: &Hardware) -> f64 {
+pub(super) fn cus(hardware: &Hardware) -> f64 {
     hardware.num_cus.max(1) as f64
 }
 
@@ -261,7 +269,12 @@ pub(super) const ONLY_IN_SUPERSET: &[&str] = &[
     "is_subwave",
 ];
 
-/// Every feature of grouped convolutions, in the order of upstream's superset.
+/// Every feature that this crate has for grouped convolutions: upstream's, then our own.
+pub fn all() -> impl Iterator<Item = &'static Feature<ConvSide, ConvKernelSide>> + Clone {
+    FEATURES.iter().chain(conv_work::FEATURES)
+}
+
+/// Upstream's features of grouped convolutions, in the order of its superset.
 pub static FEATURES: &[Feature<ConvSide, ConvKernelSide>] = hardware_features! { <ConvSide, ConvKernelSide> [
     Problem N = |p| p.n as f64, "images";
     Problem C = |p| p.c as f64, "input channels of all groups";
@@ -286,7 +299,7 @@ pub static FEATURES: &[Feature<ConvSide, ConvKernelSide>] = hardware_features! {
     Problem log2_spatial = |p| log2(p.volume_in), "log2 of the input's volume";
     Problem log2_filter = |p| log2(p.volume_filter), "log2 of the filter's volume";
     Problem log2_output = |p| log2(p.volume_out), "log2 of the output's volume";
-    Problem arithmetic_intensity = |p| p.arithmetic_intensity, "operations for each byte moved once";
+    Problem arithmetic_intensity = |p| p.flops / p.bytes.max(1.0), "operations for each byte moved once";
     Problem filter_area = |p| p.volume_filter as f64, "volume of the filter";
     Problem is_1x1_conv = |p| flag(p.filter == [1; 3]), "the filter is one tap (depth counts in 2D, too)";
     Problem is_3x3_conv = |p| flag(p.is_square_filter(3)), "the filter is 3 along every axis";
@@ -409,8 +422,8 @@ mod tests {
 
     #[test]
     fn names_are_unique_and_complete() {
-        let names: std::collections::HashSet<_> = FEATURES.iter().map(|f| f.name).collect();
-        assert_eq!((names.len(), FEATURES.len()), (113, 113));
+        let names: std::collections::HashSet<_> = all().map(|f| f.name).collect();
+        assert_eq!((names.len(), FEATURES.len(), conv_work::FEATURES.len()), (144, 113, 31));
         assert!(ONLY_IN_SUPERSET.iter().all(|name| names.contains(name)));
         assert_eq!(ONLY_IN_SUPERSET.len(), 16);
     }

@@ -1,13 +1,13 @@
-//! Upstream's schemas by name: which features, in which order, under which rules.
+//! Schemas by name, upstream's and our own: which features, in which order, under which rules.
 
 use std::str::FromStr;
 
 use super::conv::ONLY_IN_SUPERSET;
 use super::gemm::VECTOR;
-use super::{Rules, conv, gemm};
+use super::{Rules, conv, conv_work, gemm};
 use crate::vocab::{Op, UnknownWord};
 
-/// A schema of upstream's tools.
+/// A schema of upstream's tools, or our own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Engine {
     /// The first GEMM engine.
@@ -30,6 +30,8 @@ pub enum Engine {
     ConvGfx942,
     /// The superset's selection for gfx950: 72.
     ConvGfx950,
+    /// Our own, for choosing: what upstream's best say of sizes, and the features of [`super::conv_work`].
+    ConvSelect,
 }
 
 const GEMM_ONLY_IN_72: &[&str] = &[
@@ -94,6 +96,42 @@ const CONV_NOT_ON_GFX950: &[&str] = &[
     "waves_per_max_occ",
 ];
 
+/// Upstream's features that our own schema takes over. No number of the pipeline and no flag of `compv3`: a pipeline that
+/// was never measured then looks like compv3. No wave mode, no suffixes: kernels that differ only in them have equal
+/// features, and so equal scores. No images and extents: how a GEMM's rows come about made no choice better.
+const CONV_SELECT: &[&str] = &[
+    "C",
+    "K",
+    "stride_h",
+    "arithmetic_intensity",
+    "filter_area",
+    "block_size",
+    "gemm_m_per_block",
+    "gemm_n_per_block",
+    "gemm_k_per_block",
+    "tile_volume",
+    "tile_mn",
+    "lds_usage_estimate",
+    "is_compv4",
+    "is_compv5",
+    "gemm_m_output",
+    "gemm_k_output",
+    "num_tiles_m",
+    "num_tiles_n",
+    "num_tiles_k",
+    "total_output_tiles",
+    "tile_eff_m",
+    "tile_eff_n",
+    "tile_eff_k",
+    "overall_tile_efficiency",
+    "ratio_gemm_m_to_tile_m",
+    "ratio_gemm_n_to_tile_n",
+    "ratio_gemm_k_to_tile_k",
+    "log_gemm_m_n_ratio",
+    "wave_quant_efficiency",
+    "log_k_per_active_cu",
+];
+
 impl Engine {
     /// All engines.
     pub const ALL: &'static [Self] = &[
@@ -107,6 +145,7 @@ impl Engine {
         Self::ConvSuperset,
         Self::ConvGfx942,
         Self::ConvGfx950,
+        Self::ConvSelect,
     ];
 
     /// Their names, in the same order.
@@ -121,6 +160,7 @@ impl Engine {
         "conv_superset",
         "conv_gfx942",
         "conv_gfx950",
+        "conv_select",
     ];
 
     /// The name.
@@ -136,16 +176,16 @@ impl Engine {
         }
     }
 
-    /// The rules of the upstream version that this schema is from.
+    /// The rules of the upstream version that this schema is from; our own follows the newest.
     pub const fn rules(self) -> Rules {
         match self {
-            Self::ConvSuperset | Self::ConvGfx942 | Self::ConvGfx950 => Rules::SUPERSET,
+            Self::ConvSuperset | Self::ConvGfx942 | Self::ConvGfx950 | Self::ConvSelect => Rules::SUPERSET,
             Self::Gemm55 => Rules { pipeline_codes: super::PipelineCodes::PythonFirst, ..Rules::CONV97 },
             _ => Rules::CONV97,
         }
     }
 
-    /// The features, in upstream's order.
+    /// The features, in upstream's order where it is upstream's schema.
     pub fn feature_names(self) -> Vec<&'static str> {
         let conv = |dropped: &[&[&str]]| -> Vec<&'static str> {
             let kept = |name: &&str| !dropped.iter().any(|list| list.contains(name));
@@ -157,6 +197,9 @@ impl Engine {
         };
         let hardware = || conv::FEATURES.iter().map(|f| f.name).filter(|name| name.starts_with("hw_"));
         match self {
+            Self::ConvSelect => {
+                CONV_SELECT.iter().copied().chain(conv_work::FEATURES.iter().map(|f| f.name)).collect()
+            }
             Self::Gemm55 => gemm(GEMM_ONLY_IN_72),
             Self::Gemm72 => gemm(&[]),
             Self::Gemm78Vec => [gemm(&[]), VECTOR.to_vec()].concat(),
@@ -193,7 +236,7 @@ mod tests {
     #[test]
     fn engines_have_the_sizes_that_their_models_have() {
         let sizes = Engine::ALL.iter().map(|engine| engine.feature_names().len()).collect::<Vec<_>>();
-        assert_eq!(sizes, [55, 72, 78, 74, 83, 91, 97, 113, 104, 72]);
+        assert_eq!(sizes, [55, 72, 78, 74, 83, 91, 97, 113, 104, 72, 61]);
         for &engine in Engine::ALL {
             assert_eq!(engine.as_str().parse(), Ok(engine));
         }

@@ -1,6 +1,6 @@
 //! Features by name: a feature is a named function of (problem, kernel, hardware).
 //!
-//! Each operation declares its features once, in a table ([`conv::FEATURES`], [`gemm::FEATURES`]): name, meaning,
+//! Each operation declares its features once, in a table ([`conv::FEATURES`], [`conv_work::FEATURES`], [`gemm::FEATURES`]): name, meaning,
 //! what the value depends on, and the function. A model picks and orders them by name; nothing is ever addressed by
 //! upstream's indices. Schemas with upstream's names are [`Engine`]s.
 //!
@@ -8,6 +8,7 @@
 //! quotient of the rounded operands; remainders and floors go toward minus infinity.
 
 pub mod conv;
+pub mod conv_work;
 mod engine;
 mod exact;
 mod fields;

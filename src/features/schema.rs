@@ -85,8 +85,8 @@ impl Schema {
             return Err(SchemaError::Repeated(repeated));
         }
         let columns = match op {
-            Op::GroupedConv => Columns::Conv(pick(op, conv::FEATURES, names)?),
-            Op::Gemm => Columns::Gemm(pick(op, gemm::FEATURES, names)?),
+            Op::GroupedConv => Columns::Conv(pick(op, conv::all(), names)?),
+            Op::Gemm => Columns::Gemm(pick(op, gemm::FEATURES.iter(), names)?),
         };
         let needs = |name: &str| names.iter().any(|have| have.as_ref() == name);
         let needs = Needs {
@@ -180,13 +180,14 @@ impl std::fmt::Debug for Schema {
 
 fn pick<P, K, S: AsRef<str>>(
     op: Op,
-    table: &'static [Feature<P, K>],
+    table: impl Iterator<Item = &'static Feature<P, K>>,
     names: &[S],
 ) -> Result<Vec<&'static Feature<P, K>>, SchemaError> {
+    let table: Vec<_> = table.collect();
     let mut unknown = Vec::new();
     let mut columns = Vec::with_capacity(names.len());
     for name in names {
-        match table.iter().find(|feature| feature.name == name.as_ref()) {
+        match table.iter().copied().find(|feature| feature.name == name.as_ref()) {
             Some(feature) => columns.push(feature),
             None => unknown.push(name.as_ref().to_owned()),
         }
@@ -434,7 +435,7 @@ mod tests {
         let error =
             Schema::by_names(Op::GroupedConv, &["N", "magic", "C", "tile_m"]).unwrap_err().to_string();
         assert!(
-            error.starts_with("no grouped_conv feature is named magic, tile_m; the 113 names"),
+            error.starts_with("no grouped_conv feature is named magic, tile_m; the 144 names"),
             "{error}"
         );
         assert!(matches!(Schema::by_names(Op::Gemm, &["M", "M"]), Err(SchemaError::Repeated(_))));

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::{Column, PoolTable};
 use crate::features::conv::{ConvKernelSide, ConvSide};
 use crate::features::gemm::{GemmKernelSide, GemmSide};
-use crate::features::{Extractor, Feature, KernelSide, ProblemSide, Value, conv, gemm};
+use crate::features::{Extractor, Feature, KernelSide, ProblemSide, Value, conv, conv_work, gemm};
 use crate::hardware::Hardware;
 use crate::vocab::{Epilogue, Op};
 
@@ -90,7 +90,9 @@ impl PoolFeatures {
                     KernelSide::Gemm(_) => Err(side(index)),
                 });
                 let kernels: Vec<_> = kernels.collect::<Result<_, _>>()?;
-                let (parts, table) = prepare(&names, conv::FEATURES, &kernels, &hardware, conv_pair_inputs);
+                let own = names.iter().any(|name| conv_work::FEATURES.iter().any(|own| own.name == *name));
+                let pair_inputs = if own { conv_work_pair_inputs } else { conv_pair_inputs };
+                let (parts, table) = prepare(&names, conv::all(), &kernels, &hardware, pair_inputs);
                 Ok(parts.with(hardware, Functions::Conv(table)))
             }
             Op::Gemm => {
@@ -99,7 +101,8 @@ impl PoolFeatures {
                     KernelSide::Conv(_) => Err(side(index)),
                 });
                 let kernels: Vec<_> = kernels.collect::<Result<_, _>>()?;
-                let (parts, table) = prepare(&names, gemm::FEATURES, &kernels, &hardware, gemm_pair_inputs);
+                let (parts, table) =
+                    prepare(&names, gemm::FEATURES.iter(), &kernels, &hardware, gemm_pair_inputs);
                 Ok(parts.with(hardware, Functions::Gemm(table)))
             }
         }
@@ -154,7 +157,7 @@ impl Parts {
 
 fn prepare<P, K: Copy>(
     names: &[&'static str],
-    features: &'static [Feature<P, K>],
+    features: impl Iterator<Item = &'static Feature<P, K>> + Clone,
     kernels: &[K],
     hardware: &Hardware,
     pair_inputs: fn(&K) -> PairInputs,
@@ -163,7 +166,7 @@ fn prepare<P, K: Copy>(
     let mut table = Table { uniform: Vec::new(), pair: Vec::new(), classes: Vec::new() };
     let mut of_kernel: Vec<fn(&K) -> f64> = Vec::new();
     // The schema took its names from this same table, so that each is found.
-    for feature in names.iter().filter_map(|name| features.iter().find(|feature| feature.name == *name)) {
+    for feature in names.iter().filter_map(|name| features.clone().find(|feature| feature.name == *name)) {
         columns.push(match feature.value {
             Value::Problem(value) => {
                 table.uniform.push(Uniform::Problem(value));
@@ -205,6 +208,13 @@ fn conv_pair_inputs(kernel: &ConvKernelSide) -> PairInputs {
     let mut inputs = PairInputs::default();
     inputs[..3].copy_from_slice(&[kernel.gemm_m_per_block, kernel.gemm_n_per_block, kernel.k_tile]);
     inputs[3..5].copy_from_slice(&[kernel.pipeline.half_lds, kernel.pipeline.mem].map(i64::from));
+    inputs
+}
+
+/// Our own features see the waves, too; with upstream's alone, kernels that differ in them stay one class.
+fn conv_work_pair_inputs(kernel: &ConvKernelSide) -> PairInputs {
+    let mut inputs = conv_pair_inputs(kernel);
+    inputs[5] = kernel.block_size;
     inputs
 }
 
@@ -265,6 +275,15 @@ mod tests {
             };
             assert_eq!(conv_pair_inputs(&kernel), conv_pair_inputs(&other));
             for feature in conv::FEATURES {
+                if let Value::Pair(value) = feature.value {
+                    let pair = [&kernel, &other].map(|kernel| value(&problem, kernel, &extractor.hardware));
+                    assert_eq!(pair[0].to_bits(), pair[1].to_bits(), "{}", feature.name);
+                }
+            }
+            assert_ne!(conv_work_pair_inputs(&kernel), conv_work_pair_inputs(&other));
+            let other = ConvKernelSide { block_size: kernel.block_size, ..other };
+            assert_eq!(conv_work_pair_inputs(&kernel), conv_work_pair_inputs(&other));
+            for feature in conv_work::FEATURES {
                 if let Value::Pair(value) = feature.value {
                     let pair = [&kernel, &other].map(|kernel| value(&problem, kernel, &extractor.hardware));
                     assert_eq!(pair[0].to_bits(), pair[1].to_bits(), "{}", feature.name);

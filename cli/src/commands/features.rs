@@ -26,7 +26,8 @@ pad_m/n/k, persistent, vec_a/b/c. Columns hw_<name> override the hardware. Other
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES, group = clap::ArgGroup::new("schema").required(true).multiple(true))]
 pub(crate) struct Args {
-    /// Schema: gemm55, gemm72, gemm78vec, conv74, conv83, conv91, conv97, conv_superset, conv_gfx942, conv_gfx950
+    /// Schema: gemm55, gemm72, gemm78vec, conv74, conv83, conv91, conv97, conv_superset, conv_gfx942, conv_gfx950,
+    /// conv_select
     #[arg(long, value_name = "NAME", group = "schema", value_parser = engine)]
     engine: Option<Engine>,
     /// Take columns, rules and hardware from this model directory instead
@@ -106,7 +107,7 @@ fn list(extractor: &Extractor, format: Format) -> Result<(), CliError> {
     let mut table = Table::new(["feature", "depends_on", "meaning"]);
     for (name, scope) in extractor.schema.names().into_iter().zip(extractor.schema.scopes()) {
         let doc = match extractor.schema.op() {
-            Op::GroupedConv => conv::FEATURES.iter().find(|feature| feature.name == name).map(|f| f.doc),
+            Op::GroupedConv => conv::all().find(|feature| feature.name == name).map(|f| f.doc),
             Op::Gemm => gemm::FEATURES.iter().find(|feature| feature.name == name).map(|f| f.doc),
         };
         table.push(vec![name.into(), scope.into(), doc.unwrap_or_default().into()]);

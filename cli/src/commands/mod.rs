@@ -2,6 +2,7 @@
 
 pub(crate) mod bench;
 pub(crate) mod compare;
+pub(crate) mod convert;
 pub(crate) mod data;
 pub(crate) mod enumerate;
 pub(crate) mod evaluate;
@@ -11,7 +12,9 @@ pub(crate) mod inspect;
 pub(crate) mod merge;
 pub(crate) mod predict;
 pub(crate) mod rank;
+pub(crate) mod shapes;
 pub(crate) mod store;
+pub(crate) mod train;
 pub(crate) mod validate;
 
 use std::path::{Path, PathBuf};
@@ -23,6 +26,7 @@ use ck_select::model::{Model, Target};
 use ck_select::pool::Pool;
 use ck_select::problem::{Problem, ProblemDefaults};
 use ck_select::select::Ranker;
+use ck_select::vocab::UnknownWord;
 use clap::ValueEnum;
 
 use crate::error::CliError;
@@ -43,6 +47,11 @@ impl Unknown {
             Self::Upstream => Uncoded::Upstream,
         }
     }
+}
+
+/// Reads a word of a vocabulary, as an argument's parser.
+pub(crate) fn word<T: std::str::FromStr<Err = UnknownWord>>(text: &str) -> Result<T, String> {
+    text.parse().map_err(|error: UnknownWord| error.to_string())
 }
 
 /// A model and the pool that it ranks.

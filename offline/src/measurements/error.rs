@@ -2,24 +2,17 @@
 
 use std::io;
 
-/// A file that cannot be read, or a row that cannot be understood.
+/// A file that cannot be read, or rows that do not belong together.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum DataError {
-    /// The file could not be read.
+    /// The file could not be read or written.
     #[error("{file}: {source}")]
     Io {
         /// The file.
         file: String,
         /// Why.
         source: io::Error,
-    },
-    /// A line that is no CSV.
-    #[error("{file}: {source}")]
-    Csv {
-        /// The file.
-        file: String,
-        /// Why, with the line.
-        source: csv::Error,
     },
     /// A column that must be there and is not.
     #[error("{file}: no column '{column}'; the columns are {}", found.join(", "))]
@@ -31,6 +24,14 @@ pub enum DataError {
         /// The columns there are.
         found: Vec<String>,
     },
+    /// A line that is no CSV.
+    #[error("{file}: {source}")]
+    Csv {
+        /// The file.
+        file: String,
+        /// Why, with the line.
+        source: csv::Error,
+    },
     /// A row that cannot be understood.
     #[error("{file}: line {line}: {message}")]
     Row {
@@ -41,4 +42,65 @@ pub enum DataError {
         /// What was found and what was expected.
         message: String,
     },
+    /// A place that should hold a row and does not.
+    #[error("{file}: {place}: {message}")]
+    NoRow {
+        /// The file.
+        file: String,
+        /// Where in it: `line 7`, `row 12`, `results[3].benchmarks[0]`.
+        place: String,
+        /// What was found and what was expected.
+        message: String,
+    },
+    /// A file that is not of the format that it seems to be.
+    #[error("{file}: {message}")]
+    Format {
+        /// The file.
+        file: String,
+        /// What was found and what was expected.
+        message: String,
+    },
+    /// Rows that may not be mixed.
+    #[error("the data mixes {what}: {}; {advice}", found.join(", "))]
+    Mixed {
+        /// What there is more than one of.
+        what: &'static str,
+        /// The values found.
+        found: Vec<String>,
+        /// What to do about it.
+        advice: String,
+    },
+    /// Hardware constants that differ between rows.
+    #[error(
+        "{file}: hw_{name} is {found}, {expected} before: rows measured on different hardware cannot be used together"
+    )]
+    Hardware {
+        /// The file.
+        file: String,
+        /// The constant, without `hw_`.
+        name: &'static str,
+        /// Its value here.
+        found: i64,
+        /// Its value before.
+        expected: i64,
+    },
+    /// Whoever asked for the work does not want it any more.
+    #[error("stopped")]
+    Stopped,
+    /// A folder without a file to read.
+    #[error("{folder}: no file *.parquet directly in this folder")]
+    NoFiles {
+        /// The folder.
+        folder: String,
+    },
+}
+
+impl DataError {
+    pub(crate) fn io(file: &str, source: io::Error) -> Self {
+        Self::Io { file: file.to_owned(), source }
+    }
+
+    pub(crate) fn format(file: &str, message: impl std::fmt::Display) -> Self {
+        Self::Format { file: file.to_owned(), message: message.to_string() }
+    }
 }

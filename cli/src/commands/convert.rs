@@ -1,0 +1,184 @@
+//! `ckselect convert`: measurements of any format into the canonical table.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use ck_select::vocab::{Arch, Direction, Dtype, Op};
+use ck_select_offline::convert::{FileReport, Options, Progress, Reject, capture, convert};
+use indicatif::{HumanCount, ProgressBar, ProgressStyle};
+
+use super::word;
+use crate::error::CliError;
+use crate::output::Output;
+use crate::table::{Cell, Format, Table};
+
+const EXAMPLES: &str = "Examples:
+  ckselect convert sweep.csv --output data/sweep.parquet --arch gfx950
+  ckselect convert logs/*.log --output data/gemm.parquet --arch gfx950 --capture-hw
+  ckselect convert benchmark_results_fp16_rcr.json --output data/fp16.parquet --arch gfx950 --strict
+  ckselect convert data/ --output all.csv --op grouped_conv --variant forward
+
+Inputs: benchmark CSVs of grouped convolutions (2D and 3D) and of GEMMs, streaming logs, benchmark_results JSON, parquet
+tables of upstream's converters or our own; texts also compressed with gzip; a folder stands for the files *.parquet
+directly in it. The output is parquet, or a benchmark CSV when its name ends in .csv. Rows that failed on the GPU are
+kept with is_valid false. Places that should hold a row and do not are listed, counted, and left out.";
+
+/// How many rejected places are printed; --rejects has them all.
+const SHOWN: u64 = 10;
+
+/// Convert measurements to the table that training reads
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// Files and folders of measurements
+    #[arg(required = true, value_name = "INPUT")]
+    inputs: Vec<PathBuf>,
+    /// Where the table goes; folders on the way are made
+    #[arg(long, short, value_name = "FILE")]
+    output: PathBuf,
+    /// What rows were measured on that do not record it; rows of another architecture are left out
+    #[arg(long, value_name = "GFX", value_parser = word::<Arch>)]
+    arch: Option<Arch>,
+    /// Only rows of this operation: gemm_universal, grouped_conv
+    #[arg(long, value_name = "OP", value_parser = word::<Op>)]
+    op: Option<Op>,
+    /// Only rows of this element type
+    #[arg(long, value_name = "TYPE", value_parser = word::<Dtype>)]
+    dtype: Option<Dtype>,
+    /// Only convolutions of this direction: forward, bwd_data, bwd_weight
+    #[arg(long, value_name = "DIRECTION", value_parser = word::<Direction>)]
+    variant: Option<Direction>,
+    /// Text for the column run_id; a whole number for convolutions. By default what the rows record, else for GEMMs a
+    /// digest of the file's name, for convolutions 0
+    #[arg(long, value_name = "ID")]
+    run_id: Option<String>,
+    /// Ask rocminfo about this machine's GPU and record it in the columns hw_*
+    #[arg(long)]
+    capture_hw: bool,
+    /// Further files, behind the inputs in the same table
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    merge_with: Vec<PathBuf>,
+    /// List every rejected place in this CSV: file, place, reason
+    #[arg(long, value_name = "FILE")]
+    rejects: Option<PathBuf>,
+    /// Fail, and write no table, when a place is rejected
+    #[arg(long)]
+    strict: bool,
+    /// How to write the summary
+    #[arg(long, value_enum, default_value = "table")]
+    format: Format,
+}
+
+pub(crate) fn run(args: &Args) -> Result<(), CliError> {
+    let mut options = Options {
+        arch: args.arch,
+        op: args.op,
+        direction: args.variant,
+        dtype: args.dtype,
+        run_id: args.run_id.clone(),
+        capture: None,
+    };
+    if args.capture_hw {
+        capture_into(&mut options);
+    }
+    let inputs: Vec<PathBuf> = args.inputs.iter().chain(&args.merge_with).cloned().collect();
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+        // In this order the first signal stops the conversion, and a second one the process.
+        signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&stop))
+            .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&stop)))
+            .map_err(|error| CliError::failed(format!("cannot listen for signals: {error}")))?;
+    }
+    let mut shown = Shown::new(args.rejects.is_some(), args.strict.then(|| Arc::clone(&stop)));
+    let converted = convert(&inputs, &args.output, &options, &stop, &mut shown);
+    shown.bar.finish_and_clear();
+    if let Some(path) = &args.rejects {
+        let mut out = Output::create(Some(path))?;
+        shown.table.write(Format::Csv, &mut out).map_err(|error| CliError::io(out.name(), &error))?;
+        out.finish()?;
+    }
+    if args.strict && shown.count > 0 {
+        return Err(CliError::failed(format!(
+            "a place was rejected and --strict was given: {} is not written",
+            args.output.display()
+        )));
+    }
+    if shown.count > SHOWN && args.rejects.is_none() {
+        let more = shown.count - SHOWN;
+        eprintln!("ckselect: and {} more rejected places; --rejects FILE lists them", HumanCount(more));
+    }
+    summary(&converted?, args.format)
+}
+
+fn capture_into(options: &mut Options) {
+    match capture() {
+        Ok(captured) => {
+            if options.arch.is_none() {
+                options.arch = captured.gfx_name().and_then(|name| name.parse().ok());
+            }
+            options.capture = Some(captured);
+        }
+        Err(reason) => eprintln!("ckselect: the GPU is not recorded: {reason}"),
+    }
+}
+
+fn summary(reports: &[FileReport], format: Format) -> Result<(), CliError> {
+    let mut table = Table::new(["file", "rows", "invalid", "other", "rejected"]);
+    for report in reports {
+        table.push(vec![
+            Cell::from(report.path.display().to_string()),
+            report.rows.into(),
+            report.invalid.into(),
+            report.other.into(),
+            report.rejected.into(),
+        ]);
+    }
+    let mut out = Output::create(None)?;
+    table.write(format, &mut out).map_err(|error| CliError::io(out.name(), &error))?;
+    out.finish()
+}
+
+/// Progress on a terminal, and what was rejected.
+struct Shown {
+    bar: ProgressBar,
+    count: u64,
+    /// Keep all for a file.
+    keep: bool,
+    table: Table,
+    /// Set at the first rejected place.
+    strict: Option<Arc<AtomicBool>>,
+}
+
+impl Shown {
+    fn new(keep: bool, strict: Option<Arc<AtomicBool>>) -> Self {
+        // Hidden when standard error is no terminal.
+        let bar = ProgressBar::new_spinner();
+        if let Ok(style) = ProgressStyle::with_template("{spinner} {human_pos} rows, {per_sec}") {
+            bar.set_style(style);
+        }
+        bar.enable_steady_tick(Duration::from_millis(100));
+        Self { bar, count: 0, keep, table: Table::new(["file", "place", "reason"]), strict }
+    }
+}
+
+impl Progress for Shown {
+    fn rows(&mut self, written: u64) {
+        self.bar.set_position(written);
+    }
+
+    fn reject(&mut self, reject: &Reject) {
+        self.count += 1;
+        let Reject { file, place, reason } = reject;
+        if self.count <= SHOWN {
+            self.bar.suspend(|| eprintln!("ckselect: {file}: {place}: {reason}"));
+        }
+        if self.keep {
+            self.table.push(vec![file.as_str().into(), place.as_str().into(), reason.as_str().into()]);
+        }
+        if let Some(stop) = &self.strict {
+            stop.store(true, Ordering::Relaxed);
+        }
+    }
+}

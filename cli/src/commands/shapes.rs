@@ -1,0 +1,184 @@
+//! `ckselect shapes`: problems worth measuring.
+
+use std::path::{Path, PathBuf};
+
+use ck_select::problem::{Problem, ProblemDefaults};
+use ck_select::vocab::{Direction, Dtype, Op};
+use ck_select_offline::shapes::{self, Choice, Set, driver};
+use clap::ValueEnum;
+use csv::StringRecord;
+
+use super::word;
+use crate::error::CliError;
+use crate::input::{CsvFile, NamedRow};
+use crate::output::Output;
+use crate::table::{Cell, Format, Table};
+
+const EXAMPLES: &str = "Examples:
+  ckselect shapes --list
+  ckselect shapes --set wide --set edge --output gemm.csv
+  ckselect shapes --set synthetic --set networks --direction bwd_data --output bwd_data.csv
+  ckselect shapes --driver driver_lines.txt --training-set --output miopen.csv
+  ckselect shapes --validation 300 --seed 42 --three-d --apart-from miopen.csv --output holdout.csv";
+
+/// How many rejected driver lines are printed.
+const SHOWN: usize = 10;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Written {
+    /// A row a problem, as `rank --problems` reads it
+    Csv,
+    /// A list of objects
+    Json,
+}
+
+/// Generate the problems of a sweep
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES, group = clap::ArgGroup::new("source").required(true).multiple(true))]
+pub(crate) struct Args {
+    /// A set of problems; several are joined in order, each problem once
+    #[arg(long, value_name = "NAME", group = "source", value_parser = set)]
+    set: Vec<Set>,
+    /// A file of MIOpenDriver command lines
+    #[arg(long, value_name = "FILE", group = "source")]
+    driver: Option<PathBuf>,
+    /// So many drawn problems, to judge a model by
+    #[arg(long, value_name = "COUNT", group = "source")]
+    validation: Option<usize>,
+    /// List the sets with their sizes
+    #[arg(long, group = "source", conflicts_with_all = ["set", "driver", "validation"])]
+    list: bool,
+    /// Take from --driver what upstream's training set takes: usual channels, batches up to 16, two of a kind, 300 in all
+    /// (or --count)
+    #[arg(long, requires = "driver")]
+    training_set: bool,
+    /// The operation of --validation
+    #[arg(long, value_name = "OP", default_value = "grouped_conv", value_parser = word::<Op>)]
+    op: Op,
+    /// Every sixth convolution of --validation in three dimensions
+    #[arg(long, requires = "validation")]
+    three_d: bool,
+    /// CSVs of problems, or of measurements, that --validation keeps away from
+    #[arg(long, value_name = "FILE", requires = "validation", num_args = 1..)]
+    apart_from: Vec<PathBuf>,
+    /// What --validation and --training-set draw from: the same seed draws the same
+    #[arg(long, default_value_t = 42)]
+    seed: u64,
+    /// Direction of convolutions
+    #[arg(long, value_name = "DIRECTION", default_value = "forward", value_parser = word::<Direction>)]
+    direction: Direction,
+    /// Element type; by default bf16 for convolutions and fp16 for GEMMs
+    #[arg(long, value_name = "TYPE", value_parser = word::<Dtype>)]
+    dtype: Option<Dtype>,
+    /// Dimensions of the set `synthetic`
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u8).range(2..=3))]
+    ndim: u8,
+    /// Batches of the networks' layers
+    #[arg(long, value_delimiter = ',', default_value = "1,8,32", value_parser = clap::value_parser!(i64).range(1..=65536))]
+    batches: Vec<i64>,
+    /// At most so many problems, at even distances
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
+    count: Option<u64>,
+    /// How to write them; by default as the output's name says, else csv
+    #[arg(long, value_enum)]
+    format: Option<Written>,
+    /// Where to write them instead of standard output
+    #[arg(long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+fn set(word: &str) -> Result<Set, String> {
+    word.parse()
+}
+
+pub(crate) fn run(args: &Args) -> Result<(), CliError> {
+    if args.list {
+        return list(args);
+    }
+    let mut problems = Vec::new();
+    for &set in &args.set {
+        problems.extend(shapes::generate(set, &choice(args, set.is_conv())));
+    }
+    if let Some(path) = &args.driver {
+        problems.extend(imported(path, args)?);
+    }
+    if let Some(count) = args.validation {
+        problems.extend(validation(count, args)?);
+    }
+    let mut problems = driver::without_repetitions(problems);
+    if problems.iter().any(|problem| problem.op() != problems[0].op()) {
+        return Err(CliError::usage("the sources mix GEMMs and convolutions: one file has one operation"));
+    }
+    if let Some(count) = args.count {
+        problems = shapes::evenly(&problems, usize::try_from(count).unwrap_or(usize::MAX));
+    }
+    let is_json = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "json");
+    let by_name = if args.output.as_ref().is_some_and(is_json) { Written::Json } else { Written::Csv };
+    let mut out = Output::create(args.output.as_deref())?;
+    let written = match args.format.unwrap_or(by_name) {
+        Written::Csv => shapes::write_csv(&problems, &mut out),
+        Written::Json => shapes::write_json(&problems, &mut out),
+    };
+    written.map_err(|error| CliError::io(out.name(), &error))?;
+    out.finish()
+}
+
+fn choice(args: &Args, conv: bool) -> Choice {
+    let dtype = args.dtype.unwrap_or(if conv { Dtype::Bf16 } else { Dtype::Fp16 });
+    Choice { direction: args.direction, dtype, ndim: args.ndim, batches: args.batches.clone() }
+}
+
+fn list(args: &Args) -> Result<(), CliError> {
+    let mut table = Table::new(["set", "problems", "meaning"]);
+    for (set, name, meaning) in Set::ALL {
+        let problems = shapes::generate(set, &choice(args, set.is_conv()));
+        table.push(vec![name.into(), Cell::from(problems.len()), meaning.into()]);
+    }
+    let mut out = Output::create(None)?;
+    table.write(Format::Table, &mut out).map_err(|error| CliError::io(out.name(), &error))?;
+    out.finish()
+}
+
+fn imported(path: &Path, args: &Args) -> Result<Vec<Problem>, CliError> {
+    let text = std::fs::read_to_string(path).map_err(|error| CliError::io(path.display(), &error))?;
+    let (problems, skipped) = driver::import(&text, args.direction);
+    for skip in skipped.iter().take(SHOWN) {
+        eprintln!("ckselect: {}: line {}: {}", path.display(), skip.line, skip.reason);
+    }
+    if !skipped.is_empty() {
+        eprintln!(
+            "ckselect: {}: {} lines are no convolutions and are left out",
+            path.display(),
+            skipped.len()
+        );
+    }
+    if problems.is_empty() {
+        return Err(CliError::failed(format!("{}: no convolution found", path.display())));
+    }
+    let count = args.count.map_or(300, |count| usize::try_from(count).unwrap_or(usize::MAX));
+    Ok(if args.training_set { driver::training_set(&problems, count, args.seed) } else { problems })
+}
+
+fn validation(count: usize, args: &Args) -> Result<Vec<Problem>, CliError> {
+    let choice = choice(args, args.op == Op::GroupedConv);
+    let mut known = Vec::new();
+    for path in &args.apart_from {
+        let mut file = CsvFile::open(path, true)?;
+        let columns = file.columns()?;
+        let mut record = StringRecord::new();
+        while file.next(&mut record)? {
+            let fields = NamedRow { columns: &columns, record: &record };
+            let defaults = ProblemDefaults { direction: choice.direction, dtype: choice.dtype, arch: None };
+            let problem = Problem::from_fields(args.op, &fields, &defaults)
+                .map_err(|error| file.fault(&record, error))?;
+            if known.last() != Some(&problem) {
+                known.push(problem);
+            }
+        }
+    }
+    let problems = shapes::validation(args.op, &choice, count, args.seed, args.three_d, &known);
+    if problems.len() < count {
+        return Err(CliError::failed(format!("only {} of {count} problems could be drawn", problems.len())));
+    }
+    Ok(problems)
+}

@@ -1,0 +1,31 @@
+# The offline tools beside scripts of pandas and LightGBM:
+#
+#     make bench-offline [CASES=convert] [ROWS=1000000] [ROUNDS=3] [JSON=FILE]
+#     make bench-offline-large [ROWS=20000000]     peak memory of a conversion larger than the memory should be
+#
+# They need a Python with pandas, pyarrow and lightgbm: CK_SELECT_PYTHON names one, else a virtual environment is made. The tests of
+# offline/tests take the same variable.
+
+OFFLINE_VENV   := $(abspath $(dir $(lastword $(MAKEFILE_LIST)))/..)/target/tools/pandas
+OFFLINE_PYTHON := $(or $(CK_SELECT_PYTHON),$(OFFLINE_VENV)/bin/python)
+
+.PHONY: offline-python bench-offline bench-offline-large
+offline-python: $(if $(CK_SELECT_PYTHON),,$(OFFLINE_VENV)/.ready)
+
+# The stamp is written last, so that an interrupted installation is begun again.
+$(OFFLINE_VENV)/.ready:
+	@command -v python3 >/dev/null || { \
+		echo "offline-python: python3 with its venv module is needed (Debian: python3-venv)" >&2; exit 1; }
+	python3 -m venv "$(OFFLINE_VENV)"
+	"$(OFFLINE_VENV)/bin/pip" install --quiet --disable-pip-version-check \
+		'pandas>=2,<4' 'pyarrow>=15' 'lightgbm==4.7.0'
+	@touch "$@"
+
+bench-offline: offline-python
+	$(CARGO) build --release --quiet --package ckselect
+	"$(OFFLINE_PYTHON)" offline/benches/compare.py --ckselect "$(TARGET_DIR)/release/ckselect" \
+		$(if $(ROWS),--rows $(ROWS)) $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(JSON),--json $(abspath $(JSON))) $(CASES)
+
+bench-offline-large: offline-python
+	$(CARGO) build --release --quiet --package ckselect
+	"$(OFFLINE_PYTHON)" offline/benches/large.py --ckselect "$(TARGET_DIR)/release/ckselect" $(if $(ROWS),--rows $(ROWS))

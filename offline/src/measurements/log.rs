@@ -1,0 +1,289 @@
+//! Streaming logs of GEMM benchmarks: headers that name a shape, and one JSON object a kernel among other text.
+
+use std::io::{self, BufRead};
+
+use serde_json::Value;
+
+use super::DataError;
+use super::names::{Named, Names};
+use super::problems::{OwnedCells, Problems, problem_of};
+use super::record::{Counts, Figures, Measured, Sink};
+
+/// Longest object.
+const MAX_OBJECT: usize = 1 << 20;
+
+/// Reads all objects.
+pub(super) fn read(
+    file: &str,
+    reader: &mut dyn BufRead,
+    names: &mut Names,
+    sink: &mut dyn Sink,
+) -> Result<Counts, DataError> {
+    let mut log = Log {
+        file,
+        names,
+        sink,
+        problems: Problems::default(),
+        shape: None,
+        open: None,
+        counts: Counts::default(),
+    };
+    let mut bytes = Vec::new();
+    let mut number = 0;
+    loop {
+        bytes.clear();
+        // A line without an end is no line of a log: cut, it is an object that cannot be read.
+        if limited_line(reader, &mut bytes).map_err(|error| DataError::io(file, error))? == 0 {
+            break;
+        }
+        number += 1;
+        log.line(&String::from_utf8_lossy(&bytes), number)?;
+    }
+    if let Some(open) = log.open.take() {
+        log.cut_off(&open, "the file ends inside the object")?;
+    }
+    Ok(log.counts)
+}
+
+fn limited_line(reader: &mut dyn BufRead, line: &mut Vec<u8>) -> io::Result<usize> {
+    let mut used = 0;
+    loop {
+        let buffer = reader.fill_buf()?;
+        if buffer.is_empty() {
+            return Ok(used);
+        }
+        let end = memchr::memchr(b'\n', buffer);
+        let take = end.map_or(buffer.len(), |end| end + 1);
+        let room = (2 * MAX_OBJECT).saturating_sub(line.len());
+        line.extend_from_slice(&buffer[..take.min(room)]);
+        reader.consume(take);
+        used += take;
+        if end.is_some() {
+            return Ok(used);
+        }
+    }
+}
+
+/// An object whose end has not come yet.
+struct Open {
+    text: String,
+    /// The line where it begins.
+    line: u64,
+    indent: usize,
+    depth: Depth,
+}
+
+/// How deep in braces a text ends; braces inside strings do not count.
+#[derive(Default)]
+struct Depth {
+    braces: i64,
+    in_string: bool,
+    escaped: bool,
+}
+
+impl Depth {
+    fn add(&mut self, text: &str) {
+        for byte in text.bytes() {
+            match (self.in_string, byte) {
+                (true, _) if self.escaped => self.escaped = false,
+                (true, b'\\') => self.escaped = true,
+                (_, b'"') => self.in_string = !self.in_string,
+                (false, b'{') => self.braces += 1,
+                (false, b'}') => self.braces -= 1,
+                _ => {}
+            }
+        }
+        // No string of JSON goes over the end of a line.
+        self.in_string = false;
+        self.escaped = false;
+    }
+}
+
+struct Log<'a> {
+    file: &'a str,
+    names: &'a mut Names,
+    sink: &'a mut dyn Sink,
+    problems: Problems,
+    /// The extents of the last header.
+    shape: Option<[i64; 3]>,
+    open: Option<Open>,
+    counts: Counts,
+}
+
+impl Log<'_> {
+    fn line(&mut self, raw: &str, number: u64) -> Result<(), DataError> {
+        let line = raw.trim();
+        if let Some(shape) = header(line) {
+            // Between two shapes no object is open, unless its benchmark was killed.
+            if let Some(open) = self.open.take() {
+                self.cut_off(&open, "the next shape begins before the object ends")?;
+            }
+            self.shape = Some(shape);
+            return Ok(());
+        }
+        let indent = raw.len() - raw.trim_start().len();
+        if line.starts_with('{')
+            && self.open.as_ref().is_some_and(|open| indent <= open.indent)
+            && let Some(open) = self.open.take()
+        {
+            self.cut_off(&open, "the next object begins before this one ends")?;
+        }
+        match &mut self.open {
+            None if line.starts_with('{') => {
+                let mut depth = Depth::default();
+                depth.add(line);
+                self.open = Some(Open { text: line.to_owned(), line: number, indent, depth });
+            }
+            None => return Ok(()),
+            Some(open) => {
+                open.text.push('\n');
+                open.text.push_str(line);
+                open.depth.add(line);
+            }
+        }
+        if let Some(open) = self.open.take() {
+            if open.depth.braces <= 0 {
+                return self.object(&open);
+            }
+            if open.text.len() > MAX_OBJECT {
+                return self.cut_off(&open, "an object of more than 1 MiB");
+            }
+            self.open = Some(open);
+        }
+        Ok(())
+    }
+
+    fn cut_off(&mut self, open: &Open, reason: &str) -> Result<(), DataError> {
+        self.counts.rejected += 1;
+        self.sink.reject(self.file, format!("line {}", open.line), reason.to_owned())
+    }
+
+    fn object(&mut self, open: &Open) -> Result<(), DataError> {
+        let row = match serde_json::from_str::<Value>(&open.text) {
+            Ok(value) => self.row(&value),
+            Err(error) => Err(Fault::Row(format!("no JSON object: {error}"))),
+        };
+        match row {
+            Ok(true) => self.counts.rows += 1,
+            Ok(false) => self.counts.other += 1,
+            Err(Fault::Sink(error)) => return Err(error),
+            Err(Fault::Row(reason)) => return self.cut_off(open, &reason),
+        }
+        Ok(())
+    }
+
+    fn row(&mut self, object: &Value) -> Result<bool, Fault> {
+        let name = object.get("name").and_then(Value::as_str).unwrap_or_default();
+        let (id, class) = match self.names.get(name.as_bytes())? {
+            Named::Other => return Ok(false),
+            Named::Taken { id, class } => (id, class),
+        };
+        let mut cells = OwnedCells::default();
+        for (axis, name) in ["m", "n", "k"].into_iter().enumerate() {
+            let text = match object.pointer(&format!("/problem/{name}")) {
+                Some(value) => plain(value),
+                None => self.shape.map(|shape| shape[axis].to_string()).unwrap_or_default(),
+            };
+            cells.0.push((name, text));
+        }
+        if let Some(value) = object.pointer("/problem/split_k") {
+            cells.0.push(("split_k", plain(value)));
+        }
+        let key = format!("{class} {:?}", cells.0);
+        let arch = self.names.filter().arch;
+        let read = || problem_of(self.names.kernel(id), &cells, arch);
+        let &(ref problem, serial) = self.problems.get(key.as_bytes(), read)?;
+        // Upstream's reader takes 0 for a figure that is not there.
+        let figure = |key: &str| match object.get("perf_result").and_then(|figures| figures.get(key)) {
+            None | Some(Value::Null) => Ok(0.0),
+            Some(value) => {
+                value.as_f64().ok_or_else(|| format!("perf_result: {key}: found {value}, expected a number"))
+            }
+        };
+        let (tflops, latency) = (figure("tflops(TFlops)")?, figure("latency(ms)")?);
+        let row = Measured {
+            kernel: id,
+            kernels: self.names.kernels(),
+            problem,
+            serial,
+            figures: Figures::judge(tflops, latency, figure("bandwidth(GB/s)")?, None, None),
+            non_zero: None,
+            problem_idx: None,
+            run_id: None,
+        };
+        self.sink.row(&row).map_err(Fault::Sink)?;
+        Ok(true)
+    }
+}
+
+enum Fault {
+    Row(String),
+    Sink(DataError),
+}
+
+impl From<String> for Fault {
+    fn from(reason: String) -> Self {
+        Self::Row(reason)
+    }
+}
+
+/// A value as the text of a cell.
+fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Null => String::new(),
+        other => other.to_string(),
+    }
+}
+
+/// Reads `Shape <int>: M=<int> N=<int> K=<int> dtype=<word> layout=<word>`, wherever it stands in the line. Type and
+/// layout are not taken from it: the kernels' names say them.
+fn header(line: &str) -> Option<[i64; 3]> {
+    line.match_indices("Shape").find_map(|(at, found)| {
+        let mut rest = number(blanks(&line[at + found.len()..])?)?.1;
+        rest = rest.strip_prefix(':')?;
+        let mut shape = [0; 3];
+        for (extent, key) in shape.iter_mut().zip(["M=", "N=", "K="]) {
+            (*extent, rest) = number(rest.trim_start().strip_prefix(key)?)?;
+        }
+        let rest = blanks(rest)?.strip_prefix("dtype=")?;
+        let rest = rest.trim_start_matches(|c: char| c.is_alphanumeric() || c == '_');
+        blanks(rest)?.strip_prefix("layout=").map(|_| shape)
+    })
+}
+
+fn blanks(text: &str) -> Option<&str> {
+    let rest = text.trim_start();
+    (rest.len() < text.len()).then_some(rest)
+}
+
+fn number(text: &str) -> Option<(i64, &str)> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    Some((text[..digits].parse().ok()?, &text[digits..]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_are_found_anywhere_in_a_line() {
+        for (line, shape) in [
+            ("Shape 1: M=16 N=1536 K=7168 dtype=fp8 layout=rcr", Some([16, 1536, 7168])),
+            ("12:00 Shape 7:  M=1   N=2 K=3 dtype=bf16 layout=rrr [gpu 0]", Some([1, 2, 3])),
+            ("Shape Shape 1: M=1 N=2 K=3 dtype=a layout=b", Some([1, 2, 3])),
+            ("Shape 1: M=1 N=2 K=3", None),
+            ("Shape x: M=1 N=2 K=3 dtype=fp8 layout=rcr", None),
+            ("Shape 1: M= N=2 K=3 dtype=fp8 layout=rcr", None),
+        ] {
+            assert_eq!(header(line), shape, "{line}");
+        }
+    }
+
+    #[test]
+    fn braces_in_strings_do_not_count() {
+        let mut depth = Depth::default();
+        depth.add(r#"{"a": "}}", "b": "\"{", "c": {"#);
+        assert_eq!(depth.braces, 2);
+    }
+}

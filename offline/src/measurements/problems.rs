@@ -1,0 +1,137 @@
+//! The problems that rows name by their cells, each distinct text of cells read once.
+
+use std::collections::HashMap;
+
+use ck_select::features::Fields;
+use ck_select::kernel::{Kernel, KernelKind};
+use ck_select::problem::{Problem, ProblemDefaults};
+use ck_select::vocab::Arch;
+
+/// Columns that say what the problem is. Direction, type and layout stand in the kernel's name.
+pub(crate) const COLUMNS: &[&str] = &[
+    "N",
+    "C",
+    "K",
+    "G",
+    "Di",
+    "Hi",
+    "Wi",
+    "Z",
+    "Y",
+    "X",
+    "stride_d",
+    "stride_h",
+    "stride_w",
+    "pad_d",
+    "pad_h",
+    "pad_w",
+    "dilation_d",
+    "dilation_h",
+    "dilation_w",
+    "pad_d_left",
+    "pad_h_left",
+    "pad_w_left",
+    "pad_d_right",
+    "pad_h_right",
+    "pad_w_right",
+    "M",
+    "m",
+    "n",
+    "k",
+    "split_k",
+    "arch",
+];
+
+/// Distinct texts that are remembered: enough for any sweep sorted by problem or by kernel, and bounded, so that a
+/// file with a new problem in every row needs no more memory than another.
+const REMEMBERED: usize = 1 << 16;
+
+/// Problems by the text of their cells.
+#[derive(Debug, Default)]
+pub(super) struct Problems {
+    known: HashMap<Box<[u8]>, (Problem, u64)>,
+    last_key: Vec<u8>,
+    last: Option<(Problem, u64)>,
+    next_serial: u64,
+}
+
+impl Problems {
+    /// The problem of a key, read by `read` if it is not remembered. Equal keys must mean equal cells and a kernel of
+    /// the same class.
+    pub(super) fn get(
+        &mut self,
+        key: &[u8],
+        read: impl FnOnce() -> Result<Problem, String>,
+    ) -> Result<&(Problem, u64), String> {
+        if self.last.is_none() || self.last_key != key {
+            let found = match self.known.get(key) {
+                Some(&known) => known,
+                None => {
+                    let new = (read()?, self.next_serial);
+                    self.next_serial += 1;
+                    if self.known.len() >= REMEMBERED {
+                        self.known.clear();
+                    }
+                    self.known.insert(key.into(), new);
+                    new
+                }
+            };
+            self.last_key.clear();
+            self.last_key.extend_from_slice(key);
+            self.last = Some(found);
+        }
+        self.last.as_ref().ok_or_else(String::new)
+    }
+}
+
+/// Cells in which the kernel's name has the last word.
+struct ByName<'a> {
+    cells: &'a dyn Fields,
+    ndim: Option<&'static str>,
+}
+
+impl Fields for ByName<'_> {
+    fn get(&self, name: &str) -> Option<&str> {
+        match name {
+            "ndim" => self.ndim,
+            "direction" | "dtype" | "dtype_in" | "dtype_wei" | "dtype_out" | "dtype_a" | "dtype_b"
+            | "dtype_c" | "layout" => None,
+            // An architecture that no profile and no grammar knows is read by the reader, which can say where.
+            name => self.cells.get(name),
+        }
+    }
+}
+
+/// The problem of a row: extents from its cells, direction, dimensions, types and layout from its kernel's name.
+pub(super) fn problem_of(kernel: &Kernel, cells: &dyn Fields, arch: Option<Arch>) -> Result<Problem, String> {
+    let mut defaults = ProblemDefaults { arch, ..ProblemDefaults::of(kernel.op()) };
+    let mut ndim = None;
+    if let KernelKind::Conv(conv) = &kernel.kind {
+        defaults.direction = conv.direction;
+        defaults.dtype = conv.dtype_in;
+        ndim = Some(match conv.ndim {
+            1 => "1",
+            2 => "2",
+            _ => "3",
+        });
+    }
+    let read = Problem::from_fields(kernel.op(), &ByName { cells, ndim }, &defaults);
+    let mut problem = read.map_err(|error| error.to_string())?;
+    if let (Problem::Gemm(gemm), KernelKind::Gemm(named)) = (&mut problem, &kernel.kind) {
+        gemm.dtype_a = named.dtype_a;
+        gemm.dtype_b = named.dtype_b;
+        gemm.dtype_c = named.dtype_c;
+        gemm.layout = named.layout;
+    }
+    Ok(problem)
+}
+
+/// A few cells with their own texts.
+#[derive(Debug, Default)]
+pub(super) struct OwnedCells(pub(super) Vec<(&'static str, String)>);
+
+impl Fields for OwnedCells {
+    fn get(&self, name: &str) -> Option<&str> {
+        self.0.iter().find(|(known, text)| *known == name && !text.is_empty()).map(|(_, text)| text.as_str())
+    }
+}

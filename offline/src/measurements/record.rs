@@ -1,0 +1,68 @@
+//! What every reader gives, row by row, and who takes it.
+
+use ck_select::kernel::Kernel;
+use ck_select::problem::Problem;
+
+use super::DataError;
+
+/// One measured row, whatever file it stood in.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Measured<'a> {
+    /// Index into `kernels`; the same for all rows of one reader that name the same kernel.
+    pub(crate) kernel: u32,
+    /// All kernels that the reader has seen so far.
+    pub(crate) kernels: &'a [Kernel],
+    pub(crate) problem: &'a Problem,
+    /// Rows of one reader with equal serials have equal problems (the reverse need not hold).
+    pub(crate) serial: u64,
+    pub(crate) figures: Figures,
+    pub(crate) non_zero: Option<i64>,
+    pub(crate) problem_idx: Option<i64>,
+    pub(crate) run_id: Option<&'a str>,
+}
+
+/// What was measured.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Figures {
+    pub(crate) tflops: f64,
+    pub(crate) latency_ms: f64,
+    pub(crate) bandwidth_gb_s: f64,
+    pub(crate) is_valid: bool,
+}
+
+impl Figures {
+    /// Judges a row. `recorded` is what the file itself says about validity, `non_zero` how many elements of the
+    /// result were not zero: a kernel that wrote nothing was fast at nothing.
+    pub(crate) fn judge(
+        tflops: f64,
+        latency_ms: f64,
+        bandwidth_gb_s: f64,
+        recorded: Option<bool>,
+        non_zero: Option<i64>,
+    ) -> Self {
+        let measured = |value: f64| value > 0.0 && value.is_finite();
+        let is_valid =
+            measured(tflops) && measured(latency_ms) && recorded != Some(false) && non_zero != Some(0);
+        Self { tflops: if tflops.is_finite() { tflops } else { 0.0 }, latency_ms, bandwidth_gb_s, is_valid }
+    }
+}
+
+/// What takes rows.
+pub(crate) trait Sink {
+    /// Takes a row.
+    fn row(&mut self, row: &Measured<'_>) -> Result<(), DataError>;
+
+    /// Takes note of a place that holds no row, though it should. An error ends the reading.
+    fn reject(&mut self, file: &str, place: String, reason: String) -> Result<(), DataError>;
+
+    /// Takes the hardware constants that the file records, by their names without `hw_`.
+    fn hardware(&mut self, file: &str, constants: &[(&'static str, i64)]) -> Result<(), DataError>;
+}
+
+/// What one file gave.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Counts {
+    pub(crate) rows: usize,
+    pub(crate) other: usize,
+    pub(crate) rejected: usize,
+}

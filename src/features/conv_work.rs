@@ -1,0 +1,331 @@
+//! Features of our own for grouped convolutions: how much work a kernel makes of a problem, and who does it.
+//!
+//! Upstream's features say how large a problem and a tile are. These say what follows: how much of the tiles is padding,
+//! how often the device is filled, what the busiest compute unit computes, loads and stores, and how often operands
+//! are read again. `docs/features.md` has the formulas. Groups are counted here: a group has `C / G` and `K / G`
+//! channels, and its workgroups are its own.
+
+use super::conv::{ConvKernelSide, ConvSide, cus, tiles_k, tiles_m};
+use super::exact::{flag, ratio};
+use super::{Feature, features};
+use crate::hardware::Hardware;
+
+/// Elements that one memory access moves at most.
+const WIDEST_ACCESS: f64 = 8.0;
+
+/// The largest power of two, 64 at most, that divides the channels of a group; 1 where groups do not divide them.
+fn alignment(channels: i64, groups: i64) -> f64 {
+    match channels.checked_rem(groups) {
+        Some(0) if channels > 0 => f64::from(1_u32 << (channels / groups).trailing_zeros().min(6)),
+        _ => 1.0,
+    }
+}
+
+fn channel_alignment(p: &ConvSide) -> f64 {
+    alignment(p.c, p.g)
+}
+
+fn out_channel_alignment(p: &ConvSide) -> f64 {
+    alignment(p.k, p.g)
+}
+
+fn is_pointwise(p: &ConvSide) -> f64 {
+    flag(p.filter == [1; 3] && p.stride == [1; 3] && p.pad == [0; 3])
+}
+
+fn tile_m(k: &ConvKernelSide) -> f64 {
+    k.gemm_m_per_block.max(1) as f64
+}
+
+fn tile_n(k: &ConvKernelSide) -> f64 {
+    k.gemm_n_per_block.max(1) as f64
+}
+
+fn tile_k(k: &ConvKernelSide) -> f64 {
+    k.k_tile.max(1) as f64
+}
+
+fn tile_intensity(k: &ConvKernelSide) -> f64 {
+    tile_m(k) * tile_n(k) / (tile_m(k) + tile_n(k))
+}
+
+/// Tiles along n of one group.
+fn group_tiles_n(p: &ConvSide, k: &ConvKernelSide) -> f64 {
+    (p.out_channels / tile_n(k)).ceil()
+}
+
+fn blocks(p: &ConvSide, k: &ConvKernelSide) -> f64 {
+    tiles_m(p, k) * group_tiles_n(p, k) * p.g as f64
+}
+
+/// `useful / provided`; 1 where nothing is provided.
+fn share(useful: f64, provided: f64) -> f64 {
+    if provided > 0.0 { useful / provided } else { 1.0 }
+}
+
+fn used_m(p: &ConvSide, k: &ConvKernelSide) -> f64 {
+    share(p.gemm_m as f64, tiles_m(p, k) * tile_m(k))
+}
+
+fn used_n(p: &ConvSide, k: &ConvKernelSide) -> f64 {
+    share(p.out_channels, group_tiles_n(p, k) * tile_n(k))
+}
+
+fn used_k(p: &ConvSide, k: &ConvKernelSide) -> f64 {
+    share(p.gemm_k as f64, tiles_k(p, k) * tile_k(k))
+}
+
+fn rounds(p: &ConvSide, k: &ConvKernelSide, h: &Hardware) -> f64 {
+    (blocks(p, k) / cus(h)).ceil()
+}
+
+/// Waves of one workgroup.
+fn waves(k: &ConvKernelSide, h: &Hardware) -> f64 {
+    ratio(k.block_size.into(), h.wavefront_size.into()).max(1.0)
+}
+
+/// Limited by shared memory, of which compv4 takes twice its tile, and by waves. Registers are not known. A `dsb` in
+/// a name does not count: no measurement says what it does.
+fn blocks_per_cu(p: &ConvSide, k: &ConvKernelSide, h: &Hardware) -> f64 {
+    let buffers = if k.pipeline.half_lds { 2.0 } else { 1.0 };
+    let by_memory = h.lds_capacity as f64 / (k.lds_usage(p) * buffers).max(1.0);
+    let by_waves = h.max_waves_per_cu as f64 / waves(k, h);
+    by_memory.min(by_waves).floor().max(1.0)
+}
+
+fn resident_rounds(p: &ConvSide, k: &ConvKernelSide, h: &Hardware) -> f64 {
+    (blocks(p, k) / (cus(h) * blocks_per_cu(p, k, h))).ceil()
+}
+
+fn resident_fill(p: &ConvSide, k: &ConvKernelSide, h: &Hardware) -> f64 {
+    share(blocks(p, k), resident_rounds(p, k, h) * cus(h) * blocks_per_cu(p, k, h))
+}
+
+fn cu_steps(p: &ConvSide, k: &ConvKernelSide, h: &Hardware) -> f64 {
+    rounds(p, k, h) * tiles_k(p, k)
+}
+
+fn step_elements(k: &ConvKernelSide) -> f64 {
+    (tile_m(k) + tile_n(k)) * tile_k(k)
+}
+
+fn cu_macs(p: &ConvSide, k: &ConvKernelSide, h: &Hardware) -> f64 {
+    cu_steps(p, k, h) * tile_m(k) * tile_n(k) * tile_k(k)
+}
+
+fn cu_bytes(p: &ConvSide, k: &ConvKernelSide, h: &Hardware) -> f64 {
+    let elements = cu_steps(p, k, h) * step_elements(k) + rounds(p, k, h) * tile_m(k) * tile_n(k);
+    elements * p.element_bytes
+}
+
+fn staged_bytes(p: &ConvSide, k: &ConvKernelSide) -> f64 {
+    blocks(p, k) * tiles_k(p, k) * step_elements(k) * p.element_bytes
+}
+
+fn cu_loads(p: &ConvSide, k: &ConvKernelSide, h: &Hardware) -> f64 {
+    cu_steps(p, k, h) * step_elements(k) / channel_alignment(p).min(WIDEST_ACCESS)
+}
+
+fn cu_stores(p: &ConvSide, k: &ConvKernelSide, h: &Hardware) -> f64 {
+    rounds(p, k, h) * tile_m(k) * tile_n(k) / out_channel_alignment(p).min(WIDEST_ACCESS)
+}
+
+fn taps_per_step(p: &ConvSide, k: &ConvKernelSide) -> f64 {
+    share(tile_k(k), p.channels)
+}
+
+fn reread_bytes(p: &ConvSide, k: &ConvKernelSide) -> f64 {
+    group_tiles_n(p, k) * p.input_bytes + tiles_m(p, k) * p.filter_bytes + p.output_bytes
+}
+
+fn active_waves(p: &ConvSide, k: &ConvKernelSide, h: &Hardware) -> f64 {
+    rounds(p, k, h).min(blocks_per_cu(p, k, h)) * waves(k, h)
+}
+
+/// Workgroups of the last round for each compute unit.
+fn last_round_share(p: &ConvSide, k: &ConvKernelSide, h: &Hardware) -> f64 {
+    let rest = blocks(p, k) % cus(h);
+    if rest > 0.0 { rest / cus(h) } else { 1.0 }
+}
+
+/// The features, none of which upstream has.
+pub static FEATURES: &[Feature<ConvSide, ConvKernelSide>] = features! { <ConvSide, ConvKernelSide>
+    Problem channel_alignment = channel_alignment, "largest power of two up to 64 that divides C / G";
+    Problem out_channel_alignment = out_channel_alignment, "largest power of two up to 64 that divides K / G";
+    Problem is_pointwise = is_pointwise, "one tap, stride 1, no padding: a plain GEMM";
+    Problem flops = |p| p.flops, "operations, two for each multiply-add";
+    Problem bytes_moved = |p| p.bytes, "bytes of input, filter and output, each once";
+    Problem input_bytes = |p| p.input_bytes, "bytes of the input";
+    Problem filter_bytes = |p| p.filter_bytes, "bytes of the filter";
+    Problem output_bytes = |p| p.output_bytes, "bytes of the output";
+    Kernel tile_intensity = tile_intensity, "multiply-adds for each element that a step loads";
+    Pair used_m = |p, k, _| used_m(p, k), "share of the tiles' rows that is not padding";
+    Pair used_n = |p, k, _| used_n(p, k), "share of the tiles' columns that is not padding";
+    Pair used_k = |p, k, _| used_k(p, k), "share of the steps' depth that is not padding";
+    Pair used_work = |p, k, _| used_m(p, k) * used_n(p, k) * used_k(p, k), "product of the three";
+    Pair rounds = rounds, "workgroups of the busiest compute unit";
+    Pair blocks_per_cu = blocks_per_cu, "workgroups that a compute unit holds, by shared memory and waves";
+    Pair resident_rounds = resident_rounds, "times that the device is filled with all workgroups it holds";
+    Pair resident_fill = resident_fill, "share of those places that get a workgroup";
+    Pair cu_steps = cu_steps, "steps of the busiest compute unit";
+    Pair serial_steps = |p, k, h| resident_rounds(p, k, h) * tiles_k(p, k), "steps that follow each other";
+    Pair cu_macs = cu_macs, "multiply-adds of the busiest compute unit, with padding";
+    Pair cu_bytes = cu_bytes, "bytes that the busiest compute unit loads and stores";
+    Pair staged_bytes = |p, k, _| staged_bytes(p, k), "bytes that all workgroups load";
+    Pair cu_loads = cu_loads, "elements that the busiest compute unit loads / elements of one access";
+    Pair cu_stores = cu_stores, "elements that the busiest compute unit stores / elements of one access";
+    Pair taps_per_step = |p, k, _| taps_per_step(p, k), "filter taps that one step covers";
+    Pair reread_bytes = |p, k, _| reread_bytes(p, k), "bytes if every tile row and column reads its operand anew";
+    Pair reread_ratio = |p, k, _| share(reread_bytes(p, k), p.bytes), "reread_bytes / bytes_moved";
+    Pair active_waves = active_waves, "waves at once on a busy compute unit";
+    Pair macs_per_byte = |p, k, h| share(cu_macs(p, k, h), p.bytes), "cu_macs / bytes_moved";
+    Pair staged_ratio = |p, k, _| share(staged_bytes(p, k), p.bytes), "staged_bytes / bytes_moved";
+    Pair last_round_share = last_round_share, "share of the compute units that the last round uses";
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::features::{Engine, Extractor};
+    use crate::kernel::Kernel;
+    use crate::problem::ConvProblem;
+    use crate::vocab::{Arch, Op};
+
+    fn extractor(names: &[&str]) -> Extractor {
+        let gfx950: Arch = "gfx950".parse().unwrap();
+        Extractor {
+            schema: super::super::Schema::by_names(Op::GroupedConv, names).unwrap(),
+            hardware: Hardware::for_arch(&gfx950).unwrap(),
+            ..Extractor::of_engine(Engine::ConvSelect)
+        }
+    }
+
+    fn row(names: &[&str], problem: &ConvProblem, tile_and_pipeline: &str) -> Vec<f64> {
+        let kernel = Kernel::from_name(&format!("grouped_conv_forward_bf16_2d_{tile_and_pipeline}")).unwrap();
+        extractor(names).row(&problem.clone().into(), &kernel.kind).unwrap()
+    }
+
+    fn check(problem: &ConvProblem, kernel: &str, expected: &[(&str, f64)]) {
+        let names: Vec<_> = expected.iter().map(|(name, _)| *name).collect();
+        for (found, (name, value)) in row(&names, problem, kernel).into_iter().zip(expected) {
+            assert_eq!(found.to_bits(), value.to_bits(), "{name}: {found}, not {value}");
+        }
+    }
+
+    #[test]
+    fn one_round_by_hand() {
+        let problem =
+            ConvProblem { n: 2, c: 48, k: 72, ..ConvProblem::new_2d([14, 14], [3, 3]) }.padded([1, 1]);
+        // An implicit GEMM of 392 x 72 x 432: 7 x 1 tiles of 7 steps.
+        check(
+            &problem,
+            "64x128x64_compv4",
+            &[
+                ("channel_alignment", 16.0),
+                ("out_channel_alignment", 8.0),
+                ("is_pointwise", 0.0),
+                ("flops", 24_385_536.0),
+                ("bytes_moved", 156_288.0),
+                ("input_bytes", 37_632.0),
+                ("filter_bytes", 62_208.0),
+                ("output_bytes", 56_448.0),
+                ("tile_intensity", 8192.0 / 192.0),
+                ("used_m", 392.0 / 448.0),
+                ("used_n", 72.0 / 128.0),
+                ("used_k", 432.0 / 448.0),
+                ("used_work", 0.875 * 0.5625 * (432.0 / 448.0)),
+                ("rounds", 1.0),
+                ("blocks_per_cu", 3.0),
+                ("resident_rounds", 1.0),
+                ("resident_fill", 7.0 / 768.0),
+                ("cu_steps", 7.0),
+                ("serial_steps", 7.0),
+                ("cu_macs", 3_670_016.0),
+                ("cu_bytes", 188_416.0),
+                ("staged_bytes", 1_204_224.0),
+                ("cu_loads", 10_752.0),
+                ("cu_stores", 1024.0),
+                ("taps_per_step", 64.0 / 48.0),
+                ("reread_bytes", 529_536.0),
+                ("reread_ratio", 529_536.0 / 156_288.0),
+                ("active_waves", 4.0),
+                ("macs_per_byte", 3_670_016.0 / 156_288.0),
+                ("staged_ratio", 1_204_224.0 / 156_288.0),
+                ("last_round_share", 7.0 / 256.0),
+            ],
+        );
+        check(&problem, "64x128x64_compv3", &[("blocks_per_cu", 6.0)]);
+        check(&problem, "128x128x64_compv3", &[("blocks_per_cu", 2.0), ("active_waves", 16.0)]);
+    }
+
+    #[test]
+    fn many_rounds_by_hand() {
+        let problem = ConvProblem { n: 64, c: 65, k: 256, ..ConvProblem::new_2d([56, 56], [1, 1]) };
+        // 200,704 rows in 12,544 x 4 tiles of 2 steps; 8 workgroups of four waves fill a compute unit's 32 places.
+        check(
+            &problem,
+            "16x64x64_compv3",
+            &[
+                ("is_pointwise", 1.0),
+                ("channel_alignment", 1.0),
+                ("out_channel_alignment", 64.0),
+                ("rounds", 196.0),
+                ("last_round_share", 1.0),
+                ("blocks_per_cu", 8.0),
+                ("resident_rounds", 25.0),
+                ("resident_fill", 50_176.0 / 51_200.0),
+                ("serial_steps", 50.0),
+                ("cu_loads", 392.0 * 80.0 * 64.0),
+                ("cu_stores", 196.0 * 1024.0 / 8.0),
+                ("active_waves", 32.0),
+            ],
+        );
+    }
+
+    #[test]
+    fn groups_have_workgroups_of_their_own() {
+        let problem = ConvProblem { c: 64, k: 96, g: 4, ..ConvProblem::new_2d([32, 32], [1, 1]) };
+        // 1,024 rows in 16 tiles, 24 columns a group in one.
+        check(
+            &problem,
+            "64x64x64_compv3",
+            &[
+                ("channel_alignment", 16.0),
+                ("out_channel_alignment", 8.0),
+                ("used_n", 24.0 / 64.0),
+                ("last_round_share", 64.0 / 256.0),
+            ],
+        );
+        let uneven = ConvProblem { c: 66, ..problem };
+        check(&uneven, "64x64x64_compv3", &[("channel_alignment", 1.0)]);
+    }
+
+    #[test]
+    fn an_empty_result_gives_numbers() {
+        let names: Vec<_> = FEATURES.iter().map(|feature| feature.name).collect();
+        let problem = ConvProblem { c: 0, ..ConvProblem::new_2d([3, 3], [7, 7]) };
+        let values = row(&names, &problem, "64x64x64_compv4");
+        assert!(values.iter().all(|value| value.is_finite()), "{values:?}");
+    }
+
+    #[test]
+    fn what_was_not_measured_counts_as_what_was() {
+        let problem = ConvProblem { c: 100, k: 200, ..ConvProblem::new_2d([28, 28], [3, 3]) };
+        let names = Engine::ConvSelect.feature_names();
+        for (unknown, known) in [
+            ("compv3_intrawave_dsb_si", "compv3"),
+            ("compv4_intrawave_dsb", "compv4"),
+            ("compv5_intrawave_si", "compv5"),
+            ("compv6_intrawave", "compv3"),
+            ("mem_interwave_dsb", "compv3"),
+            ("basic_v1_intrawave", "compv3"),
+            ("wavelet_intrawave", "compv3"),
+        ] {
+            let row = |word: &str| row(&names, &problem, &format!("64x128x64_{word}"));
+            assert_eq!(row(unknown), row(known), "{unknown}");
+        }
+        let row = |word: &str| row(&names, &problem, &format!("64x128x64_{word}"));
+        assert_ne!(row("compv4"), row("compv3"));
+        assert_ne!(row("compv5"), row("compv3"));
+    }
+}
