@@ -182,13 +182,14 @@ mod tests {
         /// Wherever a crash tears the file, all whole rows are kept and nothing else.
         #[test]
         fn any_cut_keeps_the_whole_rows(rows in 0_usize..6, cut in 0_usize..400) {
-            let text: String = (0..rows).map(|row| format!("k{row},{row},0.5,1.0,\"e, {row}\"\n")).collect();
+            let lines: Vec<String> = (0..rows).map(|row| format!("k{row},{row},0.5,1.0,\"e, {row}\"\n")).collect();
+            let text = lines.concat();
             let (_folder, path) = written(&text);
             let whole = std::fs::read(&path).unwrap();
             let kept = &whole[..cut.min(whole.len())];
             std::fs::write(&path, kept).unwrap();
             let (_, found) = Log::resume(&path, &COLUMNS).unwrap();
-            let ends = kept.iter().filter(|&&byte| byte == b'\n').count();
+            let ends = kept.split(|&byte| byte == b'\n').count() - 1;
             prop_assert_eq!(found.len(), ends.saturating_sub(1));
         }
     }

@@ -305,10 +305,8 @@ mod tests {
 
     #[test]
     fn thinning_keeps_an_even_spread() {
-        let mut text = String::from("C,K,Hi,Wi,Y,X\n");
-        for extent in 1..=10 {
-            text += &format!("64,64,{extent},8,1,1\n");
-        }
+        let rows: Vec<String> = (1..=10).map(|extent| format!("64,64,{extent},8,1,1\n")).collect();
+        let text = format!("C,K,Hi,Wi,Y,X\n{}", rows.concat());
         let set = conv(&text).unwrap();
         assert_eq!(numbers(&set.clone().thinned(3)), [0, 3, 6]);
         assert_eq!(set.clone().thinned(99), set);

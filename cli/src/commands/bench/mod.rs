@@ -48,7 +48,6 @@ ended by SIGHUP, Ctrl-C and SIGTERM, with all finished rows kept.";
 /// Measure the kernels of a pool on problems
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES, group = clap::ArgGroup::new("who").required(true))]
-#[expect(clippy::struct_excessive_bools, reason = "independent flags of a command line")]
 pub(crate) struct Args {
     /// Kernels to measure: any file that `ckselect rank --pool` takes
     #[arg(long, value_name = "FILE")]
