@@ -2,6 +2,7 @@
 # installs what else the tests need (see mk/) and runs them all.
 
 include mk/lightgbm.mk
+include mk/browser.mk
 
 CARGO ?= cargo
 TARGET_DIR := $(abspath $(or $(CARGO_TARGET_DIR),target))
@@ -56,7 +57,7 @@ demo-library:
 	@mkdir -p $(DEMO_DIR)
 	@ln -sf $(TARGET_DIR)/release/libck_select.so $(DEMO_LIB)
 
-test: lightgbm-tools
+test: lightgbm-tools browser
 	$(LIGHTGBM_ENV) $(CARGO) test --workspace
 
 lint: lightgbm-tools

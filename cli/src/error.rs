@@ -3,13 +3,15 @@
 use std::fmt::Display;
 use std::io;
 
-/// The two kinds of failure, by whose fault it is, and one that is none.
+/// The two kinds of failure, by whose fault it is, and two that are none.
 #[derive(Debug)]
 pub(crate) enum CliError {
     /// The command line is wrong: exit code 2.
     Usage(String),
     /// The work could not be done: exit code 1.
     Failed(String),
+    /// The work is done, and its result is that something is not good enough: exit code 3.
+    Judged(String),
     /// Whoever read the output has stopped.
     BrokenPipe,
 }

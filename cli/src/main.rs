@@ -1,6 +1,7 @@
 //! The command `ckselect`: everything around choosing a kernel that is not done inside a C++ process.
 //!
-//! Results go to standard output, messages to standard error. Exit codes: 0 done, 1 failed, 2 wrong use.
+//! Results go to standard output, messages to standard error. Exit codes: 0 done, 1 failed, 2 wrong use, 3 judged
+//! and found wanting.
 
 #![allow(
     clippy::doc_markdown,
@@ -41,6 +42,9 @@ enum Command {
     Predict(commands::predict::Args),
     Inspect(commands::inspect::Args),
     Store(commands::store::Args),
+    Evaluate(commands::evaluate::Args),
+    Validate(commands::validate::Args),
+    Compare(commands::compare::Args),
     Bench(Box<commands::bench::Args>),
     Merge(commands::merge::Args),
     /// What a sweep starts to end what it leaves behind when it is killed
@@ -59,6 +63,9 @@ fn main() -> ExitCode {
         Command::Predict(args) => commands::predict::run(&args),
         Command::Inspect(args) => commands::inspect::run(&args),
         Command::Store(args) => commands::store::run(&args),
+        Command::Evaluate(args) => commands::evaluate::run(&args),
+        Command::Validate(args) => commands::validate::run(&args),
+        Command::Compare(args) => commands::compare::run(&args),
         Command::Bench(args) => match commands::bench::run(&args) {
             Ok(code) => return code,
             Err(error) => Err(error),
@@ -77,6 +84,10 @@ fn main() -> ExitCode {
         Err(CliError::Failed(message)) => {
             eprintln!("ckselect: {message}");
             ExitCode::FAILURE
+        }
+        Err(CliError::Judged(message)) => {
+            eprintln!("ckselect: {message}");
+            ExitCode::from(3)
         }
     }
 }

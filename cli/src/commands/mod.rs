@@ -1,6 +1,9 @@
 //! One file a subcommand, and what they share.
 
 pub(crate) mod bench;
+pub(crate) mod compare;
+pub(crate) mod data;
+pub(crate) mod evaluate;
 pub(crate) mod explain;
 pub(crate) mod features;
 pub(crate) mod inspect;
@@ -8,6 +11,7 @@ pub(crate) mod merge;
 pub(crate) mod predict;
 pub(crate) mod rank;
 pub(crate) mod store;
+pub(crate) mod validate;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

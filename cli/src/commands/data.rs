@@ -1,0 +1,66 @@
+//! Measurements on the command line, as evaluate, validate and compare take them.
+
+use std::path::PathBuf;
+
+use ck_select::model::FeatureSpec;
+use ck_select::vocab::{Arch, Direction, Dtype, Op};
+use ck_select_offline::measurements::{Measurements, Wanted};
+
+use crate::error::CliError;
+
+/// Measured rows.
+#[derive(clap::Args)]
+pub(crate) struct Data {
+    /// Measurements: benchmark CSVs as they are, or what `ckselect convert` wrote
+    #[arg(long = "data", value_name = "FILE", required = true, num_args = 1..)]
+    pub(crate) files: Vec<PathBuf>,
+    /// Only rows of this element type; by default the model's
+    #[arg(long, value_name = "TYPE", value_parser = dtype)]
+    dtype: Option<Dtype>,
+    /// Only convolutions of this direction (forward, bwd_data, bwd_weight); by default the model's
+    #[arg(long, value_name = "DIRECTION", value_parser = direction)]
+    variant: Option<Direction>,
+}
+
+pub(crate) fn dtype(word: &str) -> Result<Dtype, String> {
+    word.parse().map_err(|error: ck_select::vocab::UnknownWord| error.to_string())
+}
+
+pub(crate) fn direction(word: &str) -> Result<Direction, String> {
+    word.parse().map_err(|error: ck_select::vocab::UnknownWord| error.to_string())
+}
+
+pub(crate) fn op(word: &str) -> Result<Op, String> {
+    word.parse().map_err(|error: ck_select::vocab::UnknownWord| error.to_string())
+}
+
+impl Data {
+    /// Reads what a model was made for.
+    pub(crate) fn read_for(&self, spec: &FeatureSpec) -> Result<Measurements, CliError> {
+        self.read(Wanted {
+            op: spec.op(),
+            direction: self.variant.or(spec.direction),
+            dtype: self.dtype.or(spec.dtype),
+            arch: spec.arch,
+        })
+    }
+
+    /// Reads rows of one operation.
+    pub(crate) fn read_all(&self, op: Op, arch: Option<Arch>) -> Result<Measurements, CliError> {
+        self.read(Wanted { op, direction: self.variant, dtype: self.dtype, arch })
+    }
+
+    fn read(&self, wanted: Wanted) -> Result<Measurements, CliError> {
+        let measurements = Measurements::read(&self.files, wanted)?;
+        for source in measurements.sources() {
+            if source.other > 0 {
+                eprintln!(
+                    "ckselect: {}: {} rows of another direction or element type are left out",
+                    source.path.display(),
+                    source.other
+                );
+            }
+        }
+        Ok(measurements)
+    }
+}

@@ -1,0 +1,15 @@
+//! The offline half of ck-select: measurements in, models and reports out.
+//!
+//! What was measured is a [`measurements::Measurements`]: distinct problems, distinct kernels and rows that name a pair of
+//! them, however the file spelled it. Everything behind it (training, evaluation, comparison) works on that one value, with
+//! features from the library's own engines.
+
+pub mod candidates;
+pub mod compare;
+pub mod evaluate;
+pub mod figures;
+pub mod judge;
+pub mod measurements;
+pub mod predictions;
+pub mod report;
+pub mod validate;
