@@ -316,6 +316,7 @@ impl Runner for ExecutableRunner {
             if let Some(outcome) = kept {
                 best_ms = best_ms.into_iter().chain(outcome.latency_ms()).reduce(f64::min);
                 report(Report::Outcome(place, outcome))?;
+                report(Report::Settle)?;
             }
         }
         Ok(BatchEnd::Done)

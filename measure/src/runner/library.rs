@@ -199,6 +199,8 @@ impl Conversation<'_> {
                     }
                 }
             }
+            // The worker goes on meanwhile; rows that it has finished by then wait together for the next time.
+            report(Report::Settle)?;
             match wake {
                 Wake::Output => {}
                 Wake::Stopped(reason) => return Ok(BatchEnd::Stopped(reason)),
