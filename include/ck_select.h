@@ -451,7 +451,7 @@ typedef struct {
    */
   int32_t mode;
   /**
-   * Not 0: the environment (`CK_SELECT_MODE`, `CK_SELECT_OVERRIDE`, `CK_SELECT_STORE`) is not looked at.
+   * Not 0: the environment (`CK_SELECT_MODE`, `_OVERRIDE`, `_STORE`, `_CAPTURE`) is not looked at.
    */
   int32_t ignore_environment;
   /**

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use ck_select::features::Fields;
 use ck_select::kernel::{Kernel, KernelKind};
-use ck_select::problem::{ConvProblem, GemmProblem, Problem, ProblemDefaults, ProblemError};
+use ck_select::problem::{ConvProblem, GemmProblem, Problem, ProblemDefaults, ProblemError, ProblemLine};
 use ck_select::vocab::Op;
 use csv::StringRecord;
 
@@ -92,9 +92,9 @@ impl ProblemSet {
     /// Reads a file's contents; `label` names it in errors. The format shows itself:
     ///
     /// * **Text** has one problem a line, as `key=value` pairs, the way that problems are printed and captured. `#`
-    ///   begins a comment line. Problems of the other operation are passed over. So are lines that a crash of whoever wrote
-    ///   them cut off: a last one without an end that is no problem and, where others say their operation (`op=grouped_conv`),
-    ///   those that do not.
+    ///   begins a comment line. Problems of the other operation are passed over. When a line says its operation as
+    ///   `op=…`, as captured ones do, a line that does not was cut off and is passed over. A last line without an end that
+    ///   is no problem was torn by a crash of whoever wrote it, and is passed over, too.
     /// * **CSV** has a column for each field, as for `ckselect rank`. Rows that repeat a problem count once.
     pub fn from_bytes(label: &Path, bytes: &[u8], op: Op) -> Result<Self, MeasureError> {
         let text = std::str::from_utf8(bytes)
@@ -140,56 +140,55 @@ struct Reading<'a> {
 
 impl Reading<'_> {
     fn text(&mut self, text: &str) -> Result<(), MeasureError> {
-        // Whoever captures problems says each one's operation, last: a line without it was cut off.
-        let says_op = text.lines().any(|line| op_word(line.trim()).is_some());
-        let (mut others, mut torn) = (0, 0);
+        let other = match self.op {
+            Op::GroupedConv => Op::Gemm,
+            Op::Gemm => Op::GroupedConv,
+        };
+        let mut others = 0;
+        let says_op = |line: &str| matches!(ProblemLine::parse(line), Ok(ProblemLine::Problem(_)));
+        let all_say_op = text.lines().any(says_op);
         for (number, raw) in (1_u64..).zip(text.split_inclusive('\n')) {
             let line = raw.trim();
             if line.is_empty() || line.starts_with('#') {
                 continue;
             }
-            match self.line(line) {
-                Ok(Some(problem)) if !says_op || op_word(line).is_some() => {
-                    self.push(None, problem, said_in_line(line));
+            if all_say_op {
+                match ProblemLine::parse(line) {
+                    Ok(ProblemLine::Problem(problem)) if problem.op() == self.op => {
+                        self.push(None, problem, said_in_line(line));
+                    }
+                    Ok(ProblemLine::Problem(_)) => others += 1,
+                    Ok(ProblemLine::Nothing | ProblemLine::Incomplete) => {
+                        let file = self.label.display();
+                        self.notes.push(format!("{file}: line {number}: passed over: it is torn"));
+                    }
+                    Err(fault) => {
+                        return Err(MeasureError::file(self.label, format!("line {number}: {fault}")));
+                    }
                 }
-                Ok(None) => others += 1,
-                Err(error)
-                    if raw.ends_with('\n')
-                        && (!says_op || op_word(line).is_some_and(|word| !is_cut_op(word))) =>
+                continue;
+            }
+            match Problem::parse(self.op, line, &ProblemDefaults::of(self.op)) {
+                Ok(problem) => self.push(None, problem, said_in_line(line)),
+                Err(ProblemError::UnknownKey { .. })
+                    if Problem::parse(other, line, &ProblemDefaults::of(other)).is_ok() =>
                 {
+                    others += 1;
+                }
+                Err(error) if raw.ends_with('\n') => {
                     return Err(MeasureError::file(self.label, format!("line {number}: {error}")));
                 }
-                Ok(Some(_)) | Err(_) => torn += 1,
+                Err(_) => {
+                    let file = self.label.display();
+                    self.notes.push(format!("{file}: line {number}: passed over: it is torn"));
+                }
             }
         }
-        let file = self.label.display();
-        if torn > 0 {
-            self.notes.push(format!("{file}: {torn} lines passed over: they were cut off"));
-        }
         if others > 0 {
-            let op = self.op;
+            let (file, op) = (self.label.display(), self.op);
             self.notes.push(format!("{file}: {others} lines passed over: no {op} problems"));
         }
         Ok(())
-    }
-
-    /// The problem of a line; `None` when it is one of the other operation.
-    fn line(&self, line: &str) -> Result<Option<Problem>, String> {
-        let asked = match op_word(line) {
-            Some(word) => word.parse::<Op>().map_err(|error| error.to_string())?,
-            None => self.op,
-        };
-        let pairs: Vec<&str> = parts(line).filter(|part| !part.starts_with(OP)).collect();
-        let pairs = pairs.join(",");
-        let parsed = |op: Op| Problem::parse(op, &pairs, &ProblemDefaults::of(op));
-        let other = if self.op == Op::Gemm { Op::GroupedConv } else { Op::Gemm };
-        match parsed(asked) {
-            Ok(problem) => Ok(Some(problem).filter(|_| asked == self.op)),
-            Err(ProblemError::UnknownKey { .. }) if op_word(line).is_none() && parsed(other).is_ok() => {
-                Ok(None)
-            }
-            Err(error) => Err(error.to_string()),
-        }
     }
 
     fn csv(&mut self, text: &str) -> Result<(), MeasureError> {
@@ -240,27 +239,11 @@ pub(crate) fn said_by(has: impl Fn(&str) -> bool) -> Said {
     }
 }
 
-/// What the pair with the operation begins with.
-const OP: &str = "op=";
-
-/// The pairs of a line.
-fn parts(line: &str) -> impl Iterator<Item = &str> {
-    line.split(|c: char| c == ',' || c.is_whitespace()).filter(|part| !part.is_empty())
-}
-
-/// The word for the operation, if a line has one.
-fn op_word(line: &str) -> Option<&str> {
-    parts(line).find_map(|part| part.strip_prefix(OP))
-}
-
-/// Whether a word is only the beginning of one for an operation.
-fn is_cut_op(word: &str) -> bool {
-    word.parse::<Op>().is_err() && Op::WORDS.iter().any(|op| op.starts_with(word))
-}
-
 fn said_in_line(line: &str) -> Said {
-    let keys: HashSet<&str> =
-        parts(line).filter_map(|pair| pair.split_once('=').map(|(key, _)| key)).collect();
+    let keys: HashSet<&str> = line
+        .split(|c: char| c == ',' || c.is_whitespace())
+        .filter_map(|pair| pair.split_once('=').map(|(key, _)| key))
+        .collect();
     said_by(|name| keys.contains(name))
 }
 
@@ -316,7 +299,7 @@ mod tests {
         assert_eq!(numbers(&set), [0, 1]);
         assert_eq!(
             set.notes,
-            ["p: 1 lines passed over: they were cut off", "p: 1 lines passed over: no grouped_conv problems"]
+            ["p: line 5: passed over: it is torn", "p: 1 lines passed over: no grouped_conv problems"]
         );
         let error = conv("C=64,K=64,Hi=8,Wi=8,Y=1,X=1\nC=64\n").unwrap_err();
         assert!(error.starts_with("p: line 2: K: found nothing"), "{error}");
@@ -326,24 +309,19 @@ mod tests {
         );
     }
 
+    /// A line of which only the end is missing would read as another problem, were it not for the operation.
     #[test]
-    fn captured_lines_that_do_not_say_their_operation_were_cut_off() {
-        let line = |y: u32| format!("C=64,K=64,Hi=8,Wi=8,Y={y},X=1");
-        let text = format!(
-            "{},op=grouped_conv\nM=1,N=2,K=3,op=gemm_universal\n{}\n{},op=grou\n{},op=grouped_conv\n",
-            line(1),
-            line(2),
-            line(3),
-            line(4)
+    fn captured_lines_say_their_operation() {
+        let text = "N=1,C=64,K=64,Hi=8,Wi=8,Y=1,X=1,op=grouped_conv\nop=gemm_universal M=1,N=2,K=3\n\
+                    N=1,C=64,K=64,Hi=8,Wi=8,Y=1,X=1,stride_w=1\nC=64,K=64,Hi=8,Wi=8,Y=3,X=3,op=grouped_conv";
+        let set = conv(text).unwrap();
+        assert_eq!(numbers(&set), [0, 1]);
+        assert_eq!(
+            set.notes,
+            ["p: line 3: passed over: it is torn", "p: 1 lines passed over: no grouped_conv problems"]
         );
-        let set = conv(&text).unwrap();
-        assert_eq!(set.problems.len(), 2);
-        assert_eq!(set.notes.len(), 2, "{:?}", set.notes);
-        assert!(set.notes[0].starts_with("p: 2 lines passed over"));
-        let error = conv("C=64,op=convolution\n").unwrap_err();
-        assert!(error.starts_with("p: line 1: unknown op"), "{error}");
-        let error = conv("C=64,op=grouped_conv\n").unwrap_err();
-        assert!(error.starts_with("p: line 1: K: found nothing"), "{error}");
+        let error = conv("C=64,K=64,Hi=8,Wi=8,Y=1,X=1,op=grouped_conv\nC=64,op=grouped_conv\n").unwrap_err();
+        assert!(error.starts_with("p: line 2: K: found nothing"), "{error}");
     }
 
     #[test]
@@ -361,8 +339,10 @@ mod tests {
 
     #[test]
     fn thinning_keeps_an_even_spread() {
-        let rows: Vec<String> = (1..=10).map(|extent| format!("64,64,{extent},8,1,1\n")).collect();
-        let text = format!("C,K,Hi,Wi,Y,X\n{}", rows.concat());
+        let mut text = String::from("C,K,Hi,Wi,Y,X\n");
+        for extent in 1..=10 {
+            text += &format!("64,64,{extent},8,1,1\n");
+        }
         let set = conv(&text).unwrap();
         assert_eq!(numbers(&set.clone().thinned(3)), [0, 3, 6]);
         assert_eq!(set.clone().thinned(99), set);

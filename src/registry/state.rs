@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::prepared::Prepared;
 use super::{ModelKey, Options, OptionsError, Overrides, Priority};
+use crate::capture::Capture;
 use crate::model::Model;
 use crate::problem::Problem;
 use crate::vocab::Arch;
@@ -27,11 +28,13 @@ pub(super) struct State {
     reopens_winners: bool,
     options: Options,
     overrides: Arc<Overrides>,
+    capture: Option<Arc<Capture>>,
 }
 
 impl State {
     pub(super) fn new(options: Options) -> Result<Self, OptionsError> {
         let overrides = Arc::new(options.read_overrides()?);
+        let capture = options.open_capture()?;
         Ok(Self {
             generation: 0,
             ids: Vec::new(),
@@ -43,6 +46,7 @@ impl State {
             reopens_winners: false,
             options,
             overrides,
+            capture,
         })
     }
 
@@ -64,6 +68,14 @@ impl State {
 
     pub(super) const fn options(&self) -> &Options {
         &self.options
+    }
+
+    /// Writes a problem down, if the options ask for it. Decisions that are remembered were written down when they were
+    /// made, for the same options.
+    pub(super) fn note(&self, problem: &Problem) {
+        if let Some(capture) = &self.capture {
+            capture.note(problem);
+        }
     }
 
     pub(super) fn overrides(&self) -> &Overrides {
@@ -136,8 +148,14 @@ impl State {
         self.models.iter().map(|(key, _)| *key).collect()
     }
 
-    pub(super) fn set_options(&mut self, options: Options, overrides: Overrides) {
+    pub(super) fn set_options(
+        &mut self,
+        options: Options,
+        overrides: Overrides,
+        capture: Option<Arc<Capture>>,
+    ) {
         self.options = options;
+        self.capture = capture;
         self.overrides = Arc::new(overrides);
         self.unprepare();
         // Compiled models are taken over; the winners may have to come from elsewhere.

@@ -41,7 +41,9 @@ fn parse(bytes: &[u8]) -> Option<String> {
     let end = bytes.iter().position(|&byte| byte == 0)?;
     let text = std::str::from_utf8(&bytes[..end]).ok()?;
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b":+-_".contains(&byte);
-    (text.starts_with("gfx") && text.len() > 3 && text.bytes().all(allowed)).then(|| text.to_owned())
+    // `sm_` is what the CUDA stand-in of gpu/ says.
+    let known = ["gfx", "sm_"].iter().any(|prefix| text.starts_with(prefix) && text.len() > prefix.len());
+    (known && text.bytes().all(allowed)).then(|| text.to_owned())
 }
 
 #[cfg(test)]
@@ -54,6 +56,8 @@ mod tests {
             (&b"gfx942:sramecc+:xnack-\0garbage"[..], Some("gfx942:sramecc+:xnack-")),
             (b"gfx1201\0", Some("gfx1201")),
             (b"gfx9-4-generic\0", Some("gfx9-4-generic")),
+            (b"sm_90\0", Some("sm_90")),
+            (b"sm_\0", None),
             (b"\0\0", None),
             (b"gfx\0", None),
             (b"AMD Instinct\0", None),

@@ -1,0 +1,207 @@
+// What the search promises, tried on a real device. Prints a line a promise and exits 1 when one is broken.
+//
+//     CK_SELECT_HIP_LIBRARY=build/libhip_on_cuda.so build/prove_search
+
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <random>
+#include <thread>
+
+#include "timing.hpp"
+
+using namespace ck_gpu;
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+int broken = 0;
+
+void promise(bool kept, const std::string& what) {
+  std::printf("%s  %s\n", kept ? "kept  " : "BROKEN", what.c_str());
+  broken += !kept;
+}
+
+std::string text(const char* format, double a, double b = 0, double c = 0) {
+  char line[256];
+  std::snprintf(line, sizeof line, format, a, b, c);
+  return line;
+}
+
+ck_select::Options searching() {
+  ck_select::Options options;
+  options.mode = ck_select::Mode::search;
+  options.ignore_environment = true;
+  options.store = "off";
+  return options;
+}
+
+/// Problems of all sizes, groups and filters, the same each time.
+std::vector<Layer> problems(Direction direction, int count, unsigned seed) {
+  std::mt19937 random(seed);
+  const auto pick = [&](std::initializer_list<int> values) { return values.begin()[random() % values.size()]; };
+  std::vector<Layer> all;
+  while (static_cast<int>(all.size()) < count) {
+    const int filter = pick({1, 1, 3, 3, 3, 5, 7}), size = pick({7, 14, 28, 32, 56, 64});
+    const int groups = pick({1, 1, 1, 1, 2, 8}), c = groups * pick({8, 16, 32, 64, 96, 128, 256, 20}),
+              k = groups * pick({16, 32, 64, 128, 192, 256, 36});
+    const int stride = pick({1, 1, 2}), pad = filter / 2, n = pick({1, 2, 4, 8, 16, 32});
+    all.push_back({"problem " + std::to_string(all.size()), layer(direction, n, c, k, size, filter, stride, pad, groups)});
+  }
+  return all;
+}
+
+/// The winner is the oracle's kernel, or one that a second look finds within the noise of it.
+void winners(Direction direction, const char* word) {
+  ck_select::Registry registry(searching());
+  add_all(registry, direction);
+  const std::vector<Kernel>& all = kernels(direction);
+  int same = 0, within = 0, asked = 0;
+  double sum = 0;
+  for (const Layer& layer : problems(direction, 60, 7)) {
+    Problem p;
+    if (!from_c(layer.problem.capi(), p)) continue;
+    check(Memory::instance().prepare(p), "operands");
+    const ck_select::Selection chosen = registry.select(layer.problem);
+    const Kernel& kernel = *static_cast<const Kernel*>(chosen.user);
+    const Oracle oracle = measure_all(direction, p, nullptr);
+    // Both again, in turn, so that neither has the warmer clock.
+    double mine = 0, best = 0;
+    for (int turn = 0; turn < 3; ++turn) {
+      mine += time_kernel(kernel, p, nullptr, 11);
+      best += time_kernel(all[oracle.best], p, nullptr, 11);
+    }
+    ++asked;
+    same += &kernel == &all[oracle.best];
+    within += best / mine >= 0.97;
+    sum += std::min(1.0, best / mine);
+  }
+  promise(within >= asked * 0.95,
+          std::string(word) + text(": the winner is the oracle's on %.0f of %.0f problems, or within 3 %%", within, asked) +
+              text(" (the very same on %.0f), mean efficiency %.2f %%", same, sum / asked * 100));
+}
+
+void budget() {
+  ck_select::Options options = searching();
+  options.budget = std::chrono::milliseconds(20);
+  options.repeats = 1000;
+  ck_select::Registry registry(options);
+  add_all(registry, Direction::Forward);
+  const auto problem = layer(Direction::Forward, 64, 256, 256, 56, 3, 1, 1);
+  Problem p;
+  from_c(problem.capi(), p);
+  check(Memory::instance().prepare(p), "operands");
+  const auto begin = Clock::now();
+  ck_select::Selection chosen;
+  const ck_select::Status status = registry.try_select(problem, chosen);
+  const double ms = std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
+  const double longest = time_kernel(kernels(Direction::Forward)[0], p, nullptr, 3);
+  // A kernel that is running is waited for.
+  promise(status == ck_select::Status::ok && ms < 20 + 10 * longest + 20,
+          text("a budget of 20 ms ends a search that would take seconds: %.1f ms, one kernel alone takes %.2f ms", ms, longest));
+}
+
+void failing() {
+  ck_select::Registry registry(searching());
+  add_all(registry, Direction::Forward);
+  ck_select::Hooks cannot;
+  cannot.priority = 2;
+  cannot.run_conv = [](const ck_conv_problem&, void* stream) -> float {
+    // What the runtime refuses: a function that is no kernel.
+    void* arguments[] = {nullptr};
+    const cudaError_t error = cudaLaunchKernel(reinterpret_cast<void*>(&failing), dim3(1), dim3(4096), arguments, 0,
+                                               static_cast<cudaStream_t>(stream));
+    return error == cudaSuccess ? 0.0f : -static_cast<float>(error);
+  };
+  registry.add("grouped_conv_forward_bf16_2d_64x64x64_basic_v1_intrawave", std::move(cannot));
+  const auto problem = layer(Direction::Forward, 4, 64, 64, 28, 3, 1, 1);
+  Problem p;
+  from_c(problem.capi(), p);
+  check(Memory::instance().prepare(p), "operands");
+  const ck_select::Selection chosen = registry.select(problem);
+  const std::string why = registry.explain(problem);
+  promise(chosen.name.find("basic_v1") == std::string_view::npos && chosen.source == ck_select::Source::search,
+          "a kernel that cannot be launched is passed over: " + std::string(chosen.name) + " won");
+  promise(cudaGetLastError() == cudaSuccess, "and leaves no error behind");
+}
+
+void memory() {
+  Memory::instance().release();
+  check(cudaDeviceSynchronize(), "synchronize");
+  size_t before = 0, after = 0, total = 0;
+  check(cudaMemGetInfo(&before, &total), "cudaMemGetInfo");
+  for (int round = 0; round < 3; ++round) {
+    ck_select::Registry registry(searching());
+    add_all(registry, Direction::BwdWeight);
+    for (const Layer& layer : problems(Direction::BwdWeight, 10, 11)) {
+      Problem p;
+      if (!from_c(layer.problem.capi(), p)) continue;
+      check(Memory::instance().prepare(p), "operands");
+      (void)registry.select(layer.problem);
+    }
+    Memory::instance().release();
+  }
+  check(cudaDeviceSynchronize(), "synchronize");
+  check(cudaMemGetInfo(&after, &total), "cudaMemGetInfo");
+  promise(after >= before, text("device memory is back: %.0f bytes free before, %.0f after", double(before), double(after)));
+}
+
+/// Kernels on other streams run on while ten thousand selections are made.
+void beside_other_streams() {
+  ck_select::Registry registry(searching());
+  add_all(registry, Direction::Forward);
+  const std::vector<Layer> all = problems(Direction::Forward, 20, 13);
+  Problem largest{};
+  for (const Layer& layer : all) {
+    Problem p;
+    if (!from_c(layer.problem.capi(), p)) continue;
+    check(Memory::instance().prepare(p), "operands");
+    largest = p;
+  }
+  std::atomic<bool> done{false};
+  std::atomic<long> launched{0};
+  std::vector<std::thread> others;
+  for (int other = 0; other < 3; ++other)
+    others.emplace_back([&] {
+      cudaStream_t stream;
+      check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "stream");
+      while (!done) {
+        check(kernels(Direction::Forward)[3].run(largest, Memory::instance().buffers(), stream), "kernel");
+        check(cudaStreamSynchronize(stream), "stream");
+        ++launched;
+      }
+      check(cudaStreamDestroy(stream), "stream");
+    });
+  std::vector<std::string_view> first;
+  for (const Layer& layer : all) first.push_back(registry.select(layer.problem).name);
+  long wrong = 0;
+  const auto begin = Clock::now();
+  for (int round = 0; round < 10000; ++round) {
+    const size_t at = static_cast<size_t>(round) % all.size();
+    wrong += registry.select(all[at].problem).name != first[at];
+  }
+  const double us = std::chrono::duration<double, std::micro>(Clock::now() - begin).count();
+  done = true;
+  for (std::thread& other : others) other.join();
+  promise(wrong == 0 && launched > 0,
+          text("10,000 selections beside %.0f launches on three other streams: %.0f differ, %.2f us each", double(launched),
+               double(wrong), us / 10000));
+}
+
+}  // namespace
+
+int main() {
+  try {
+    winners(Direction::Forward, "forward");
+    winners(Direction::BwdData, "bwd_data");
+    winners(Direction::BwdWeight, "bwd_weight");
+    budget();
+    failing();
+    memory();
+    beside_other_streams();
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 1;
+  }
+  return broken != 0;
+}
