@@ -8,6 +8,10 @@ CARGO ?= cargo
 TARGET_DIR := $(abspath $(or $(CARGO_TARGET_DIR),target))
 
 include mk/install.mk
+include mk/hip.mk
+include mk/concurrency.mk
+include mk/miri-ffi.mk
+include mk/checks.mk
 
 .DEFAULT_GOAL := help
 
@@ -20,6 +24,10 @@ help:
 	@echo 'make test   install what the tests need and run all tests'
 	@echo 'make lint   formatting, clippy and documentation, warnings denied'
 	@echo 'make bench  ours beside LightGBM, as a table; JSON=FILE for programs'
+	@echo 'make loom tsan miri-ffi   the lock-free parts and the C boundary under tools that check every step'
+	@echo 'make instructions   instructions of a selection, counted by valgrind'
+	@echo 'make miri   interpret the unsafe code, to find undefined behaviour'
+	@echo 'make arm    the tests of scoring on 64-bit ARM, emulated'
 	@echo 'make bench-harness   what ckselect bench itself costs a measurement'
 	@echo 'make test-slurm   ckselect bench on a one-node Slurm; as root, installs Debian packages'
 	@echo 'make fuzz   fuzz every parser, SECONDS_EACH=150 seconds each'
@@ -58,7 +66,8 @@ demo-library:
 	@ln -sf $(TARGET_DIR)/release/libck_select.so $(DEMO_LIB)
 
 test: lightgbm-tools browser
-	$(LIGHTGBM_ENV) $(CARGO) test --workspace
+	$(LIGHTGBM_ENV) $(CARGO) test --workspace --exclude ck-select-loom
+	$(MAKE) --no-print-directory loom test-hip-link
 
 lint: lightgbm-tools
 	$(CARGO) fmt --all --check
@@ -69,9 +78,12 @@ lint: lightgbm-tools
 SECONDS_EACH ?= 150
 FUZZ_TARGETS := forest spec names pool filter
 
-# Beside the real LightGBM, on the same inputs in the same run; JSON=FILE writes the table there, too.
+# The library's own steps, and then beside the real LightGBM, on the same inputs in the same run. JSON=FILE writes that
+# table there, too; QUICK=1 only shows that everything runs.
 bench: lightgbm-tools
-	$(LIGHTGBM_ENV) $(CARGO) bench --package ck-select-parity --bench compare -- $(if $(JSON),--json $(abspath $(JSON)))
+	$(LIGHTGBM_ENV) $(CARGO) bench --package ck-select-parity --bench library $(if $(QUICK),-- --quick)
+	$(LIGHTGBM_ENV) $(CARGO) bench --package ck-select-parity --bench compare -- $(if $(JSON),--json $(abspath $(JSON))) \
+		$(if $(QUICK),--quick)
 
 # What `ckselect bench` itself costs a measurement.
 bench-harness:

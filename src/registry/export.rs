@@ -1,5 +1,7 @@
 //! The JSON that CK's registries export, with the keys in their order.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use super::{Entry, Registry};
@@ -8,9 +10,49 @@ use crate::vocab::{Major, Op};
 
 /// A document of either registry; kernels of the other operation are not in it.
 #[derive(Serialize)]
-struct Document<M, K> {
+struct Document<M, S, K> {
     metadata: M,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    statistics: Option<S>,
     kernels: Vec<K>,
+}
+
+/// What an export holds beside the kernels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ExportOptions<'a> {
+    /// What the text calls the registry.
+    pub registry_name: &'a str,
+    /// The time of a GEMM export, as CK writes it: `YYYY-MM-DDThh:mm:ss`. Without one the same kernels give the same text.
+    /// Convolution exports have none.
+    pub timestamp: Option<&'a str>,
+    /// Whether kernels are counted by type, pipeline, architecture and so on.
+    pub statistics: bool,
+}
+
+impl Default for ExportOptions<'_> {
+    /// The registry "default", without time and statistics.
+    fn default() -> Self {
+        Self { registry_name: "default", timestamp: None, statistics: false }
+    }
+}
+
+/// How many kernels have each word.
+type Counts = BTreeMap<String, usize>;
+
+#[derive(Serialize)]
+struct ConvStatistics {
+    by_datatype: Counts,
+    by_pipeline: Counts,
+    by_arch: Counts,
+}
+
+#[derive(Serialize)]
+struct GemmStatistics {
+    by_datatype: Counts,
+    by_pipeline: Counts,
+    by_scheduler: Counts,
+    by_layout: Counts,
+    by_gfx_arch: Counts,
 }
 
 #[derive(Serialize)]
@@ -21,6 +63,8 @@ struct ConvMetadata<'a> {
 
 #[derive(Serialize)]
 struct GemmMetadata<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    timestamp: Option<&'a str>,
     registry_name: &'a str,
     total_kernels: usize,
     export_version: &'a str,
@@ -120,23 +164,26 @@ struct Shape {
 }
 
 impl Registry {
-    /// The registry's kernels of one operation as the JSON that CK's registry of that operation exports, without its
-    /// statistics and without the time of a GEMM export: the same kernels give the same text.
+    /// The registry's kernels of one operation as the JSON that CK's registry of that operation exports.
     ///
     /// Words are written in full where CK's exporter says `unknown`. [`crate::pool::Pool::from_bytes`] reads it.
-    pub fn export_json(&self, op: Op, registry_name: &str) -> serde_json::Result<String> {
+    pub fn export_json(&self, op: Op, options: &ExportOptions<'_>) -> serde_json::Result<String> {
+        let &ExportOptions { registry_name, timestamp, statistics } = options;
         let kernels = self.kernels();
         let text = match op {
             Op::GroupedConv => {
                 let kernels: Vec<_> = kernels.into_iter().filter_map(conv).collect();
                 let metadata = ConvMetadata { registry_name, total_kernels: kernels.len() };
-                serde_json::to_string_pretty(&Document { metadata, kernels })
+                let statistics = (statistics && !kernels.is_empty()).then(|| conv_statistics(&kernels));
+                serde_json::to_string_pretty(&Document { metadata, statistics, kernels })
             }
             Op::Gemm => {
                 let kernels: Vec<_> = kernels.into_iter().filter_map(gemm).collect();
                 let total_kernels = kernels.len();
-                let metadata = GemmMetadata { registry_name, total_kernels, export_version: "1.0.0" };
-                serde_json::to_string_pretty(&Document { metadata, kernels })
+                let metadata =
+                    GemmMetadata { timestamp, registry_name, total_kernels, export_version: "1.0.0" };
+                let statistics = (statistics && !kernels.is_empty()).then(|| gemm_statistics(&kernels));
+                serde_json::to_string_pretty(&Document { metadata, statistics, kernels })
             }
         };
         text.map(|text| text + "\n")
@@ -231,6 +278,41 @@ fn exported_gemm<'a>(name: &'a str, kernel: &'a GemmKernel) -> Gemm<'a> {
             num_wave_groups: kernel.num_wave_groups,
         },
         gfx_arch: kernel.arch.as_ref().map_or("", |arch| arch.as_str()),
+    }
+}
+
+fn counts<K>(kernels: &[K], word: impl Fn(&K) -> String) -> Counts {
+    let mut counts = Counts::new();
+    for kernel in kernels {
+        *counts.entry(word(kernel)).or_default() += 1;
+    }
+    counts
+}
+
+fn conv_statistics(kernels: &[Conv<'_>]) -> ConvStatistics {
+    ConvStatistics {
+        by_datatype: counts(kernels, |kernel| {
+            let signature = &kernel.signature;
+            [signature.dtype_in, signature.dtype_wei, signature.dtype_out].join("_")
+        }),
+        by_pipeline: counts(kernels, |kernel| kernel.algorithm.pipeline.to_owned()),
+        by_arch: counts(kernels, |kernel| kernel.arch.to_owned()),
+    }
+}
+
+fn gemm_statistics(kernels: &[Gemm<'_>]) -> GemmStatistics {
+    GemmStatistics {
+        by_datatype: counts(kernels, |kernel| {
+            let signature = &kernel.signature;
+            [signature.dtype_a, signature.dtype_b, signature.dtype_c].join("_")
+        }),
+        by_pipeline: counts(kernels, |kernel| kernel.algorithm.pipeline.to_owned()),
+        by_scheduler: counts(kernels, |kernel| kernel.algorithm.scheduler.to_owned()),
+        by_layout: counts(kernels, |kernel| {
+            let signature = &kernel.signature;
+            [signature.layout_a, signature.layout_b, signature.layout_c].join("_")
+        }),
+        by_gfx_arch: counts(kernels, |kernel| kernel.gfx_arch.to_owned()),
     }
 }
 

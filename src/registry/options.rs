@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::{OverrideError, Overrides};
 use crate::capture::Capture;
+use crate::model::ModelError;
 use crate::tuning::device::Stream;
 use crate::tuning::search::SearchOptions;
 use crate::tuning::store::Location;
@@ -62,6 +63,11 @@ pub struct Options {
     pub search: bool,
     /// How many of the model's best kernels to measure when a problem lies outside of what the model saw; 0 for none.
     pub refine_out_of_range: usize,
+    /// Measures by the host's clock, without a GPU: for kernels that run on the host and are done when they return. Needs
+    /// `arch`.
+    pub host_timing: bool,
+    /// Whether the models that are built into the library answer where no loaded model fits.
+    pub embedded_models: bool,
     /// How long and how carefully to measure.
     pub measuring: SearchOptions,
     /// The stream to measure on.
@@ -81,6 +87,8 @@ impl Default for Options {
             device_name: None,
             search: false,
             refine_out_of_range: 0,
+            host_timing: false,
+            embedded_models: false,
             measuring: SearchOptions::default(),
             stream: Stream::DEFAULT,
             capture: None,
@@ -108,6 +116,12 @@ pub enum OptionsError {
         /// Why not.
         error: std::io::Error,
     },
+    /// Measuring on the host, which tells no architecture, without saying for which.
+    #[error("host_timing: arch is not set, expected the architecture that the host's kernels stand for")]
+    HostArch,
+    /// An embedded model that cannot be loaded.
+    #[error(transparent)]
+    Model(#[from] ModelError),
 }
 
 impl Options {
@@ -151,7 +165,11 @@ impl Options {
         self.capture.as_ref().map(open).transpose()
     }
 
+    /// Checks what only together makes sense, and reads the override file.
     pub(super) fn read_overrides(&self) -> Result<Overrides, OptionsError> {
+        if self.host_timing && self.arch.is_none() {
+            return Err(OptionsError::HostArch);
+        }
         Ok(match &self.override_file {
             Some(path) => Overrides::read(path)?,
             None => Overrides::default(),
