@@ -33,6 +33,15 @@ impl Guard {
         Ok(Self { process: Mutex::new(process), pipe })
     }
 
+    /// Fails if the guard is gone: nothing may be started then.
+    pub(crate) fn check(&self) -> std::io::Result<()> {
+        let mut process = self.process.lock().unwrap_or_else(PoisonError::into_inner);
+        match process.try_wait()? {
+            None => Ok(()),
+            Some(status) => Err(std::io::Error::other(format!("the guard process has ended: {status}"))),
+        }
+    }
+
     /// Makes what the command will start lead a group, and the guard know it.
     pub(crate) fn enroll(&self, command: &mut Command) {
         command.process_group(0);
@@ -59,8 +68,9 @@ impl Guard {
     /// Tells the guard that a group is gone. Called before its leader is reaped, so that the number is still its own.
     pub(crate) fn forget(&self, leader: Pid) {
         if let Some(mut pipe) = self.pipe.as_ref() {
-            // A guard that is gone has nothing to forget; the next start fails and tells.
-            let _ = writeln!(pipe, "-{}", leader.as_raw_nonzero());
+            // One write, since other threads' children write, too. A guard that is gone has nothing to forget.
+            let line = format!("-{}\n", leader.as_raw_nonzero());
+            let _ = pipe.write_all(line.as_bytes());
         }
     }
 }
@@ -94,7 +104,8 @@ pub fn serve(input: impl Read) {
     let mut groups: Vec<Pid> = Vec::new();
     for line in BufReader::new(input).lines() {
         let Ok(line) = line else { break };
-        let number = line.get(1..).and_then(|number| number.parse().ok()).and_then(Pid::from_raw);
+        let number = line.get(1..).and_then(|number| number.parse().ok());
+        let number = number.filter(|&number: &i32| number > 0).and_then(Pid::from_raw);
         match (line.as_bytes().first(), number) {
             (Some(b'+'), Some(pid)) => groups.push(pid),
             (Some(b'-'), Some(pid)) => groups.retain(|&group| group != pid),
@@ -124,7 +135,9 @@ mod tests {
     fn groups_that_are_left_at_the_end_are_killed() {
         let start = || Command::new("sleep").arg("60").process_group(0).spawn().unwrap();
         let (mut left, mut forgotten) = (start(), start());
-        serve(format!("+{}\n+{}\n-{}\nnonsense\n", left.id(), forgotten.id(), forgotten.id()).as_bytes());
+        serve(
+            format!("+{}\n+{}\n-{}\nnonsense\n+-1\n\n", left.id(), forgotten.id(), forgotten.id()).as_bytes(),
+        );
         let status = left.wait().unwrap();
         assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(9));
         assert!(forgotten.try_wait().unwrap().is_none());

@@ -166,10 +166,9 @@ fn add(
     merged.conflicts += 1;
     let ms = |row: &Row| row.logged.latency_ms.unwrap_or(f64::INFINITY);
     match on_conflict {
-        OnConflict::First => {}
         OnConflict::Last => *known = row,
         OnConflict::Fastest if ms(&row) < ms(known) => *known = row,
-        OnConflict::Fastest => {}
+        OnConflict::First | OnConflict::Fastest => {}
         OnConflict::Refuse => {
             let shown =
                 |row: &Row| row.logged.latency_ms.map_or(NO_LATENCY.to_owned(), |ms| format!("{ms:?}"));

@@ -125,6 +125,7 @@ pub(crate) struct Process<'g> {
 
 impl<'g> Process<'g> {
     pub(crate) fn start(command: &mut Command, guard: &'g Guard) -> io::Result<Self> {
+        guard.check()?;
         guard.enroll(command);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn()?;

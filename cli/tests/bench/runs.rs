@@ -1,6 +1,8 @@
 //! Starting, resuming, refusing; simulations; budgets.
 
 use std::fs;
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
 
 use crate::fakes::{Fakes, found, succeeded};
 
@@ -100,23 +102,23 @@ fn a_spent_budget_is_no_failure_and_can_be_gone_on_with() {
 }
 
 #[test]
-fn two_sweeps_share_a_gpu_one_after_the_other_and_never_a_log() {
+fn a_gpu_in_use_is_waited_for_and_a_log_in_use_is_refused() {
     let fakes = Fakes::executables(5, 2);
-    let start = |output: &str| {
-        let mut command = fakes.bench(&format!("--executables bin --output {output} --resume"));
-        command.env("FAKE_SLEEP_MS", "40").stderr(std::process::Stdio::piped()).spawn().unwrap()
-    };
-    let first = start("a.csv");
-    while fs::read_to_string(fakes.path("a.csv")).map_or(0, |text| text.lines().count()) < 2 {
-        std::thread::sleep(std::time::Duration::from_millis(5));
-    }
-    let (second, third) = (start("b.csv"), start("a.csv"));
-    let refused = third.wait_with_output().unwrap();
-    assert_eq!(refused.status.code(), Some(1));
-    assert!(String::from_utf8_lossy(&refused.stderr).contains("another process is writing it"));
-    succeeded(&first.wait_with_output().unwrap());
-    let waited = second.wait_with_output().unwrap();
-    succeeded(&waited);
-    assert!(String::from_utf8_lossy(&waited.stderr).contains("waiting for GPU 0: another process has"));
-    assert_eq!(found(&fakes.path("b.csv")).len(), 10);
+    let gpu = fs::File::create(fakes.path("ck-select-gpu-0.lock")).unwrap();
+    gpu.lock().unwrap();
+    let mut command = fakes.bench("--executables bin --output a.csv");
+    let mut waiting = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut said = BufReader::new(waiting.stderr.take().unwrap()).lines().map(Result::unwrap);
+    let told = said.next().unwrap();
+    assert!(told.contains("waiting for GPU 0: another process has"), "{told}");
+    assert_eq!(found(&fakes.path("a.csv")).len(), 0);
+    // The waiting sweep has its log already.
+    let refused = fails(&mut fakes.bench("--executables bin --output a.csv --resume"), 1);
+    assert!(refused.contains("another process is writing it"), "{refused}");
+    let refused = fails(&mut fakes.bench("--executables bin --output a.csv --overwrite"), 1);
+    assert!(refused.contains("another process is writing it"), "{refused}");
+    drop(gpu);
+    assert_eq!(said.next(), None);
+    assert!(waiting.wait().unwrap().success());
+    assert_eq!(found(&fakes.path("a.csv")).len(), 10);
 }

@@ -120,6 +120,7 @@ impl ExecutableRunner {
         let finished = match process::run(&mut command, timeout, FLOOD, context.guard, context.stop) {
             Ok(finished) => finished,
             Err(error) => {
+                context.guard.check().map_err(|error| MeasureError::Machine(error.to_string()))?;
                 let message = format!("{}: {error}", self.path(job.kernel).display());
                 return Ok(Sample::Failed(Failure::new(FailureClass::Missing, message)));
             }
@@ -315,6 +316,7 @@ impl Runner for ExecutableRunner {
             if let Some(outcome) = kept {
                 best_ms = best_ms.into_iter().chain(outcome.latency_ms()).reduce(f64::min);
                 report(Report::Outcome(place, outcome))?;
+                report(Report::Settle)?;
             }
         }
         Ok(BatchEnd::Done)

@@ -199,6 +199,8 @@ impl Conversation<'_> {
                     }
                 }
             }
+            // The worker goes on meanwhile; rows that it has finished by then wait together for the next time.
+            report(Report::Settle)?;
             match wake {
                 Wake::Output => {}
                 Wake::Stopped(reason) => return Ok(BatchEnd::Stopped(reason)),
@@ -227,13 +229,11 @@ impl Conversation<'_> {
         let stderr = self.process.stderr_tail();
         let said = String::from_utf8_lossy(&stderr);
         self.must_be_ready(&format!("{status}: {}", said.trim()))?;
-        Ok(match signal {
-            Some(signal) => self.broken(FailureClass::Crash, &format!("{} {said}", signal_name(signal))),
-            None => {
-                let code = status.code().unwrap_or_default();
-                self.broken(FailureClass::Exit, &format!("code {code} {said}"))
-            }
-        })
+        let (class, how) = match signal {
+            Some(signal) => (FailureClass::Crash, signal_name(signal)),
+            None => (FailureClass::Exit, format!("code {}", status.code().unwrap_or_default())),
+        };
+        Ok(self.broken(class, &format!("{how} {said}")))
     }
 
     /// A worker that ends before it has a device would do so again, whatever it is asked for.

@@ -98,6 +98,8 @@ pub enum Report {
     Outcome(usize, Outcome),
     /// What is known of the device.
     Device(Value),
+    /// What was reported is to be on the disk before anything else is waited for.
+    Settle,
 }
 
 /// How a batch ended.
@@ -136,7 +138,8 @@ pub trait Runner: Sync {
         progress: Progress<'_>,
     ) -> Result<(), MeasureError>;
 
-    /// Measures a batch and reports each job as soon as it is known. An error means that nothing can be measured.
+    /// Measures a batch and reports each job as soon as it is known, and [`Report::Settle`] before it waits. An error means
+    /// that nothing can be measured.
     fn measure(
         &self,
         batch: Batch<'_>,

@@ -143,6 +143,7 @@ impl<'a, 'l> Lanes<'a, 'l> {
         let mut report = |report: Report| -> Result<(), MeasureError> {
             match report {
                 Report::Device(facts) => lock(self.ledger).device(gpu, facts),
+                Report::Settle => lock(self.ledger).sync()?,
                 Report::Outcome(place, outcome) => {
                     if let Some(&pair) = pairs.get(place) {
                         self.record(gpu, pair, &outcome)?;
@@ -154,6 +155,7 @@ impl<'a, 'l> Lanes<'a, 'l> {
         };
         let batch = Batch { gpu, jobs: &jobs, best_ms };
         let end = self.runner.measure(batch, self.context, &mut report)?;
+        lock(self.ledger).sync()?;
         Ok((end, reported))
     }
 

@@ -144,6 +144,11 @@ impl<'a> Ledger<'a> {
         Ok(&self.tally)
     }
 
+    /// Waits until the disk has all rows.
+    pub(super) fn sync(&mut self) -> Result<(), MeasureError> {
+        self.log.sync()
+    }
+
     pub(super) fn begin(&mut self, session: Session) -> Result<(), MeasureError> {
         self.meta.sessions.push(session);
         self.meta.write(&self.files.meta)
@@ -157,6 +162,7 @@ impl<'a> Ledger<'a> {
     }
 
     pub(super) fn end(&mut self, end: String, clocks: Value) -> Result<(), MeasureError> {
+        self.sync()?;
         let rows = self.tally.rows();
         if let Some(session) = self.meta.sessions.last_mut() {
             session.ended = Some(crate::host::now());

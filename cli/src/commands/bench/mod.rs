@@ -38,9 +38,8 @@ const EXAMPLES: &str = "Examples:
   ckselect bench --pool kernels.txt --problems shapes.csv --runner runner.json --output sweep.csv \\
       --slurm 16 --slurm-option=--partition=gpu --slurm-option=--gpus=1
 
-The output is a CSV that only grows: a row is on the disk before the next one is written. Beside it are
-<FILE>.meta.json (how it came about) and <FILE>.details.jsonl (what is known of each row). After a crash, a kill or
-a power cut, --resume goes on.
+The output is a CSV that only grows, row by row. Beside it are <FILE>.meta.json (how it came about) and
+<FILE>.details.jsonl (what is known of each row). After a crash, a kill or a power cut, --resume goes on.
 
 Exit codes: 0 done, or the budget is spent; 1 failed, or nothing could be measured; 2 wrong use; 129, 130 and 143
 ended by SIGHUP, Ctrl-C and SIGTERM, with all finished rows kept.";
@@ -48,7 +47,6 @@ ended by SIGHUP, Ctrl-C and SIGTERM, with all finished rows kept.";
 /// Measure the kernels of a pool on problems
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES, group = clap::ArgGroup::new("who").required(true))]
-#[expect(clippy::struct_excessive_bools, reason = "independent flags of a command line")]
 pub(crate) struct Args {
     /// Kernels to measure: any file that `ckselect rank --pool` takes
     #[arg(long, value_name = "FILE")]
@@ -298,6 +296,8 @@ fn runner(args: &Args, pool: &Arc<Pool>) -> Result<Box<dyn Runner>, CliError> {
         Box::new(Analytic::default())
     } else if from.is_dir() {
         Box::new(ModelAnswers::load(from, pool)?)
+    } else if from.extension().is_some_and(|ending| ending == "parquet") {
+        return Err(CliError::usage("--simulate: found a parquet file, expected a benchmark CSV"));
     } else {
         Box::new(Recorded::read(from, pool.op())?)
     };

@@ -27,18 +27,15 @@ impl<'a> Bar<'a> {
     }
 
     fn message(&self, tally: &Tally) -> String {
-        let mut message = String::new();
-        for (count, what) in
-            [(tally.failures(), "failed"), (tally.cut_off, "cut off"), (tally.unstable, "unstable")]
-        {
-            if count > 0 {
-                message.push_str(&format!(", {count} {what}"));
-            }
-        }
-        if let Some((tflops, pair)) = tally.best {
-            message.push_str(&format!(", best {tflops:.1} TFLOPS by {}", self.plan.kernel(pair).name));
-        }
-        message
+        let counts = [(tally.failures(), "failed"), (tally.cut_off, "cut off"), (tally.unstable, "unstable")];
+        let counts = counts.into_iter().filter(|(count, _)| *count > 0);
+        let mut parts: Vec<String> = counts.map(|(count, what)| format!(", {count} {what}")).collect();
+        parts.extend(
+            tally.best.map(|(tflops, pair)| {
+                format!(", best {tflops:.1} TFLOPS by {}", self.plan.kernel(pair).name)
+            }),
+        );
+        parts.concat()
     }
 }
 
