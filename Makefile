@@ -9,6 +9,9 @@ TARGET_DIR := $(abspath $(or $(CARGO_TARGET_DIR),target))
 
 include mk/install.mk
 include mk/offline.mk
+include mk/hip.mk
+include mk/concurrency.mk
+include mk/miri-ffi.mk
 
 .DEFAULT_GOAL := help
 
@@ -22,6 +25,7 @@ help:
 	@echo 'make lint   formatting, clippy and documentation, warnings denied'
 	@echo 'make bench  ours beside LightGBM, as a table; JSON=FILE for programs'
 	@echo 'make bench-offline  converting beside pandas: time and memory'
+	@echo 'make loom tsan miri-ffi   the lock-free parts and the C boundary under tools that check every step'
 	@echo 'make bench-harness   what ckselect bench itself costs a measurement'
 	@echo 'make test-slurm   ckselect bench on a one-node Slurm; as root, installs Debian packages'
 	@echo 'make fuzz   fuzz every parser, SECONDS_EACH=150 seconds each'
@@ -60,16 +64,17 @@ demo-library:
 	@ln -sf $(TARGET_DIR)/release/libck_select.so $(DEMO_LIB)
 
 test: lightgbm-tools browser offline-python
-	$(LIGHTGBM_ENV) CK_SELECT_PYTHON="$(OFFLINE_PYTHON)" $(CARGO) test --workspace
+	$(LIGHTGBM_ENV) CK_SELECT_PYTHON="$(OFFLINE_PYTHON)" $(CARGO) test --workspace --exclude ck-select-loom
+	$(MAKE) --no-print-directory loom test-hip-link
 
 lint: lightgbm-tools
 	$(CARGO) fmt --all --check
 	$(LIGHTGBM_ENV) $(CARGO) clippy --workspace --all-targets -- -D warnings
-	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --no-deps --quiet --package ck-select
+	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --no-deps --quiet --package ck-select --package ck-select-enumerate
 
 # libFuzzer needs compiler flags that only nightly offers; RUSTC_BOOTSTRAP lends them to a stable compiler.
 SECONDS_EACH ?= 150
-FUZZ_TARGETS := forest spec names pool measurements
+FUZZ_TARGETS := forest spec names pool filter measurements
 
 # Beside the real LightGBM, on the same inputs in the same run; JSON=FILE writes the table there, too.
 bench: lightgbm-tools

@@ -72,10 +72,18 @@ pub struct Ranker {
 /// What a feature of the problem was between in training.
 #[derive(Debug, Clone, Copy)]
 struct Range {
+    feature: &'static str,
     /// The feature's place among the columns that are the same for all kernels.
     place: usize,
     min: f64,
     max: f64,
+}
+
+impl Range {
+    /// The feature's value among those that are the same for all kernels, if it is outside. NaN is not.
+    fn outside(&self, uniform: &[f64]) -> Option<f64> {
+        uniform.get(self.place).copied().filter(|&value| value < self.min || value > self.max)
+    }
 }
 
 /// Working memory of one call at a time; calls after the first do not allocate. Any fits any ranker.
@@ -216,10 +224,7 @@ impl Ranker {
         scratch.scores.resize(self.pool.len(), 0.0);
         let CallValues { uniform, pair } = &scratch.values;
         self.scorer.score(uniform, pair, &mut scratch.scratch, &mut scratch.scores)?;
-        scratch.out_of_range = self.ranges.iter().any(|range| {
-            let value = uniform.get(range.place).copied().unwrap_or(f64::NAN);
-            value < range.min || value > range.max
-        });
+        scratch.out_of_range = self.ranges.iter().any(|range| range.outside(uniform).is_some());
         let (rank_by, forest) = (self.model.spec().rank_by, self.model.ranking_forest());
         scratch.ranking.clear();
         for (index, (kernel, &sum)) in self.pool.iter().zip(&scratch.scores).enumerate() {
@@ -237,6 +242,18 @@ impl Ranker {
             .ranking
             .sort_unstable_by(|a, b| order(a.score, b.score, higher_is_better).then(a.index.cmp(&b.index)));
         Ok(())
+    }
+
+    /// The problem's features outside of what the ranking forest saw in training.
+    pub fn out_of_range(&self, problem: &Problem) -> Result<Vec<OutOfRange>, RankError> {
+        problem.validate()?;
+        let mut values = CallValues::default();
+        self.features.fill(&self.problem_side(problem)?, &mut values);
+        let outside = |range: &Range| {
+            let &Range { feature, min, max, .. } = range;
+            range.outside(&values.uniform).map(|value| OutOfRange { feature, value, min, max })
+        };
+        Ok(self.ranges.iter().filter_map(outside).collect())
     }
 
     /// The `count` best kernels.
@@ -315,21 +332,44 @@ impl Ranker {
     }
 }
 
-/// The trained ranges of the features that depend on the problem alone.
+/// The trained ranges of the features that depend on the problem alone: those that the spec records, else those that
+/// LightGBM left in the forest.
 fn ranges(model: &Model) -> Vec<Range> {
     let Some(forest) = model.ranking_forest() else { return Vec::new() };
-    let scopes = model.extractor().schema.scopes();
-    let shared = scopes
-        .iter()
-        .zip(forest.feature_infos())
-        .filter(|(scope, _)| matches!(**scope, "problem" | "hardware"));
-    shared
+    let schema = &model.extractor().schema;
+    let recorded = model.spec().trained_range.as_ref();
+    let columns = schema.names().into_iter().zip(schema.scopes()).zip(forest.feature_infos());
+    columns
+        .filter(|((_, scope), _)| matches!(*scope, "problem" | "hardware"))
         .enumerate()
-        .filter_map(|(place, (_, info))| match *info {
-            FeatureInfo::Range { min, max } => Some(Range { place, min, max }),
-            _ => None,
+        .filter_map(|(place, ((feature, _), info))| {
+            let [min, max] = match (recorded, info) {
+                (Some(recorded), _) => recorded.get(feature)?,
+                (None, &FeatureInfo::Range { min, max }) => [min, max],
+                (None, _) => return None,
+            };
+            Some(Range { feature, place, min, max })
         })
         .collect()
+}
+
+/// A feature of a problem outside of what the model saw in training.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct OutOfRange {
+    /// The feature's name.
+    pub feature: &'static str,
+    /// Its value.
+    pub value: f64,
+    /// The smallest value in training.
+    pub min: f64,
+    /// The largest value in training.
+    pub max: f64,
+}
+
+impl std::fmt::Display for OutOfRange {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} is {}, trained on {} to {}", self.feature, self.value, self.min, self.max)
+    }
 }
 
 /// Best first, NaN last.

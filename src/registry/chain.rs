@@ -1,7 +1,5 @@
 //! The chain of sources: override, store, model, search, priority.
 
-use std::sync::atomic::Ordering;
-
 use super::cache::{Decision, Key};
 use super::prepared::Prepared;
 use super::state::State;
@@ -152,6 +150,7 @@ impl Registry {
             return Ok(selection);
         }
         let state = self.state.load();
+        state.note(problem);
         let selection = self.ask_sources(&state, problem)?;
         // What was measured just now is the store's the next time.
         if let Some(key) = key.filter(|_| selection.source != Source::Search)
@@ -175,7 +174,7 @@ impl Registry {
     /// The decision for an equal problem since the last change, if its kernel's owner still supports the problem. A
     /// problem that is no valid one was never decided.
     fn remembered(&self, key: &Key, problem: &Problem) -> Option<Selection<'_>> {
-        let generation = self.current.load(Ordering::Acquire);
+        let generation = self.current.get();
         let decision = self.cache.get(key, generation)?;
         let entry = self.entries.get(decision.id).filter(|entry| entry.supports(problem))?;
         Some(Selection {
@@ -388,6 +387,7 @@ impl Registry {
     /// Ranks by the model that fits all kernels that fit: place, kernel, score; best first. Support is not asked.
     pub fn rank(&self, problem: &Problem) -> Result<Vec<(usize, &Entry, f64)>, SelectError> {
         let state = self.state.load();
+        state.note(problem);
         let mut scratch = RankScratch::default();
         let places = Self::ask_model(&state, self.prepared(&state), problem, &mut scratch)?;
         let known = scratch.ranking().iter().filter_map(|ranked| {
