@@ -12,6 +12,7 @@ include mk/offline.mk
 include mk/hip.mk
 include mk/concurrency.mk
 include mk/miri-ffi.mk
+include mk/checks.mk
 
 .DEFAULT_GOAL := help
 
@@ -26,6 +27,9 @@ help:
 	@echo 'make bench  ours beside LightGBM, as a table; JSON=FILE for programs'
 	@echo 'make bench-offline  converting beside pandas: time and memory'
 	@echo 'make loom tsan miri-ffi   the lock-free parts and the C boundary under tools that check every step'
+	@echo 'make instructions   instructions of a selection, counted by valgrind'
+	@echo 'make miri   interpret the unsafe code, to find undefined behaviour'
+	@echo 'make arm    the tests of scoring on 64-bit ARM, emulated'
 	@echo 'make bench-harness   what ckselect bench itself costs a measurement'
 	@echo 'make test-slurm   ckselect bench on a one-node Slurm; as root, installs Debian packages'
 	@echo 'make fuzz   fuzz every parser, SECONDS_EACH=150 seconds each'
@@ -76,9 +80,12 @@ lint: lightgbm-tools
 SECONDS_EACH ?= 150
 FUZZ_TARGETS := forest spec names pool filter measurements
 
-# Beside the real LightGBM, on the same inputs in the same run; JSON=FILE writes the table there, too.
+# The library's own steps, and then beside the real LightGBM, on the same inputs in the same run. JSON=FILE writes that
+# table there, too; QUICK=1 only shows that everything runs.
 bench: lightgbm-tools
-	$(LIGHTGBM_ENV) $(CARGO) bench --package ck-select-parity --bench compare -- $(if $(JSON),--json $(abspath $(JSON)))
+	$(LIGHTGBM_ENV) $(CARGO) bench --package ck-select-parity --bench library $(if $(QUICK),-- --quick)
+	$(LIGHTGBM_ENV) $(CARGO) bench --package ck-select-parity --bench compare -- $(if $(JSON),--json $(abspath $(JSON))) \
+		$(if $(QUICK),--quick)
 
 # What `ckselect bench` itself costs a measurement.
 bench-harness:

@@ -9,7 +9,7 @@ use crate::kernel::{Kernel, KernelKind};
 use crate::model::{Model, Predictions};
 use crate::pool::Pool;
 use crate::problem::{InvalidField, Problem};
-use crate::scoring::{CallValues, PoolFeatures, PoolScorer, Scratch, SizeError};
+use crate::scoring::{CallValues, PoolFeatures, PoolScorer, Scratch, SizeError, Wanted};
 
 /// A model prepared for a pool: everything that depends on the pool alone is computed once.
 ///
@@ -68,6 +68,9 @@ pub struct Ranker {
     scorer: PoolScorer,
     ranges: Vec<Range>,
 }
+
+/// In smaller pools, in the forest's eyes, the whole ranking takes no longer than a shortlist.
+const SHORTLIST_FROM: usize = 256;
 
 /// What a feature of the problem was between in training.
 #[derive(Debug, Clone, Copy)]
@@ -218,29 +221,20 @@ impl Ranker {
 
     /// [`Ranker::rank`] into [`RankScratch::ranking`], without allocating once the scratch is warm.
     pub fn rank_with(&self, problem: &Problem, scratch: &mut RankScratch) -> Result<(), RankError> {
-        problem.validate()?;
-        let side = self.problem_side(problem)?;
-        self.features.fill(&side, &mut scratch.values);
-        scratch.scores.resize(self.pool.len(), 0.0);
-        let CallValues { uniform, pair } = &scratch.values;
-        self.scorer.score(uniform, pair, &mut scratch.scratch, &mut scratch.scores)?;
-        scratch.out_of_range = self.ranges.iter().any(|range| range.outside(uniform).is_some());
-        let (rank_by, forest) = (self.model.spec().rank_by, self.model.ranking_forest());
-        scratch.ranking.clear();
-        for (index, (kernel, &sum)) in self.pool.iter().zip(&scratch.scores).enumerate() {
+        self.fill(problem, scratch)?;
+        let RankScratch { values: CallValues { uniform, pair }, scratch, scores, ranking, .. } = scratch;
+        scores.resize(self.pool.len(), 0.0);
+        self.scorer.score(uniform, pair, scratch, scores)?;
+        ranking.clear();
+        for (index, (kernel, &sum)) in self.pool.iter().zip(&*scores).enumerate() {
             if kernel.answers(problem) {
-                let raw = forest.map_or(sum, |forest| forest.finish(sum));
-                scratch.ranking.push(Ranked { index, score: self.model.score(rank_by, raw) });
+                ranking.push(Ranked { index, score: self.score(sum) });
             }
         }
-        if scratch.ranking.is_empty() {
+        if ranking.is_empty() {
             return Err(self.no_kernel(problem));
         }
-        let higher_is_better = rank_by.higher_is_better();
-        // With the index as a tie-break no two are equal, and an unstable sort, which does not allocate, will do.
-        scratch
-            .ranking
-            .sort_unstable_by(|a, b| order(a.score, b.score, higher_is_better).then(a.index.cmp(&b.index)));
+        self.sort(ranking);
         Ok(())
     }
 
@@ -256,16 +250,96 @@ impl Ranker {
         Ok(self.ranges.iter().filter_map(outside).collect())
     }
 
+    /// Fills in the problem's values, and whether the model knows their like.
+    fn fill(&self, problem: &Problem, scratch: &mut RankScratch) -> Result<(), RankError> {
+        problem.validate()?;
+        self.features.fill(&self.problem_side(problem)?, &mut scratch.values);
+        let uniform = &scratch.values.uniform;
+        scratch.out_of_range = self.ranges.iter().any(|range| range.outside(uniform).is_some());
+        Ok(())
+    }
+
+    /// What the model makes of a sum of leaf values.
+    fn score(&self, sum: f64) -> f64 {
+        let raw = self.model.ranking_forest().map_or(sum, |forest| forest.finish(sum));
+        self.model.score(self.model.spec().rank_by, raw)
+    }
+
+    fn sort(&self, ranking: &mut [Ranked]) {
+        let higher_is_better = self.model.spec().rank_by.higher_is_better();
+        // With the index as a tie-break no two are equal, and an unstable sort, which does not allocate, will do.
+        ranking
+            .sort_unstable_by(|a, b| order(a.score, b.score, higher_is_better).then(a.index.cmp(&b.index)));
+    }
+
     /// The `count` best kernels.
     pub fn top(&self, problem: &Problem, count: usize) -> Result<Vec<Ranked>, RankError> {
-        let mut ranking = self.rank(problem)?;
-        ranking.truncate(count);
-        Ok(ranking)
+        let mut scratch = RankScratch::default();
+        self.top_with(problem, count, &mut scratch)?;
+        Ok(scratch.ranking)
     }
 
     /// The best kernel.
     pub fn best(&self, problem: &Problem) -> Result<Ranked, RankError> {
-        self.rank(problem)?.first().copied().ok_or_else(|| self.no_kernel(problem))
+        self.top(problem, 1)?.first().copied().ok_or_else(|| self.no_kernel(problem))
+    }
+
+    /// The first `count` places of [`Ranker::rank_with`], which in a large pool take a fraction of its time.
+    pub fn top_with(
+        &self,
+        problem: &Problem,
+        count: usize,
+        scratch: &mut RankScratch,
+    ) -> Result<(), RankError> {
+        self.lead_with(problem, count, scratch)?;
+        scratch.ranking.truncate(count);
+        Ok(())
+    }
+
+    /// At least the first `count` places; whether it is all of them.
+    pub(crate) fn lead_with(
+        &self,
+        problem: &Problem,
+        count: usize,
+        scratch: &mut RankScratch,
+    ) -> Result<bool, RankError> {
+        if self.scorer.distinct_kernels() >= SHORTLIST_FROM && self.shortlist(problem, count, scratch)? {
+            scratch.ranking.truncate(count);
+            return Ok(false);
+        }
+        self.rank_with(problem, scratch)?;
+        Ok(true)
+    }
+
+    /// Ranks a shortlist, if there is one on which the best are sure to be.
+    fn shortlist(
+        &self,
+        problem: &Problem,
+        count: usize,
+        scratch: &mut RankScratch,
+    ) -> Result<bool, RankError> {
+        self.fill(problem, scratch)?;
+        let rank_by = self.model.spec().rank_by;
+        let RankScratch { values: CallValues { uniform, pair }, scratch: of_scorer, ranking, .. } = scratch;
+        let wanted = Wanted { count, highest: rank_by.higher_is_better() };
+        let may = |kernel| self.pool.get(kernel).is_some_and(|kernel| kernel.answers(problem));
+        if !self.scorer.shortlist(uniform, pair, wanted, may, of_scorer)? {
+            return Ok(false);
+        }
+        ranking.clear();
+        ranking.extend(
+            of_scorer
+                .shortlist()
+                .iter()
+                .map(|listed| Ranked { index: listed.kernel, score: self.score(listed.score) }),
+        );
+        self.sort(ranking);
+        // Scores that differ may be equal once logarithms are undone, and then places decide. What is not on the list
+        // must be worse by more than what `exp` and the like can be wrong by.
+        let beyond = self.score(of_scorer.beyond());
+        let last = ranking.get(count - 1).map_or(f64::NAN, |last| last.score);
+        let slack = last.abs().max(beyond.abs()) * f64::exp2(-40.0);
+        Ok(if wanted.highest { beyond + slack < last } else { beyond - slack > last })
     }
 
     /// The rankings of many problems.

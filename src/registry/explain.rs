@@ -95,7 +95,7 @@ impl Registry {
     /// Why the model is not the one that chose.
     fn explain_no_model(&self, state: &State, prepared: &Prepared, problem: &Problem) -> String {
         let mut scratch = RankScratch::default();
-        match Self::ask_model(state, prepared, problem, &mut scratch) {
+        match Self::ask_model(state, prepared, problem, 1, &mut scratch) {
             Err(SelectError::NoModel) => no_model(state),
             Err(error) => error.to_string(),
             Ok(_) => match self.by_model(state, prepared, problem) {
@@ -179,11 +179,11 @@ impl Registry {
             let _ = write!(text, "\n  cannot describe {name}: {reason}");
         }
         let mut scratch = RankScratch::default();
-        match Self::ask_model(state, prepared, problem, &mut scratch) {
+        match Self::ask_model(state, prepared, problem, usize::MAX, &mut scratch) {
             Err(error) => {
                 let _ = write!(text, "\n  {error}");
             }
-            Ok(places) => {
+            Ok((places, _)) => {
                 let outside = compiled.ranker.as_ref().and_then(|ranker| ranker.out_of_range(problem).ok());
                 let outside: Vec<_> = outside.iter().flatten().map(ToString::to_string).collect();
                 if !outside.is_empty() {

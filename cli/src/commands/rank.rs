@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 
 use ck_select::model::Target;
 use ck_select::problem::{Problem, ProblemDefaults, ProblemList};
-use ck_select::select::Ranker;
+use ck_select::select::{RankScratch, Ranker};
 use csv::StringRecord;
+use rayon::prelude::*;
 
 use super::ModelAndPool;
 use crate::error::CliError;
@@ -63,8 +64,10 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         other => other.as_str(),
     }));
     let mut table = Table::new(header);
-    let mut add = |label: Option<&str>, problem: &Problem| -> Result<(), CliError> {
-        for (place, ranked) in ranker.top(problem, top)?.into_iter().enumerate() {
+    let rows = |label: Option<&str>, problem: &Problem, scratch: &mut RankScratch| {
+        ranker.top_with(problem, top, scratch)?;
+        let mut rows = Vec::with_capacity(scratch.ranking().len());
+        for (place, ranked) in scratch.ranking().iter().enumerate() {
             let mut row: Vec<Cell> = label.map(Cell::from).into_iter().collect();
             row.extend([(place + 1).into(), ranker.name(ranked.index).into(), ranked.score.into()]);
             if !others.is_empty() {
@@ -77,18 +80,26 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
                     })
                 }));
             }
+            rows.push(row);
+        }
+        Ok::<_, CliError>(rows)
+    };
+    let ranked: Vec<Result<_, CliError>> = match (&args.problem, &args.problems) {
+        (Some(text), _) => {
+            let problem = super::parse_problem(&ranker, text, &defaults)?;
+            vec![rows(None, &problem, &mut RankScratch::default())]
+        }
+        // In the file's order, whichever thread ranked which.
+        (None, Some(path)) => read_problems(path, &ranker, &defaults)?
+            .par_iter()
+            .map_init(RankScratch::default, |scratch, (label, problem)| rows(Some(label), problem, scratch))
+            .collect(),
+        (None, None) => return Err(CliError::usage("give --problem or --problems")),
+    };
+    for rows in ranked {
+        for row in rows? {
             table.push(row);
         }
-        Ok(())
-    };
-    match (&args.problem, &args.problems) {
-        (Some(text), _) => add(None, &super::parse_problem(&ranker, text, &defaults)?)?,
-        (None, Some(path)) => {
-            for (label, problem) in read_problems(path, &ranker, &defaults)? {
-                add(Some(&label), &problem)?;
-            }
-        }
-        (None, None) => return Err(CliError::usage("give --problem or --problems")),
     }
     let mut out = Output::create(args.output.as_deref())?;
     table.write(args.format, &mut out).map_err(|error| CliError::io(out.name(), &error))?;
