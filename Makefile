@@ -9,6 +9,10 @@ TARGET_DIR := $(abspath $(or $(CARGO_TARGET_DIR),target))
 
 include mk/install.mk
 include mk/offline.mk
+include mk/hip.mk
+include mk/concurrency.mk
+include mk/miri-ffi.mk
+include mk/checks.mk
 
 .DEFAULT_GOAL := help
 
@@ -22,6 +26,10 @@ help:
 	@echo 'make lint   formatting, clippy and documentation, warnings denied'
 	@echo 'make bench  ours beside LightGBM, as a table; JSON=FILE for programs'
 	@echo 'make bench-offline  converting beside pandas: time and memory'
+	@echo 'make loom tsan miri-ffi   the lock-free parts and the C boundary under tools that check every step'
+	@echo 'make instructions   instructions of a selection, counted by valgrind'
+	@echo 'make miri   interpret the unsafe code, to find undefined behaviour'
+	@echo 'make arm    the tests of scoring on 64-bit ARM, emulated'
 	@echo 'make bench-harness   what ckselect bench itself costs a measurement'
 	@echo 'make test-slurm   ckselect bench on a one-node Slurm; as root, installs Debian packages'
 	@echo 'make fuzz   fuzz every parser, SECONDS_EACH=150 seconds each'
@@ -60,20 +68,24 @@ demo-library:
 	@ln -sf $(TARGET_DIR)/release/libck_select.so $(DEMO_LIB)
 
 test: lightgbm-tools browser offline-python
-	$(LIGHTGBM_ENV) CK_SELECT_PYTHON="$(OFFLINE_PYTHON)" $(CARGO) test --workspace
+	$(LIGHTGBM_ENV) CK_SELECT_PYTHON="$(OFFLINE_PYTHON)" $(CARGO) test --workspace --exclude ck-select-loom
+	$(MAKE) --no-print-directory loom test-hip-link
 
 lint: lightgbm-tools
 	$(CARGO) fmt --all --check
 	$(LIGHTGBM_ENV) $(CARGO) clippy --workspace --all-targets -- -D warnings
-	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --no-deps --quiet --package ck-select
+	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --no-deps --quiet --package ck-select --package ck-select-enumerate
 
 # libFuzzer needs compiler flags that only nightly offers; RUSTC_BOOTSTRAP lends them to a stable compiler.
 SECONDS_EACH ?= 150
-FUZZ_TARGETS := forest spec names pool measurements
+FUZZ_TARGETS := forest spec names pool filter measurements
 
-# Beside the real LightGBM, on the same inputs in the same run; JSON=FILE writes the table there, too.
+# The library's own steps, and then beside the real LightGBM, on the same inputs in the same run. JSON=FILE writes that
+# table there, too; QUICK=1 only shows that everything runs.
 bench: lightgbm-tools
-	$(LIGHTGBM_ENV) $(CARGO) bench --package ck-select-parity --bench compare -- $(if $(JSON),--json $(abspath $(JSON)))
+	$(LIGHTGBM_ENV) $(CARGO) bench --package ck-select-parity --bench library $(if $(QUICK),-- --quick)
+	$(LIGHTGBM_ENV) $(CARGO) bench --package ck-select-parity --bench compare -- $(if $(JSON),--json $(abspath $(JSON))) \
+		$(if $(QUICK),--quick)
 
 # What `ckselect bench` itself costs a measurement.
 bench-harness:

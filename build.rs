@@ -1,4 +1,8 @@
-//! Makes the C header from the sources and holds the committed one to it; gives the shared library its soname.
+//! Makes the C header from the sources and holds the committed one to it; gives the shared library its soname and its
+//! embedded models.
+
+#[path = "build/embed.rs"]
+mod embed;
 
 use std::path::Path;
 use std::{env, fs, process};
@@ -10,7 +14,9 @@ fn main() {
     println!("cargo::rerun-if-changed=cbindgen.toml");
     println!("cargo::rerun-if-changed={HEADER}");
     println!("cargo::rerun-if-env-changed=CK_SELECT_UPDATE_HEADER");
-    if let Err(message) = check_header() {
+    println!("cargo::rerun-if-changed=build");
+    println!("cargo::rerun-if-changed=models");
+    if let Err(message) = check_header().and_then(|()| embed_models()) {
         println!("cargo::error={message}");
         process::exit(1);
     }
@@ -22,14 +28,37 @@ fn main() {
     }
 }
 
+fn embed_models() -> Result<(), String> {
+    let variable = |name: &str| env::var(name).map_err(|error| format!("{name}: {error}"));
+    let table = if env::var_os("CARGO_FEATURE_EMBEDDED_MODELS").is_some() {
+        embed::table(&Path::new(&variable("CARGO_MANIFEST_DIR")?).join("models"))?
+    } else {
+        "&[]".to_owned()
+    };
+    let path = Path::new(&variable("OUT_DIR")?).join("embedded_models.rs");
+    fs::write(&path, table).map_err(|error| format!("{}: {error}", path.display()))
+}
+
 fn check_header() -> Result<(), String> {
     let root = env::var("CARGO_MANIFEST_DIR").map_err(|error| error.to_string())?;
     let root = Path::new(&root);
     let config = cbindgen::Config::from_file(root.join("cbindgen.toml"))?;
     let mut builder = cbindgen::Builder::new().with_config(config);
-    for file in
-        ["status", "words", "error", "log", "memory", "problems", "registry", "kernels", "models", "select"]
-    {
+    for file in [
+        "status",
+        "words",
+        "error",
+        "log",
+        "memory",
+        "problems",
+        "registry",
+        "kernels",
+        "descriptors",
+        "exchange",
+        "hardware",
+        "models",
+        "select",
+    ] {
         builder = builder.with_src(root.join(format!("src/ffi/{file}.rs")));
     }
     let bindings = builder.generate().map_err(|error| format!("cbindgen: {error}"))?;

@@ -38,7 +38,7 @@ int main(int argc, char **argv) {
     if (ck_registry_add_kernel(registry, "grouped_conv_forward_bf16_2d_16x64x64_compv3", &hooks) != CK_STATUS_OK) {
         result = fail("add");
     }
-    if (argc > 1 && ck_registry_load_model(registry, argv[1]) != CK_STATUS_OK) {
+    if (argc > 1 && ck_registry_load_model(registry, argv[1], NULL) != CK_STATUS_OK) {
         result = fail("load");
     }
 

@@ -2,8 +2,9 @@
 //
 //     conv_get_solution [MODEL_DIRECTORY [KERNEL_LIST]]
 //
-// Without arguments, run it in the repository: it takes the small model that the tests use, whose choices mean nothing
-// on a real GPU, and the 30 kernels of configs/forward_bf16.txt.
+// MODEL_DIRECTORY may be embedded:NAME. Without it, the model that is built into the library is taken; if there is none, the small
+// one that the tests use, whose choices mean nothing on a real GPU. That and the 30 kernels of configs/forward_bf16.txt are
+// found in the repository: run it there.
 
 #include <algorithm>
 #include <chrono>
@@ -12,6 +13,7 @@
 #include <exception>
 #include <fstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "ck_select.hpp"
@@ -101,6 +103,14 @@ double time_of(const Solutions& solutions, const ck_select::ConvProblem& problem
   return times[100];
 }
 
+/// The model to take when none is named.
+std::string usual_model() {
+  for (const std::string_view name : ck_select::embedded_models()) {
+    if (name.rfind("grouped_conv_forward", 0) == 0) return "embedded:" + std::string(name);
+  }
+  return "tests/golden/models/conv_small";
+}
+
 int run(const std::string& model, const std::string& list) {
   Solutions solutions;
   std::ifstream lines(list);
@@ -135,7 +145,7 @@ int run(const std::string& model, const std::string& list) {
 
 int main(int argc, char** argv) {
   try {
-    return run(argc > 1 ? argv[1] : "tests/golden/models/conv_small", argc > 2 ? argv[2] : "configs/forward_bf16.txt");
+    return run(argc > 1 ? argv[1] : usual_model(), argc > 2 ? argv[2] : "configs/forward_bf16.txt");
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", error.what());
     return 1;

@@ -64,6 +64,7 @@ void convolutions(const char* revision) {
   add<Problem>(registry, 64, 128, 64, "compv4", "", "bf16", channels_by_eight);
   add<Problem>(registry, 128, 128, 64, "compv5", "", "bf16", channels_by_eight);
   add<Problem>(registry, 128, 64, 128, "compv3", "_fp32_out", "fp32");
+  add<Problem>(registry, 128, 128, 128, "compv99");
 
   ck_select::SelectorOptions options;
   options.models = {models + "/conv_small"};

@@ -4,8 +4,8 @@
 //                          [--dtype WORD] [--layout LETTERS] [--arch WORD] [--top COUNT]
 //                          [--explain]
 //
-// Without arguments, run it in the repository: it takes the small model and the kernels that the tests use. Models may
-// be plain or .gz.
+// Models may be plain or .gz, or embedded:NAME. Without --model, the one that is built into the library is taken; if there is none,
+// the small one that the tests use. That and the kernels are found in the repository: run it there.
 
 #include <chrono>
 #include <cstdio>
@@ -22,8 +22,16 @@
 
 namespace {
 
+/// The model to take when none is named.
+std::string usual_model() {
+  for (const std::string_view name : ck_select::embedded_models()) {
+    if (name.rfind("gemm", 0) == 0) return "embedded:" + std::string(name);
+  }
+  return "tests/golden/models/gemm_small";
+}
+
 struct Arguments {
-  std::string model = "tests/golden/models/gemm_small";
+  std::string model = usual_model();
   std::string kernels = "tests/golden/models/gemm_small/pool.txt";
   std::optional<std::int64_t> m, n, k;
   std::int32_t split_k = 1;
@@ -75,7 +83,7 @@ Arguments parse(int argc, char** argv) {
 void usage() {
   std::puts(
       "Chooses GEMM kernels by a model.\n"
-      "  --model DIRECTORY  with feature_spec.json and model_tflops.lgbm or .lgbm.gz\n"
+      "  --model DIRECTORY  with feature_spec.json and model_tflops.lgbm or .lgbm.gz, or embedded:NAME\n"
       "  --kernels FILE     names or identifiers, one a line\n"
       "  --m M --n N --k K  one problem; without it a table of usual ones\n"
       "  --split-k PARTS    parts into which K is split (1)\n"

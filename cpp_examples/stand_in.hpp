@@ -262,9 +262,16 @@ struct KernelKey {
 
 class GemmKernelInstance {
  public:
-  GemmKernelInstance(KernelKey key, std::function<bool(const GemmProblem&)> supports)
-      : key_(std::move(key)), supports_(std::move(supports)) {}
+  using Run = std::function<float(const void* a, const void* b, void* c, const GemmProblem&)>;
+
+  GemmKernelInstance(KernelKey key, std::function<bool(const GemmProblem&)> supports, Run run = nullptr)
+      : key_(std::move(key)), supports_(std::move(supports)), run_(std::move(run)) {}
   virtual ~GemmKernelInstance() = default;
+
+  float run(const void* a, const void* b, void* c, const void** /*d*/, const GemmProblem& problem,
+            void* /*stream*/ = nullptr) const {
+    return run_ ? run_(a, b, c, problem) : 0.0F;
+  }
 
   [[nodiscard]] const KernelKey& get_key() const { return key_; }
   [[nodiscard]] bool supports(const GemmProblem& problem) const { return !supports_ || supports_(problem); }
@@ -272,6 +279,7 @@ class GemmKernelInstance {
  private:
   KernelKey key_;
   std::function<bool(const GemmProblem&)> supports_;
+  Run run_;
 };
 
 class GemmRegistry : public BaseRegistry<std::string, GemmKernelInstance> {

@@ -26,6 +26,11 @@
 #define CK_SELECT_ABI_VERSION 1
 
 /**
+ * Where a word or a number may be any: a direction, a type.
+ */
+#define CK_ANY -1
+
+/**
  * What a call answers. Numbers are never changed or used again.
  */
 typedef enum {
@@ -451,7 +456,7 @@ typedef struct {
    */
   int32_t mode;
   /**
-   * Not 0: the environment (`CK_SELECT_MODE`, `CK_SELECT_OVERRIDE`, `CK_SELECT_STORE`) is not looked at.
+   * Not 0: the environment (`CK_SELECT_MODE`, `_OVERRIDE`, `_STORE`, `_CAPTURE`) is not looked at.
    */
   int32_t ignore_environment;
   /**
@@ -498,6 +503,15 @@ typedef struct {
    */
   int32_t warmup;
   /**
+   * Not 0: kernels are measured by the host's clock, without a GPU. For run callbacks that do all their work on the host
+   * before they return, such as reference implementations. Needs `arch`, because the host tells none; winners are kept for the device "host".
+   */
+  int32_t host_timing;
+  /**
+   * Not 0: the models that are built into the library answer where no loaded model fits.
+   */
+  int32_t embedded_models;
+  /**
    * Must be 0.
    */
   int32_t reserved;
@@ -509,6 +523,10 @@ typedef struct {
    * A kernel is given up when its runs take so many times longer than the best one's; 0 means 3.
    */
   double cutoff;
+  /**
+   * Milliseconds after which a run hangs: it is abandoned, and with it the search; 0 means 5000.
+   */
+  double run_timeout_ms;
 } ck_options;
 
 /**
@@ -584,6 +602,382 @@ typedef struct {
    */
   int32_t reserved;
 } ck_kernel_info;
+
+/**
+ * A grouped-convolution kernel, with the fields of CK's `GroupedConvKernelKey` and what only its names tell.
+ *
+ * Begin with `ck_conv_kernel_desc_init`. Words are those of kernel names, such as "compv3"; they are texts, because CK adds some with
+ * each version. Texts are borrowed for the call that takes the descriptor.
+ */
+typedef struct {
+  /**
+   * `sizeof(ck_conv_kernel_desc)`.
+   */
+  size_t struct_size;
+  /**
+   * The name to register it under, one line of any text; NULL for the one that CK's code generator gives, which tells everything
+   * but the types of weight and output and the architecture.
+   */
+  const char *name;
+  /**
+   * The architecture that it was built for, such as "gfx950"; NULL when not known: it then runs on any.
+   */
+  const char *arch;
+  /**
+   * How loads overlap with arithmetic: "compv3", "mem" and so on.
+   */
+  const char *pipeline;
+  /**
+   * "intrawave", "interwave" or "auto".
+   */
+  const char *scheduler;
+  /**
+   * How results leave the registers: "cshuffle", "default" and so on.
+   */
+  const char *epilogue;
+  /**
+   * What it takes for granted: "default", "filter1x1_stride1_pad0" and so on; NULL is "default".
+   */
+  const char *specialization;
+  /**
+   * How a stream-K kernel adds its partial results: "none", "tree" or "linear"; NULL when it is none.
+   */
+  const char *stream_k_reduction;
+  /**
+   * A `ck_direction`.
+   */
+  int32_t direction;
+  /**
+   * Spatial dimensions: 1, 2 or 3.
+   */
+  int32_t ndim;
+  /**
+   * A `ck_dtype`: the input's.
+   */
+  int32_t dtype_in;
+  /**
+   * A `ck_dtype`: the weight's.
+   */
+  int32_t dtype_wei;
+  /**
+   * A `ck_dtype`: the output's.
+   */
+  int32_t dtype_out;
+  /**
+   * A `ck_conv_layout`.
+   */
+  int32_t layout;
+  /**
+   * Result tile and depth of one step, per workgroup: m, n, k.
+   */
+  int32_t tile[3];
+  /**
+   * Waves of a workgroup: m, n, k.
+   */
+  int32_t wave[3];
+  /**
+   * Tile of one matrix instruction (CK's `warp_*`): m, n, k.
+   */
+  int32_t warp_tile[3];
+  /**
+   * Elements of one memory access of A, B and C.
+   */
+  int32_t vector[3];
+  /**
+   * Workgroups that should fit on one compute unit.
+   */
+  int32_t block_per_cu;
+  /**
+   * Groups that the waves of a workgroup form.
+   */
+  int32_t num_wave_groups;
+  /**
+   * Convolution groups that one workgroup handles together.
+   */
+  int32_t num_groups_to_merge;
+  /**
+   * Not 0: two buffers in shared memory ("_dsb").
+   */
+  int32_t double_smem_buffer;
+  /**
+   * Not 0: splits images for large tensors ("_si", CK's `large_tensor`).
+   */
+  int32_t split_image;
+  /**
+   * Not 0: runs as a plain GEMM.
+   */
+  int32_t explicit_gemm;
+  /**
+   * Not 0: converts in a second launch ("_2stage").
+   */
+  int32_t two_stage;
+  /**
+   * Not 0: a stream-K kernel whose workgroups stay resident.
+   */
+  int32_t stream_k_persistent;
+} ck_conv_kernel_desc;
+
+/**
+ * A GEMM kernel, with the fields of CK's `KernelKey`. Begin with `ck_gemm_kernel_desc_init`; see `ck_conv_kernel_desc` for words
+ * and texts.
+ */
+typedef struct {
+  /**
+   * `sizeof(ck_gemm_kernel_desc)`.
+   */
+  size_t struct_size;
+  /**
+   * The name to register it under, one line of any text; NULL for CK's identifier, which does not tell the types of B, C and
+   * the accumulators, the transposes, `grouped`, the block size and the architecture.
+   */
+  const char *name;
+  /**
+   * The architecture that it was built for, such as "gfx950"; NULL when not known: it then runs on any.
+   */
+  const char *arch;
+  /**
+   * How loads overlap with arithmetic: "compv3", "mem" and so on.
+   */
+  const char *pipeline;
+  /**
+   * "intrawave", "interwave" or "auto".
+   */
+  const char *scheduler;
+  /**
+   * How results leave the registers: "cshuffle", "default" and so on.
+   */
+  const char *epilogue;
+  /**
+   * What it does to each element of the result: "Relu", "MultiDAdd" and so on; NULL is "PassThrough".
+   */
+  const char *elementwise;
+  /**
+   * A `ck_dtype`: A's.
+   */
+  int32_t dtype_a;
+  /**
+   * A `ck_dtype`: B's.
+   */
+  int32_t dtype_b;
+  /**
+   * A `ck_dtype`: C's.
+   */
+  int32_t dtype_c;
+  /**
+   * A `ck_dtype`: the accumulators'.
+   */
+  int32_t dtype_acc;
+  /**
+   * A `ck_major`: A's.
+   */
+  int32_t layout_a;
+  /**
+   * A `ck_major`: B's.
+   */
+  int32_t layout_b;
+  /**
+   * A `ck_major`: C's.
+   */
+  int32_t layout_c;
+  /**
+   * Not 0: A is transposed on the fly.
+   */
+  int32_t transpose_a;
+  /**
+   * Not 0: B is transposed on the fly.
+   */
+  int32_t transpose_b;
+  /**
+   * Not 0: computes many GEMMs in one launch.
+   */
+  int32_t grouped;
+  /**
+   * Parts into which K is split; 1 for none.
+   */
+  int32_t split_k;
+  /**
+   * Further tensors that the elementwise operation reads.
+   */
+  int32_t num_d_tensors;
+  /**
+   * Not 0: uses 2:4 structured sparsity.
+   */
+  int32_t structured_sparsity;
+  /**
+   * Result tile and depth of one step, per workgroup: m, n, k.
+   */
+  int32_t tile[3];
+  /**
+   * Waves of a workgroup: m, n, k.
+   */
+  int32_t wave[3];
+  /**
+   * Tile of one matrix instruction (CK's `warp_tile_shape`): m, n, k.
+   */
+  int32_t warp_tile[3];
+  /**
+   * Not 0: handles m, n, k that the tile does not divide.
+   */
+  int32_t pad[3];
+  /**
+   * Fixed vector widths of A, B, C; 0 is the kernel's own.
+   */
+  int32_t vector[3];
+  /**
+   * Threads of a workgroup; 0 when not known.
+   */
+  int32_t block_size;
+  /**
+   * Not 0: two buffers in shared memory.
+   */
+  int32_t double_buffer;
+  /**
+   * Not 0: workgroups stay resident and loop over tiles.
+   */
+  int32_t persistent;
+  /**
+   * Not 0: B is stored in the order in which it is read.
+   */
+  int32_t preshuffle;
+  /**
+   * Not 0: C is written transposed.
+   */
+  int32_t transpose_c;
+  /**
+   * Groups that the waves of a workgroup form.
+   */
+  int32_t num_wave_groups;
+} ck_gemm_kernel_desc;
+
+/**
+ * What an export holds beside the kernels. Begin with all bytes 0 and `struct_size` set: those are the defaults.
+ */
+typedef struct {
+  /**
+   * `sizeof(ck_export_options)`.
+   */
+  size_t struct_size;
+  /**
+   * What the text calls the registry; NULL for "default".
+   */
+  const char *registry_name;
+  /**
+   * The time of a GEMM export as CK writes it, "YYYY-MM-DDThh:mm:ss"; NULL leaves it out, so that the same kernels give the
+   * same text. Convolution exports have none.
+   */
+  const char *timestamp;
+  /**
+   * Not 0: kernels are counted by type, pipeline, architecture and so on.
+   */
+  int32_t statistics;
+  /**
+   * Must be 0.
+   */
+  int32_t reserved;
+} ck_export_options;
+
+/**
+ * What features know about a GPU. Sizes of caches are in KiB, of shared memory in bytes. Begin with `ck_hardware_init`.
+ */
+typedef struct {
+  /**
+   * `sizeof(ck_hardware)`.
+   */
+  size_t struct_size;
+  /**
+   * Compute units.
+   */
+  int64_t num_cus;
+  /**
+   * SIMD units of one compute unit.
+   */
+  int64_t simds_per_cu;
+  /**
+   * Shader engines.
+   */
+  int64_t shader_engines;
+  /**
+   * Highest clock in MHz.
+   */
+  int64_t max_clock_mhz;
+  /**
+   * Waves that one compute unit can hold.
+   */
+  int64_t max_waves_per_cu;
+  /**
+   * Lanes of one wave.
+   */
+  int64_t wavefront_size;
+  /**
+   * Shared memory of one compute unit in bytes.
+   */
+  int64_t lds_capacity;
+  /**
+   * First-level cache in KiB.
+   */
+  int64_t l1_cache_kb;
+  /**
+   * Second-level cache in KiB.
+   */
+  int64_t l2_cache_kb;
+  /**
+   * Last-level cache in KiB.
+   */
+  int64_t l3_cache_kb;
+  /**
+   * Dies that share the work.
+   */
+  int64_t num_xcd;
+} ck_hardware;
+
+/**
+ * Which problems a model is for. A model that says more about a problem goes before one that says less.
+ */
+typedef struct {
+  /**
+   * `sizeof(ck_model_key)`.
+   */
+  size_t struct_size;
+  /**
+   * A `ck_op`.
+   */
+  int32_t op;
+  /**
+   * A `ck_direction`, or `CK_ANY`; a GEMM has none.
+   */
+  int32_t direction;
+  /**
+   * A `ck_dtype`, of the input or of A, or `CK_ANY`.
+   */
+  int32_t dtype;
+  /**
+   * Must be 0.
+   */
+  int32_t reserved;
+  /**
+   * The architecture, such as "gfx950"; NULL for any. Borrowed for the call.
+   */
+  const char *arch;
+} ck_model_key;
+
+/**
+ * How a model is used. Begin with all bytes 0 and `struct_size` set: those are the defaults.
+ */
+typedef struct {
+  /**
+   * `sizeof(ck_model_options)`.
+   */
+  size_t struct_size;
+  /**
+   * The problems that it is for; NULL for those that its spec names. Borrowed for the call.
+   */
+  const ck_model_key *key;
+  /**
+   * What its features are told about the GPU, in place of what it was trained with: its answers are then for a GPU that it has
+   * never seen. NULL for what its spec says. Borrowed for the call.
+   */
+  const ck_hardware *hardware;
+} ck_model_options;
 
 /**
  * A LightGBM model in memory, plain or gzip.
@@ -806,6 +1200,26 @@ ck_status ck_registry_set_options(ck_registry *registry,
                                   const ck_options *options);
 
 /**
+ * Writes the number of the registry's present state, which rises with every change of kernels, models and options. As long as it
+ * stays the same, so do the answers of a registry that does not measure. `generation` of a selection is the one that was asked.
+ *
+ * # Safety
+ * `registry` is from `ck_registry_create`; `generation` points to a `uint64_t`.
+ */
+ck_status ck_registry_generation(const ck_registry *registry,
+                                 uint64_t *generation);
+
+/**
+ * Takes in the winners that other processes have stored since the store was last read. Costs microseconds when there are none,
+ * and nothing when the registry has no store; reads a file, so call it now and then, not before each selection. A registry sees its own
+ * winners at once.
+ *
+ * # Safety
+ * `registry` is from `ck_registry_create`.
+ */
+ck_status ck_registry_refresh_store(ck_registry *registry);
+
+/**
  * Adds a kernel by its name: a grouped-convolution name, a tile-engine GEMM name, or a CK identifier. `hooks` may be
  * NULL: then the kernel has priority 1 and supports everything that it fits.
  *
@@ -869,6 +1283,16 @@ ck_status ck_registry_retain_arch(ck_registry *registry,
                                   size_t *removed);
 
 /**
+ * Removes the kernel with a name; `CK_STATUS_NOT_FOUND` when there is none. Those after it move up by one place. What was handed
+ * out of it stays good until the registry is destroyed, and a thread that selects meanwhile may still get it.
+ *
+ * # Safety
+ * `registry` is from `ck_registry_create`; `name` is a NUL-terminated text.
+ */
+ck_status ck_registry_remove_kernel(ck_registry *registry,
+                                    const char *name);
+
+/**
  * Removes all kernels.
  *
  * # Safety
@@ -877,52 +1301,147 @@ ck_status ck_registry_retain_arch(ck_registry *registry,
 ck_status ck_registry_clear(ck_registry *registry);
 
 /**
- * Adds the kernels of a JSON export of a CK registry, all or none, with priority 1 and no callbacks.
+ * Fills a descriptor with the defaults of CK's key (tile 1x128x128, waves 2x2x1, instruction 32x32x16, compv3, intrawave, cshuffle,
+ * vectors 4, 8, 8) for a forward bf16 NHWGC convolution in two dimensions, and sets its `struct_size`.
  *
  * # Safety
- * `registry` is from `ck_registry_create`; `json` points to `len` bytes.
+ * `desc` points to a `ck_conv_kernel_desc`.
  */
-ck_status ck_registry_import_json(ck_registry *registry, const uint8_t *json, size_t len);
+ck_status ck_conv_kernel_desc_init(ck_conv_kernel_desc *desc);
 
 /**
- * Writes the kernels of one operation as the JSON that CK's registry of that operation exports. A `ck_op` says which;
- * `name` is what the text calls the registry, NULL for "default". Free the text with `ck_string_free`.
+ * Fills a descriptor with an fp8 kernel of layout rcr (tile 128x128x64, waves 2x2x1, instruction 32x32x16, compv3, intrawave, cshuffle,
+ * everything padded), and sets its `struct_size`.
  *
  * # Safety
- * `registry` is from `ck_registry_create`; `name` is NULL or a NUL-terminated text; `text` points to an address.
+ * `desc` points to a `ck_gemm_kernel_desc`.
+ */
+ck_status ck_gemm_kernel_desc_init(ck_gemm_kernel_desc *desc);
+
+/**
+ * Adds convolution kernels by what they are: all of them or, when one cannot be added, none. `hooks` is NULL, or has one for each
+ * descriptor; for the rest see `ck_registry_add_kernel`.
+ *
+ * # Safety
+ * `registry` is from `ck_registry_create`; `descs` points to `count` descriptors, each with its `struct_size` set and its texts
+ * NULL or NUL-terminated; `hooks` is NULL or points to `count` hooks as for `ck_registry_add_kernel`.
+ */
+ck_status ck_registry_add_conv_kernels(ck_registry *registry,
+                                       const ck_conv_kernel_desc *descs,
+                                       const ck_kernel_hooks *hooks,
+                                       size_t count);
+
+/**
+ * Adds GEMM kernels by what they are; see `ck_registry_add_conv_kernels`.
+ *
+ * # Safety
+ * As for `ck_registry_add_conv_kernels`.
+ */
+ck_status ck_registry_add_gemm_kernels(ck_registry *registry,
+                                       const ck_gemm_kernel_desc *descs,
+                                       const ck_kernel_hooks *hooks,
+                                       size_t count);
+
+/**
+ * Adds the kernels of a JSON export of a CK registry, all or none.
+ *
+ * `hooks_of` is asked for each kernel by its name (for a GEMM its identifier), with hooks to fill: all bytes 0, `struct_size`
+ * set, `priority` 1. It answers 0 to leave the kernel out, anything else to take it; it must not throw, nor use the registry. When it
+ * is NULL, all kernels are taken, without callbacks.
+ *
+ * # Safety
+ * `registry` is from `ck_registry_create`; `json` points to `len` bytes; `hooks_of` is NULL or callable with `user`, and the
+ * callbacks that it sets stay callable until the registry is destroyed.
+ */
+ck_status ck_registry_import_json(ck_registry *registry,
+                                  const uint8_t *json,
+                                  size_t len,
+                                  int32_t (*hooks_of)(const char *name, ck_kernel_hooks *hooks, void *user),
+                                  void *user);
+
+/**
+ * Writes the kernels of one operation as the JSON that CK's registry of that operation exports. A `ck_op` says which; `options`
+ * may be NULL for the defaults. Free the text with `ck_string_free`.
+ *
+ * # Safety
+ * `registry` is from `ck_registry_create`; `options` is NULL or points to a `ck_export_options` with its `struct_size` set;
+ * `text` points to an address.
  */
 ck_status ck_registry_export_json(const ck_registry *registry,
                                   int32_t op,
-                                  const char *name,
+                                  const ck_export_options *options,
                                   char **text);
 
 /**
- * Loads a model directory: `feature_spec.json` with `model_tflops.lgbm` (or `.lgbm.gz`) and so on. It is used for the
- * problems that its spec names (operation, direction, dtype, architecture); a model that was loaded for the same ones
- * is replaced. Threads that select meanwhile use the old one until the new one is ready.
+ * Fills a profile with what is known of an architecture, such as "gfx950"; NULL gives the constants that upstream's models assume
+ * when they record none. `CK_STATUS_NOT_FOUND` when the architecture has no profile.
  *
  * # Safety
- * `registry` is from `ck_registry_create`; `directory` is a NUL-terminated text.
+ * `hardware` points to a `ck_hardware`; `arch` is NULL or a NUL-terminated text.
  */
-ck_status ck_registry_load_model(ck_registry *registry,
-                                 const char *directory);
+ck_status ck_hardware_init(ck_hardware *hardware,
+                           const char *arch);
 
 /**
- * Loads a model from memory. `name` is what messages call it.
+ * Loads a model directory: `feature_spec.json` with `model_tflops.lgbm` (or `.lgbm.gz`) and so on; "embedded:NAME" is
+ * `ck_registry_load_embedded`. `options` may be NULL for the defaults: the model is then used for the problems that its spec
+ * names (operation, direction, dtype, architecture). A model that was loaded for the same ones is replaced. Threads that select
+ * meanwhile use the old one until the new one is ready.
+ *
+ * # Safety
+ * `registry` is from `ck_registry_create`; `directory` is a NUL-terminated text; `options` is NULL or points to a
+ * `ck_model_options` with its `struct_size` set, as are those of what it points to.
+ */
+ck_status ck_registry_load_model(ck_registry *registry,
+                                 const char *directory,
+                                 const ck_model_options *options);
+
+/**
+ * Loads a model that is built into the library; see `ck_registry_load_model` for the options. `CK_STATUS_NOT_FOUND` when there is
+ * none of that name.
+ *
+ * # Safety
+ * As for `ck_registry_load_model`, with a name for the directory.
+ */
+ck_status ck_registry_load_embedded(ck_registry *registry,
+                                    const char *name,
+                                    const ck_model_options *options);
+
+/**
+ * Writes the name of the model at a place among those that are built into the library. To walk over all, count from 0 until
+ * `CK_STATUS_NOT_FOUND`. The text is constant.
+ *
+ * # Safety
+ * `name` points to an address.
+ */
+ck_status ck_embedded_model_name(size_t index,
+                                 const char **name);
+
+/**
+ * Loads a model from memory. `name` is what messages call it; for the options see `ck_registry_load_model`.
  *
  * # Safety
  * `registry` is from `ck_registry_create`; `name` is a NUL-terminated text; `spec` points to `spec_len` bytes,
- * `forests` to `forest_count` structs, each with its `struct_size` set and its bytes.
+ * `forests` to `forest_count` structs, each with its `struct_size` set and its bytes; `options` as for `ck_registry_load_model`.
  */
 ck_status ck_registry_load_model_bytes(ck_registry *registry,
                                        const char *name,
                                        const uint8_t *spec,
                                        size_t spec_len,
                                        const ck_forest_bytes *forests,
-                                       size_t forest_count);
+                                       size_t forest_count,
+                                       const ck_model_options *options);
 
 /**
- * Removes all models.
+ * Removes the model that was loaded for these problems; `CK_STATUS_NOT_FOUND` when there is none.
+ *
+ * # Safety
+ * `registry` is from `ck_registry_create`; `key` points to a `ck_model_key` with its `struct_size` set.
+ */
+ck_status ck_registry_remove_model(ck_registry *registry, const ck_model_key *key);
+
+/**
+ * Removes all models that were loaded. Those of `embedded_models` stay as long as the options say so.
  *
  * # Safety
  * `registry` is from `ck_registry_create`.

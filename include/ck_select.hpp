@@ -22,6 +22,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <limits>
 #include <list>
@@ -112,6 +113,8 @@ enum class Mode : std::int32_t {
   refine = CK_MODE_REFINE,
   priority = CK_MODE_PRIORITY,
 };
+
+enum class Op : std::int32_t { gemm = CK_OP_GEMM, grouped_conv = CK_OP_GROUPED_CONV };
 
 enum class Source : std::int32_t {
   override_file = CK_SOURCE_OVERRIDE,
@@ -230,6 +233,19 @@ class CText {
  private:
   std::string text_;
 };
+
+/// A text of the caller's as C wants it.
+[[nodiscard]] inline const char* text(const std::string& text, const char* what) {
+  if (text.find('\0') != std::string::npos) {
+    throw Error(Status::invalid_argument, std::string(what) + ": contains a NUL character");
+  }
+  return text.c_str();
+}
+
+/// NULL when it is empty.
+[[nodiscard]] inline const char* optional_text(const std::string& optional, const char* what) {
+  return optional.empty() ? nullptr : text(optional, what);
+}
 
 /// An architecture beside the struct that points to it; nothing is allocated.
 class ArchText {
@@ -426,6 +442,172 @@ struct Options {
   std::chrono::duration<double, std::milli> budget = std::chrono::minutes(1);
   /// A kernel is given up when its runs take so many times longer than the best one's.
   double cutoff = 3;
+  /// A run that takes longer hangs: it is abandoned, and with it the search.
+  std::chrono::duration<double, std::milli> run_timeout = std::chrono::seconds(5);
+  /// Measures by the host's clock, without a GPU: for callables that do all their work on the host. Needs `arch`.
+  bool host_timing = false;
+  /// Whether the models that are built into the library answer where no loaded model fits.
+  bool embedded_models = false;
+};
+
+/// Which problems a model is for, see ck_model_key. What is empty is any.
+struct ModelKey {
+  Op op = Op::grouped_conv;
+  std::optional<Direction> direction;
+  std::optional<Dtype> dtype;
+  std::string arch;
+};
+
+/// How a model is used, see ck_model_options.
+struct ModelOptions {
+  /// Empty for the problems that the model's spec names.
+  std::optional<ModelKey> key;
+  /// What its features are told about the GPU; empty for what its spec says.
+  std::optional<ck_hardware> hardware;
+};
+
+/// What is known of an architecture; empty gives what upstream's models assume when they record nothing.
+[[nodiscard]] inline ck_hardware hardware_of(std::string_view arch) {
+  const detail::CText text(arch, "arch");
+  ck_hardware hardware;
+  detail::check(ck_hardware_init(&hardware, text.get_optional()));
+  return hardware;
+}
+
+/// The names of the models that are built into the library.
+[[nodiscard]] inline std::vector<std::string_view> embedded_models() {
+  std::vector<std::string_view> names;
+  const char* name = nullptr;
+  while (ck_embedded_model_name(names.size(), &name) == CK_STATUS_OK) names.emplace_back(name);
+  return names;
+}
+
+/// What an export holds beside the kernels, see ck_export_options.
+struct ExportOptions {
+  std::string registry_name = "default";
+  /// The time of a GEMM export, "YYYY-MM-DDThh:mm:ss"; empty leaves it out.
+  std::string timestamp;
+  bool statistics = false;
+};
+
+/// A convolution kernel by what it is, with the defaults of CK's key; see ck_conv_kernel_desc. Words are those of kernel names.
+struct ConvKernel {
+  // Not an aggregate: braces around names shall not become one.
+  ConvKernel() {}
+
+  /// Empty for the one that CK's code generator gives.
+  std::string name;
+  /// Empty when not known.
+  std::string arch;
+  Direction direction = Direction::forward;
+  int ndim = 2;
+  Dtype dtype_in = Dtype::bf16, dtype_wei = Dtype::bf16, dtype_out = Dtype::bf16;
+  ConvLayout layout = ConvLayout::nhwgc;
+  /// m, n, k.
+  std::array<int, 3> tile{1, 128, 128}, wave{2, 2, 1}, warp_tile{32, 32, 16};
+  /// Of A, B and C.
+  std::array<int, 3> vector{4, 8, 8};
+  std::string pipeline = "compv3", scheduler = "intrawave", epilogue = "cshuffle", specialization = "default";
+  int block_per_cu = 1, num_wave_groups = 1, num_groups_to_merge = 1;
+  bool double_smem_buffer = false, split_image = false, explicit_gemm = false, two_stage = false;
+  /// Empty when it is no stream-K kernel.
+  std::string stream_k_reduction;
+  bool stream_k_persistent = false;
+
+  /// The C struct, with addresses of this object's texts.
+  [[nodiscard]] ck_conv_kernel_desc capi() const {
+    ck_conv_kernel_desc raw;
+    detail::check(ck_conv_kernel_desc_init(&raw));
+    raw.name = detail::optional_text(name, "name");
+    raw.arch = detail::optional_text(arch, "arch");
+    raw.pipeline = detail::text(pipeline, "pipeline");
+    raw.scheduler = detail::text(scheduler, "scheduler");
+    raw.epilogue = detail::text(epilogue, "epilogue");
+    raw.specialization = detail::optional_text(specialization, "specialization");
+    raw.stream_k_reduction = detail::optional_text(stream_k_reduction, "stream_k_reduction");
+    raw.direction = static_cast<std::int32_t>(direction);
+    raw.ndim = ndim;
+    raw.dtype_in = static_cast<std::int32_t>(dtype_in);
+    raw.dtype_wei = static_cast<std::int32_t>(dtype_wei);
+    raw.dtype_out = static_cast<std::int32_t>(dtype_out);
+    raw.layout = static_cast<std::int32_t>(layout);
+    std::copy(tile.begin(), tile.end(), raw.tile);
+    std::copy(wave.begin(), wave.end(), raw.wave);
+    std::copy(warp_tile.begin(), warp_tile.end(), raw.warp_tile);
+    std::copy(vector.begin(), vector.end(), raw.vector);
+    raw.block_per_cu = block_per_cu;
+    raw.num_wave_groups = num_wave_groups;
+    raw.num_groups_to_merge = num_groups_to_merge;
+    raw.double_smem_buffer = double_smem_buffer ? 1 : 0;
+    raw.split_image = split_image ? 1 : 0;
+    raw.explicit_gemm = explicit_gemm ? 1 : 0;
+    raw.two_stage = two_stage ? 1 : 0;
+    raw.stream_k_persistent = stream_k_persistent ? 1 : 0;
+    return raw;
+  }
+};
+
+/// A GEMM kernel by what it is, see ck_gemm_kernel_desc. Words are those of kernel names.
+struct GemmKernel {
+  GemmKernel() {}
+
+  /// Empty for CK's identifier.
+  std::string name;
+  /// Empty when not known.
+  std::string arch;
+  Dtype dtype_a = Dtype::fp8, dtype_b = Dtype::fp8, dtype_c = Dtype::fp16, dtype_acc = Dtype::fp32;
+  Major layout_a = Major::row, layout_b = Major::col, layout_c = Major::row;
+  bool transpose_a = false, transpose_b = false, grouped = false;
+  int split_k = 1;
+  std::string elementwise = "PassThrough";
+  int num_d_tensors = 0;
+  bool structured_sparsity = false;
+  /// m, n, k.
+  std::array<int, 3> tile{128, 128, 64}, wave{2, 2, 1}, warp_tile{32, 32, 16};
+  std::array<bool, 3> pad{true, true, true};
+  /// Of A, B and C; 0 is the kernel's own.
+  std::array<int, 3> vector{0, 0, 0};
+  std::string pipeline = "compv3", scheduler = "intrawave", epilogue = "cshuffle";
+  int block_size = 0;
+  bool double_buffer = false, persistent = false, preshuffle = false, transpose_c = false;
+  int num_wave_groups = 1;
+
+  /// The C struct, with addresses of this object's texts.
+  [[nodiscard]] ck_gemm_kernel_desc capi() const {
+    ck_gemm_kernel_desc raw;
+    detail::check(ck_gemm_kernel_desc_init(&raw));
+    raw.name = detail::optional_text(name, "name");
+    raw.arch = detail::optional_text(arch, "arch");
+    raw.pipeline = detail::text(pipeline, "pipeline");
+    raw.scheduler = detail::text(scheduler, "scheduler");
+    raw.epilogue = detail::text(epilogue, "epilogue");
+    raw.elementwise = detail::optional_text(elementwise, "elementwise");
+    raw.dtype_a = static_cast<std::int32_t>(dtype_a);
+    raw.dtype_b = static_cast<std::int32_t>(dtype_b);
+    raw.dtype_c = static_cast<std::int32_t>(dtype_c);
+    raw.dtype_acc = static_cast<std::int32_t>(dtype_acc);
+    raw.layout_a = static_cast<std::int32_t>(layout_a);
+    raw.layout_b = static_cast<std::int32_t>(layout_b);
+    raw.layout_c = static_cast<std::int32_t>(layout_c);
+    raw.transpose_a = transpose_a ? 1 : 0;
+    raw.transpose_b = transpose_b ? 1 : 0;
+    raw.grouped = grouped ? 1 : 0;
+    raw.split_k = split_k;
+    raw.num_d_tensors = num_d_tensors;
+    raw.structured_sparsity = structured_sparsity ? 1 : 0;
+    std::copy(tile.begin(), tile.end(), raw.tile);
+    std::copy(wave.begin(), wave.end(), raw.wave);
+    std::copy(warp_tile.begin(), warp_tile.end(), raw.warp_tile);
+    std::copy(pad.begin(), pad.end(), raw.pad);
+    std::copy(vector.begin(), vector.end(), raw.vector);
+    raw.block_size = block_size;
+    raw.double_buffer = double_buffer ? 1 : 0;
+    raw.persistent = persistent ? 1 : 0;
+    raw.preshuffle = preshuffle ? 1 : 0;
+    raw.transpose_c = transpose_c ? 1 : 0;
+    raw.num_wave_groups = num_wave_groups;
+    return raw;
+  }
 };
 
 /// What the owner of a kernel can tell, and wants to get back. The callables are called on any thread, by several at a
@@ -443,6 +625,16 @@ struct Hooks {
 
 struct NewKernel {
   std::string name;
+  Hooks hooks;
+};
+
+struct NewConvKernel {
+  ConvKernel kernel;
+  Hooks hooks;
+};
+
+struct NewGemmKernel {
+  GemmKernel kernel;
   Hooks hooks;
 };
 
@@ -664,6 +856,14 @@ class Registry {
     keep(added);
   }
 
+  /// Adds a kernel by what it is.
+  void add(const ConvKernel& kernel, Hooks hooks = {}) { add_described(ck_registry_add_conv_kernels, one(kernel, hooks)); }
+  void add(const GemmKernel& kernel, Hooks hooks = {}) { add_described(ck_registry_add_gemm_kernels, one(kernel, hooks)); }
+
+  /// Adds all of them or, when one cannot be added, none.
+  void add_conv(std::vector<NewConvKernel> kernels) { add_described(ck_registry_add_conv_kernels, std::move(kernels)); }
+  void add_gemm(std::vector<NewGemmKernel> kernels) { add_described(ck_registry_add_gemm_kernels, std::move(kernels)); }
+
   [[nodiscard]] std::size_t size() const {
     std::size_t size = 0;
     detail::check(ck_registry_size(capi(), &size));
@@ -696,20 +896,86 @@ class Registry {
     return removed;
   }
 
-  void clear() { detail::check(ck_registry_clear(capi())); }
-
-  /// Adds the kernels of a JSON export of a CK registry, all or none.
-  void import_json(std::string_view json) {
-    detail::check(ck_registry_import_json(capi(), detail::bytes_of(json), json.size()));
+  /// Removes the kernel with a name; false when there is none.
+  bool remove(std::string_view name) {
+    const detail::CText text(name, "kernel name");
+    const ck_status status = ck_registry_remove_kernel(capi(), text.get());
+    if (status == CK_STATUS_NOT_FOUND) return false;
+    detail::check(status);
+    return true;
   }
 
-  void load_model(std::string_view directory) {
+  void clear() { detail::check(ck_registry_clear(capi())); }
+
+  /// Rises with every change of kernels, models and options.
+  [[nodiscard]] std::uint64_t generation() const {
+    std::uint64_t generation = 0;
+    detail::check(ck_registry_generation(capi(), &generation));
+    return generation;
+  }
+
+  /// Adds the kernels of a JSON export of a CK registry, all or none, without callables.
+  void import_json(std::string_view json) {
+    detail::check(ck_registry_import_json(capi(), detail::bytes_of(json), json.size(), nullptr, nullptr));
+  }
+
+  /// The same with the hooks that `hooks_of` gives for each kernel's name; a kernel for which it gives none is left out. What it
+  /// throws comes through, and then no kernel is added.
+  template <class HooksOf>
+  void import_json(std::string_view json, HooksOf hooks_of) {
+    struct Import {
+      HooksOf& hooks_of;
+      std::list<detail::Callables> added;
+      std::exception_ptr thrown;
+    } import{hooks_of, {}, nullptr};
+    const auto ask = [](const char* name, ck_kernel_hooks* raw, void* user) noexcept -> std::int32_t {
+      auto& asked = *static_cast<Import*>(user);
+      if (asked.thrown) return 0;
+      try {
+        std::optional<Hooks> hooks = asked.hooks_of(std::string_view(name));
+        if (!hooks) return 0;
+        *raw = asked.added.emplace_back(std::move(*hooks)).capi();
+      } catch (...) {
+        asked.thrown = std::current_exception();
+        raw->struct_size = 0;  // ends the import
+      }
+      return 1;
+    };
+    const ck_status status =
+        ck_registry_import_json(capi(), detail::bytes_of(json), json.size(), +ask, &import);
+    if (import.thrown) std::rethrow_exception(import.thrown);
+    detail::check(status);
+    keep(import.added);
+  }
+
+  /// The kernels of one operation as the JSON that CK's registry of that operation exports.
+  [[nodiscard]] std::string export_json(Op op, const ExportOptions& options = {}) const {
+    auto raw = detail::sized<ck_export_options>();
+    raw.registry_name = detail::text(options.registry_name, "registry_name");
+    raw.timestamp = detail::optional_text(options.timestamp, "timestamp");
+    raw.statistics = options.statistics ? 1 : 0;
+    char* made = nullptr;
+    detail::check(ck_registry_export_json(capi(), static_cast<std::int32_t>(op), &raw, &made));
+    const std::unique_ptr<char, void (*)(char*)> json(made, ck_string_free);
+    return json.get();
+  }
+
+  /// A model directory, or "embedded:NAME".
+  void load_model(std::string_view directory, const ModelOptions& options = {}) {
     const detail::CText text(directory, "directory");
-    detail::check(ck_registry_load_model(capi(), text.get()));
+    with(options, [&](const ck_model_options& raw) { detail::check(ck_registry_load_model(capi(), text.get(), &raw)); });
+  }
+
+  /// A model that is built into the library.
+  void load_embedded(std::string_view name, const ModelOptions& options = {}) {
+    const detail::CText text(name, "name");
+    with(options,
+         [&](const ck_model_options& raw) { detail::check(ck_registry_load_embedded(capi(), text.get(), &raw)); });
   }
 
   /// `name` is what messages call it.
-  void load_model(std::string_view name, std::string_view spec, const std::vector<Forest>& forests) {
+  void load_model(std::string_view name, std::string_view spec, const std::vector<Forest>& forests,
+                  const ModelOptions& options = {}) {
     const detail::CText text(name, "name");
     std::vector<ck_forest_bytes> raw;
     for (const Forest& forest : forests) {
@@ -718,14 +984,28 @@ class Registry {
       part.bytes = detail::bytes_of(forest.bytes);
       part.len = forest.bytes.size();
     }
-    detail::check(ck_registry_load_model_bytes(capi(), text.get(), detail::bytes_of(spec), spec.size(), raw.data(),
-                                               raw.size()));
+    with(options, [&](const ck_model_options& usage) {
+      detail::check(ck_registry_load_model_bytes(capi(), text.get(), detail::bytes_of(spec), spec.size(), raw.data(),
+                                                 raw.size(), &usage));
+    });
+  }
+
+  /// Removes the model that was loaded for these problems; false when there is none.
+  bool remove_model(const ModelKey& key) {
+    const ck_model_key raw = raw_key(key);
+    const ck_status status = ck_registry_remove_model(capi(), &raw);
+    if (status == CK_STATUS_NOT_FOUND) return false;
+    detail::check(status);
+    return true;
   }
 
   void remove_models() { detail::check(ck_registry_remove_models(capi())); }
 
   /// Prepares the models for the present kernels now; else the first selection after a change does.
   void prepare() { detail::check(ck_registry_prepare(capi())); }
+
+  /// Takes in the winners that other processes have stored. Reads a file: now and then, not before each selection.
+  void refresh_store() { detail::check(ck_registry_refresh_store(capi())); }
 
   // The calls below take a ConvProblem, a GemmProblem, or one of the C structs.
 
@@ -797,6 +1077,51 @@ class Registry {
   }
 
  private:
+  [[nodiscard]] static ck_model_key raw_key(const ModelKey& key) {
+    auto raw = detail::sized<ck_model_key>();
+    raw.op = static_cast<std::int32_t>(key.op);
+    raw.direction = key.direction ? static_cast<std::int32_t>(*key.direction) : CK_ANY;
+    raw.dtype = key.dtype ? static_cast<std::int32_t>(*key.dtype) : CK_ANY;
+    raw.arch = detail::optional_text(key.arch, "arch");
+    return raw;
+  }
+
+  template <class Body>
+  static void with(const ModelOptions& options, Body body) {
+    auto raw = detail::sized<ck_model_options>();
+    ck_model_key key{};
+    if (options.key) {
+      key = raw_key(*options.key);
+      raw.key = &key;
+    }
+    raw.hardware = options.hardware ? &*options.hardware : nullptr;
+    body(raw);
+  }
+
+  [[nodiscard]] static std::vector<NewConvKernel> one(const ConvKernel& kernel, Hooks& hooks) {
+    std::vector<NewConvKernel> kernels;
+    kernels.push_back({kernel, std::move(hooks)});
+    return kernels;
+  }
+  [[nodiscard]] static std::vector<NewGemmKernel> one(const GemmKernel& kernel, Hooks& hooks) {
+    std::vector<NewGemmKernel> kernels;
+    kernels.push_back({kernel, std::move(hooks)});
+    return kernels;
+  }
+
+  template <class Call, class New>
+  void add_described(Call call, std::vector<New> kernels) {
+    std::vector<decltype(kernels.front().kernel.capi())> descs;
+    std::vector<ck_kernel_hooks> hooks;
+    std::list<detail::Callables> added;
+    for (New& kernel : kernels) {
+      descs.push_back(kernel.kernel.capi());
+      hooks.push_back(added.emplace_back(std::move(kernel.hooks)).capi());
+    }
+    detail::check(call(capi(), descs.data(), hooks.data(), descs.size()));
+    keep(added);
+  }
+
   template <class Body>
   static void with(const Options& options, Body body) {
     const detail::CText override_file(options.override_file, "override_file");
@@ -804,8 +1129,8 @@ class Registry {
     auto raw = detail::sized<ck_options>();
     raw.mode = static_cast<std::int32_t>(options.mode);
     raw.ignore_environment = options.ignore_environment ? 1 : 0;
-    raw.store = options.store.empty() ? nullptr : options.store.c_str();
-    raw.device_name = options.device_name.empty() ? nullptr : options.device_name.c_str();
+    raw.store = detail::optional_text(options.store, "store");
+    raw.device_name = detail::optional_text(options.device_name, "device_name");
     raw.stream = options.stream;
     raw.refine = options.refine;
     raw.refine_out_of_range = options.refine_out_of_range;
@@ -815,6 +1140,9 @@ class Registry {
     raw.warmup = options.warmup == 0 ? -1 : options.warmup;
     raw.budget_ms = options.budget.count();
     raw.cutoff = options.cutoff;
+    raw.run_timeout_ms = options.run_timeout.count();
+    raw.host_timing = options.host_timing ? 1 : 0;
+    raw.embedded_models = options.embedded_models ? 1 : 0;
     raw.override_file = override_file.get_optional();
     raw.arch = arch.get_optional();
     body(raw);

@@ -62,6 +62,15 @@ enum class Follow {
   told,
 };
 
+/// Where a GEMM's operands are on the device, for searches.
+struct GemmOperands {
+  const void* a = nullptr;
+  const void* b = nullptr;
+  void* c = nullptr;
+  /// What fused kernels read beside them; null for none.
+  const void** d = nullptr;
+};
+
 /// A kernel of the registry that cannot be chosen.
 struct Skipped {
   std::string name;
@@ -72,7 +81,7 @@ struct Skipped {
 struct SelectorOptions {
   /// Of the library's registry: mode, override file, environment, architecture.
   Options registry;
-  /// Model directories.
+  /// Model directories, or "embedded:NAME" for those that are built into the library.
   std::vector<std::string> models;
   /// The type of all operands (GEMM: of A and B) when problems name none; empty for that of the registered kernels, if
   /// they have but one.
@@ -89,6 +98,13 @@ struct SelectorOptions {
   /// What a convolution heuristic does when no kernel can run the problem. Given an empty list, most revisions of the
   /// dispatcher take any kernel of the right direction, whatever its types; so by default it throws Error.
   bool heuristic_may_answer_nothing = false;
+  /// Whether selections may run convolution kernels to measure them (Mode::search, Mode::refine, `registry.search`). They run as
+  /// CK's run(problem, stream) on the thread that selects, so what they read (g_conv_dispatch_buffers) must be set on it before.
+  /// One that answers 0 ms, as the stubs of register_set do, and all when benchmarking is off, is not measured. CK repeats
+  /// each run itself: `registry.warmup` 0 and `registry.repeats` 1 will do.
+  bool run_convolutions = false;
+  /// Where the operands of a GEMM of M x N x K are, for selections that may run kernels to measure them; empty for none that may.
+  std::function<GemmOperands(std::int64_t m, std::int64_t n, std::int64_t k)> gemm_operands;
   /// The priority of a kernel, by name; CK's registries do not tell it. Empty for 1.
   std::function<int(const std::string&)> priority;
   /// Called for each kernel that cannot be chosen, when it is first seen.
@@ -124,6 +140,23 @@ template <class Type, class = void>
 struct HasExecutable : std::false_type {};
 template <class Type>
 struct HasExecutable<Type, std::void_t<decltype(std::declval<const Type&>().executable())>> : std::true_type {};
+
+template <class Instance, class Problem, class = void>
+struct HasRun : std::false_type {};
+template <class Instance, class Problem>
+struct HasRun<Instance, Problem,
+              std::void_t<decltype(std::declval<const Instance&>().run(std::declval<const Problem&>(),
+                                                                       static_cast<void*>(nullptr)))>>
+    : std::true_type {};
+
+template <class Instance, class Problem, class = void>
+struct HasGemmRun : std::false_type {};
+template <class Instance, class Problem>
+struct HasGemmRun<Instance, Problem,
+                  std::void_t<decltype(std::declval<const Instance&>().run(
+                      static_cast<const void*>(nullptr), static_cast<const void*>(nullptr), static_cast<void*>(nullptr),
+                      static_cast<const void**>(nullptr), std::declval<const Problem&>(), static_cast<void*>(nullptr)))>>
+    : std::true_type {};
 
 template <class Type, class = void>
 struct HasGetAllInstances : std::false_type {};
@@ -177,12 +210,13 @@ struct Signature {
   }
 };
 
-/// A registered kernel.
-template <class Instance>
+/// A registered kernel. `Kernel` describes it to the library.
+template <class Instance, class Kernel>
 struct Known {
   std::shared_ptr<Instance> instance;
   /// The name under which the library knows it; empty when it cannot be expressed, for `reason`.
   std::string key;
+  Kernel kernel;
   std::string reason;
   /// What a heuristic answers.
   std::string name;
@@ -191,13 +225,13 @@ struct Known {
 };
 
 /// The kernels of one moment, by key and name.
-template <class Instance>
+template <class Instance, class Kernel>
 class Snapshot {
  public:
   explicit Snapshot(std::vector<std::shared_ptr<Instance>> all) : seen(std::move(all)) {}
 
   std::vector<std::shared_ptr<Instance>> seen;  // in the registry's order
-  std::vector<Known<Instance>> kernels;
+  std::vector<Known<Instance, Kernel>> kernels;
   /// By the library's number of a key. Kernels that share one differ in what names do not tell, as the architecture.
   std::vector<std::vector<std::size_t>> slots;
   std::vector<Signature> signatures;
@@ -208,7 +242,7 @@ class Snapshot {
     const std::lock_guard<std::mutex> lock(mutex_);
     const auto [found, is_new] = containing_.try_emplace(kernel);
     if (is_new) {
-      const Known<Instance>& own = kernels[kernel];
+      const Known<Instance, Kernel>& own = kernels[kernel];
       for (std::size_t other = 0; other < kernels.size(); ++other) {
         if (other != kernel && kernels[other].signature.kind / 4 == own.signature.kind / 4 &&
             kernels[other].name.find(own.name) != std::string::npos) {
@@ -219,14 +253,23 @@ class Snapshot {
     return found->second;
   }
 
-  /// Completes a signature from the registered ones when just one agrees with what is there.
-  void complete(Signature& signature) const {
+  [[nodiscard]] bool has(const Signature& signature) const {
+    return std::find(signatures.begin(), signatures.end(), signature) != signatures.end();
+  }
+
+  /// Completes a signature from the registered ones when just one agrees with what is there. Those with the operand types that
+  /// are usual go before the others.
+  template <class IsUsual>
+  void complete(Signature& signature, IsUsual is_usual) const {
+    const auto agrees = [&](const Signature& known) {
+      return known.kind == signature.kind && (signature.dtype_a.empty() || known.dtype_a == signature.dtype_a) &&
+             (signature.layout.empty() || known.layout == signature.layout);
+    };
+    const bool only_usual = std::any_of(signatures.begin(), signatures.end(),
+                                        [&](const Signature& known) { return agrees(known) && is_usual(known); });
     const Signature* found = nullptr;
     for (const Signature& known : signatures) {
-      const bool agrees = known.kind == signature.kind &&
-                          (signature.dtype_a.empty() || known.dtype_a == signature.dtype_a) &&
-                          (signature.layout.empty() || known.layout == signature.layout);
-      if (!agrees) continue;
+      if (!agrees(known) || (only_usual && !is_usual(known))) continue;
       if (found != nullptr) {
         throw Error(Status::invalid_problem,
                     "kernels of several types or layouts are registered, and neither the problem nor the options say "
@@ -258,6 +301,8 @@ struct Asking {
   const void* problem;
   std::string_view arch;
   bool (*supports)(const Asking&, std::size_t slot);
+  /// Runs the kernel once, as Hooks::run_conv does.
+  float (*run)(const Asking&, std::size_t slot, void* stream);
 };
 
 [[nodiscard]] inline const Asking*& asking() noexcept {
@@ -295,7 +340,8 @@ class Core {
  public:
   using Pointer = typename std::decay_t<decltype(instances_of(std::declval<const CkRegistry&>()))>::value_type;
   using Instance = typename Pointer::element_type;
-  using State = Snapshot<Instance>;
+  using Kernel = typename Adapter::Kernel;
+  using State = Snapshot<Instance, Kernel>;
 
   Core(const CkRegistry& registry, SelectorOptions options)
       : ck_(&registry), options_(std::move(options)), registry_(options_.registry) {
@@ -427,7 +473,7 @@ class Core {
     add_new(*next);
     next->slots.resize(slots_.size());
     for (std::size_t at = 0; at < next->kernels.size(); ++at) {
-      const Known<Instance>& kernel = next->kernels[at];
+      const Known<Instance, Kernel>& kernel = next->kernels[at];
       const auto refused = refused_.find(kernel.key);
       if (kernel.key.empty() || refused != refused_.end()) {
         next->skipped.push_back({kernel.name, kernel.key.empty() ? kernel.reason : refused->second});
@@ -446,8 +492,8 @@ class Core {
   /// Tells the library about keys that it does not know. It is never told to forget one: kernels that are gone are
   /// unsupported, so that threads which select meanwhile never find it empty.
   void add_new(const State& state) {
-    std::vector<NewKernel> added;
-    for (const Known<Instance>& kernel : state.kernels) {
+    std::vector<typename Adapter::New> added;
+    for (const Known<Instance, Kernel>& kernel : state.kernels) {
       if (kernel.key.empty() || places_.count(kernel.key) > 0) continue;
       places_.emplace(kernel.key, slots_.size());
       Slot& slot = slots_.emplace_back(Slot{slots_.size()});
@@ -460,18 +506,29 @@ class Core {
       };
       hooks.supports_conv = supports;
       hooks.supports_gemm = supports;
-      added.push_back({kernel.key, std::move(hooks)});
+      if (Adapter::may_run(options_)) {
+        const auto run = [this, index = slot.index](const auto&, void* stream) {
+          const Asking* now = asking();
+          return now != nullptr && now->core == this ? now->run(*now, index, stream) : -1.0F;
+        };
+        hooks.run_conv = run;
+        hooks.run_gemm = run;
+      }
+      added.push_back({kernel.kernel, std::move(hooks)});
+      added.back().kernel.name = kernel.key;
+      // Kernels of several architectures share a name; which of them runs is decided here.
+      added.back().kernel.arch.clear();
     }
     if (added.empty()) return;
     try {
-      registry_.add(added);
+      Adapter::add(registry_, added);
     } catch (const Error&) {
       // At least one is refused. One at a time tells which.
-      for (const NewKernel& kernel : added) {
+      for (const auto& kernel : added) {
         try {
-          registry_.add(kernel.name, kernel.hooks);
+          registry_.add(kernel.kernel, kernel.hooks);
         } catch (const Error& error) {
-          refused_.emplace(kernel.name, error.what());
+          refused_.emplace(kernel.kernel.name, error.what());
         }
       }
     }
@@ -483,7 +540,13 @@ class Core {
       return chosen(*static_cast<const State*>(now.snapshot), slot, *static_cast<const Problem*>(now.problem),
                     now.arch) != nullptr;
     };
-    return {this, &state, &problem, arch, supports};
+    const auto run = [](const Asking& now, std::size_t slot, void* stream) {
+      const Problem& asked = *static_cast<const Problem*>(now.problem);
+      const auto instance = chosen(*static_cast<const State*>(now.snapshot), slot, asked, now.arch);
+      if (instance == nullptr) return -1.0F;
+      return Adapter::run(*instance, asked, stream, static_cast<const Core*>(now.core)->options_);
+    };
+    return {this, &state, &problem, arch, supports, run};
   }
 
   /// The first kernel of a key that can run the problem.
@@ -498,7 +561,7 @@ class Core {
   }
 
   template <class Problem>
-  [[nodiscard]] static bool can_run(const Known<Instance>& kernel, const Problem& problem, std::string_view arch) {
+  [[nodiscard]] static bool can_run(const Known<Instance, Kernel>& kernel, const Problem& problem, std::string_view arch) {
     try {
       return same_arch(kernel.arch, arch) && Adapter::supports(*kernel.instance, problem);
     } catch (...) {
@@ -511,7 +574,7 @@ class Core {
   void take_names(std::vector<std::string>& names, const State& state, const Problem& problem,
                   const AskedProblem& asked, std::size_t slot) const {
     const auto fits = [&](std::size_t at) {
-      const Known<Instance>& kernel = state.kernels[at];
+      const Known<Instance, Kernel>& kernel = state.kernels[at];
       return kernel.signature == asked.signature && can_run(kernel, problem, asked.arch);
     };
     if (slot >= state.slots.size()) return;
@@ -571,6 +634,9 @@ inline void push_number(std::string& name, const char* prefix, int value) {
 
 /// Reads GroupedConvProblem, GroupedConvKernelKey and GroupedConvKernelInstance.
 struct ConvAdapter {
+  using Kernel = ConvKernel;
+  using New = NewConvKernel;
+
   /// The dispatcher takes the first kernel whose name contains what a heuristic answers.
   static constexpr bool matches_parts = true;
   static constexpr bool throws_without_answer = true;
@@ -585,9 +651,9 @@ struct ConvAdapter {
   }
 
   template <class Instance>
-  [[nodiscard]] static Known<Instance> describe(const Instance& instance) {
+  [[nodiscard]] static Known<Instance, Kernel> describe(const Instance& instance) {
     const auto& key = instance.key();
-    Known<Instance> known;
+    Known<Instance, Kernel> known;
     known.name = instance.name();
     known.arch = key.arch;
     const Direction direction = direction_of(key.op);
@@ -596,14 +662,50 @@ struct ConvAdapter {
     if constexpr (HasExecutable<Instance>::value) {
       if (!instance.executable()) known.reason = "it cannot be executed";
     }
-    if (key.dtype_in != key.dtype_wei || key.dtype_in != key.dtype_out) {
-      known.reason = "operands have different types: " + key.dtype_in + ", " + key.dtype_wei + ", " + key.dtype_out;
+    if (known.reason.empty()) {
+      try {
+        known.kernel = kernel_of(key, known.name, direction);
+        known.key = long_name(key, known.name, direction);
+      } catch (const Error& error) {
+        known.reason = error.what();
+      }
     }
-    if (known.reason.empty()) known.key = long_name(key, known.name, direction);
     return known;
   }
 
-  /// The name that CK's code generator would give: every field but the architecture.
+  /// All that a key says, and what only the name does.
+  template <class Key>
+  [[nodiscard]] static ConvKernel kernel_of(const Key& key, const std::string& name, Direction direction) {
+    ConvKernel kernel;
+    kernel.direction = direction;
+    kernel.ndim = key.ndim_spatial;
+    kernel.dtype_in = dtype(key.dtype_in);
+    kernel.dtype_wei = dtype(key.dtype_wei);
+    kernel.dtype_out = dtype(key.dtype_out);
+    kernel.layout = layout(order_of(key.layout), key.ndim_spatial);
+    kernel.tile = {key.tile_m, key.tile_n, key.tile_k};
+    kernel.wave = {key.wave_m, key.wave_n, key.wave_k};
+    kernel.warp_tile = {key.warp_m, key.warp_n, key.warp_k};
+    kernel.vector = {key.vector_size_a, key.vector_size_b, key.vector_size_c};
+    kernel.pipeline = key.pipeline;
+    kernel.scheduler = key.scheduler;
+    kernel.epilogue = key.epilogue;
+    kernel.specialization = key.specialization;
+    kernel.block_per_cu = key.block_per_cu;
+    kernel.num_wave_groups = key.num_wave_groups;
+    kernel.num_groups_to_merge = key.num_groups_to_merge;
+    kernel.split_image = key.large_tensor;
+    if (key.streamk_enabled) {
+      kernel.stream_k_reduction = key.streamk_reduction;
+      kernel.stream_k_persistent = key.streamk_persistent;
+    }
+    kernel.double_smem_buffer = has_part(name, "dsb");
+    kernel.two_stage = has_part(name, "2stage");
+    kernel.explicit_gemm = has_part(name, "explicit_gemm");
+    return kernel;
+  }
+
+  /// The name that CK's code generator would give, with the types that it leaves out: every field but the architecture.
   template <class Key>
   [[nodiscard]] static std::string long_name(const Key& key, const std::string& instance_name, Direction direction) {
     const char* words[] = {"fwd", "bwd_data", "bwd_weight"};
@@ -629,7 +731,25 @@ struct ConvAdapter {
       if (key.streamk_persistent) name += "_persistent";
     }
     if (key.large_tensor) name += "_large_tensor";
+    // What no name of CK's tells.
+    if (key.dtype_wei != key.dtype_in) name += "_wei_" + key.dtype_wei;
+    if (key.dtype_out != key.dtype_in) name += "_out_" + key.dtype_out;
     return name;
+  }
+
+  static void add(Registry& registry, const std::vector<NewConvKernel>& kernels) { registry.add_conv(kernels); }
+
+  [[nodiscard]] static bool may_run(const SelectorOptions& options) noexcept { return options.run_convolutions; }
+
+  template <class Instance, class Problem>
+  [[nodiscard]] static float run(const Instance& instance, const Problem& problem, void* stream,
+                                 const SelectorOptions&) {
+    if constexpr (HasRun<Instance, Problem>::value) {
+      const float ms = instance.run(problem, stream);
+      return ms > 0 ? ms : -1.0F;
+    } else {
+      return -1.0F;
+    }
   }
 
   template <class Problem, class State>
@@ -672,7 +792,11 @@ struct ConvAdapter {
       }
       if (!problem.layout.empty()) signature.layout = order_of(problem.layout);
     }
-    if (signature.dtype_a.empty() || signature.layout.empty()) state.complete(signature);
+    if (signature.dtype_a.empty() || signature.layout.empty()) {
+      state.complete(signature, [](const Signature& known) {
+        return known.dtype_a == known.dtype_b && known.dtype_a == known.dtype_c;
+      });
+    }
     asked.problem.dtypes(dtype(signature.dtype_a), dtype(signature.dtype_b), dtype(signature.dtype_c));
     asked.problem.layout(layout(signature.layout, raw.ndim));
     return asked;
@@ -716,36 +840,76 @@ struct HasPads<Type, std::void_t<decltype(std::declval<const Type&>().pad_m)>> :
 
 /// Reads Problem, KernelKey and KernelInstance.
 struct GemmAdapter {
+  using Kernel = GemmKernel;
+  using New = NewGemmKernel;
+
   /// The dispatcher looks identifiers up exactly, and asks `supports` itself.
   static constexpr bool matches_parts = false;
   static constexpr bool throws_without_answer = false;
 
   template <class Instance>
-  [[nodiscard]] static Known<Instance> describe(const Instance& instance) {
+  [[nodiscard]] static Known<Instance, Kernel> describe(const Instance& instance) {
     const auto& key = instance.get_key();
-    Known<Instance> known;
+    Known<Instance, Kernel> known;
     known.name = key.encode_identifier();
     if constexpr (std::is_convertible_v<decltype(key.gfx_arch), std::string>) known.arch = key.gfx_arch;
     const auto& signature = key.signature;
     // CK's own to_string, found beside its enums.
     known.signature = {0, to_string(signature.dtype_a), to_string(signature.dtype_b), to_string(signature.dtype_c),
                        to_string(signature.layout_a) + to_string(signature.layout_b) + to_string(signature.layout_c)};
-    const Signature& types = known.signature;
-    const auto expected = expected_signature(types.dtype_a, types.layout);
-    if (!(expected == types)) {
-      known.reason = "operand types " + types.dtype_a + ", " + types.dtype_b + ", " + types.dtype_c + ", expected " +
-                     expected.dtype_a + ", " + expected.dtype_b + ", " + expected.dtype_c;
-    } else if (signature.transpose_a || signature.transpose_b) {
+    // A problem of the dispatcher's asks for neither.
+    if (signature.transpose_a || signature.transpose_b) {
       known.reason = "it transposes an operand";
     } else if (signature.grouped) {
       known.reason = "it is a grouped GEMM";
     } else {
-      known.key = identifier(key, types);
+      try {
+        known.kernel = kernel_of(key, known.signature);
+        known.key = identifier(key, known.signature);
+      } catch (const Error& error) {
+        known.reason = error.what();
+      }
     }
     return known;
   }
 
-  /// The identifier of the newest dispatchers, whatever this one's `encode_identifier` writes.
+  /// All that a key says.
+  template <class Key>
+  [[nodiscard]] static GemmKernel kernel_of(const Key& key, const Signature& types) {
+    const auto& signature = key.signature;
+    const auto& algorithm = key.algorithm;
+    GemmKernel kernel;
+    kernel.dtype_a = type(types.dtype_a);
+    kernel.dtype_b = type(types.dtype_b);
+    kernel.dtype_c = type(types.dtype_c);
+    kernel.dtype_acc = type(to_string(signature.dtype_acc));
+    kernel.layout_a = major(types.layout, 0);
+    kernel.layout_b = major(types.layout, 1);
+    kernel.layout_c = major(types.layout, 2);
+    kernel.split_k = std::max(+signature.split_k, 1);
+    kernel.elementwise = signature.elementwise_op;
+    kernel.num_d_tensors = signature.num_d_tensors;
+    kernel.structured_sparsity = signature.structured_sparsity;
+    kernel.tile = {algorithm.tile_shape.m, algorithm.tile_shape.n, algorithm.tile_shape.k};
+    kernel.wave = {algorithm.wave_shape.m, algorithm.wave_shape.n, algorithm.wave_shape.k};
+    kernel.warp_tile = {algorithm.warp_tile_shape.m, algorithm.warp_tile_shape.n, algorithm.warp_tile_shape.k};
+    // Kernels of revisions without these fields pad everything.
+    if constexpr (HasPads<std::decay_t<decltype(algorithm)>>::value) {
+      kernel.pad = {algorithm.pad_m, algorithm.pad_n, algorithm.pad_k};
+    }
+    kernel.pipeline = to_string(algorithm.pipeline);
+    kernel.scheduler = to_string(algorithm.scheduler);
+    kernel.epilogue = to_string(algorithm.epilogue);
+    kernel.block_size = algorithm.block_size;
+    kernel.double_buffer = algorithm.double_buffer;
+    kernel.persistent = algorithm.persistent;
+    kernel.preshuffle = algorithm.preshuffle;
+    kernel.transpose_c = algorithm.transpose_c;
+    kernel.num_wave_groups = std::max(+algorithm.num_wave_groups, 1);
+    return kernel;
+  }
+
+  /// The identifier of the newest dispatchers, whatever this one's `encode_identifier` writes, with the types that it leaves out.
   template <class Key>
   [[nodiscard]] static std::string identifier(const Key& key, const Signature& types) {
     const auto& signature = key.signature;
@@ -770,7 +934,29 @@ struct GemmAdapter {
     if (signature.num_d_tensors > 0) name += "_d" + std::to_string(+signature.num_d_tensors);
     if (signature.structured_sparsity) name += "_sparse";
     if (algorithm.preshuffle) name += "_preshuffle";
+    // What identifiers do not tell.
+    const Signature expected = expected_signature(types.dtype_a, types.layout);
+    if (types.dtype_b != expected.dtype_b) name += "_b_" + types.dtype_b;
+    if (types.dtype_c != expected.dtype_c) name += "_c_" + types.dtype_c;
     return name;
+  }
+
+  static void add(Registry& registry, const std::vector<NewGemmKernel>& kernels) { registry.add_gemm(kernels); }
+
+  [[nodiscard]] static bool may_run(const SelectorOptions& options) noexcept {
+    return static_cast<bool>(options.gemm_operands);
+  }
+
+  template <class Instance, class Problem>
+  [[nodiscard]] static float run(const Instance& instance, const Problem& problem, void* stream,
+                                 const SelectorOptions& options) {
+    if constexpr (HasGemmRun<Instance, Problem>::value) {
+      const GemmOperands operands = options.gemm_operands(problem.M, problem.N, problem.K);
+      // 0 when the kernel does not time itself: then events do.
+      return instance.run(operands.a, operands.b, operands.c, operands.d, problem, stream);
+    } else {
+      return -1.0F;
+    }
   }
 
   template <class Problem, class State>
@@ -781,16 +967,15 @@ struct GemmAdapter {
     asked.arch = options.arch;
     Signature& signature = asked.signature;
     signature = expected_signature(options.dtype, options.layout);
-    if (options.dtype.empty() || options.layout.empty()) state.complete(signature);
-    const auto a = dtype_from(signature.dtype_a), b = dtype_from(signature.dtype_b), c = dtype_from(signature.dtype_c);
-    std::optional<Major> order[3];
-    for (std::size_t at = 0; at < 3 && signature.layout.size() == 3; ++at) {
-      order[at] = major_from(std::string_view(signature.layout).substr(at, 1));
+    // The usual types, unless only kernels of others are registered.
+    if (!options.dtype.empty()) (void)type(options.dtype);
+    if (!options.layout.empty()) (void)major(options.layout, 0);
+    if (options.dtype.empty() || options.layout.empty() || !state.has(signature)) {
+      state.complete(signature,
+                     [](const Signature& known) { return known == expected_signature(known.dtype_a, known.layout); });
     }
-    if (!a || !b || !c || !order[0] || !order[1] || !order[2]) {
-      throw Error(Status::invalid_problem, "unknown dtype '" + signature.dtype_a + "' or layout '" + signature.layout + "'");
-    }
-    asked.problem.dtypes(*a, *b, *c).layout(*order[0], *order[1], *order[2]);
+    asked.problem.dtypes(type(signature.dtype_a), type(signature.dtype_b), type(signature.dtype_c));
+    asked.problem.layout(major(signature.layout, 0), major(signature.layout, 1), major(signature.layout, 2));
     return asked;
   }
 
@@ -800,6 +985,17 @@ struct GemmAdapter {
   }
 
  private:
+  [[nodiscard]] static Dtype type(const std::string& word) {
+    if (const auto known = dtype_from(word)) return *known;
+    throw Error(Status::invalid_problem, "dtype: unknown word '" + word + "'");
+  }
+
+  [[nodiscard]] static Major major(const std::string& layout, std::size_t operand) {
+    const auto known = layout.size() == 3 ? major_from(std::string_view(layout).substr(operand, 1)) : std::nullopt;
+    if (known) return *known;
+    throw Error(Status::invalid_problem, "layout: found '" + layout + "', expected three of r, c and p");
+  }
+
   /// Identifiers name A's type only; these are the ones that they imply.
   [[nodiscard]] static Signature expected_signature(const std::string& dtype, const std::string& layout) {
     const bool is_float8 = dtype == "fp8" || dtype == "bf8";

@@ -10,6 +10,7 @@ LIBDIR     ?= lib
 INCLUDEDIR ?= include
 # Where the built libraries are.
 BUILT      ?= $(TARGET_DIR)/release
+OBJCOPY    ?= objcopy
 
 INSTALL_ABI     := $(shell sed -n 's/^.define CK_SELECT_ABI_VERSION //p' include/ck_select.h)
 INSTALL_VERSION := $(shell sed -n '/^\[workspace.package\]/,/^$$/ s/^version = "\(.*\)"/\1/p' Cargo.toml)
@@ -22,7 +23,7 @@ INSTALL_UP      := $(shell echo '$(LIBDIR)/cmake/ck_select' | sed 's,[^/][^/]*,.
 INSTALL_FILL    := sed -e 's,@PREFIX@,$(PREFIX),g' -e 's,@LIB@,$(LIBDIR),g' -e 's,@INCLUDE@,$(INCLUDEDIR),g' \
 	-e 's,@ABI@,$(INSTALL_ABI),g' -e 's,@VERSION@,$(INSTALL_VERSION),g' -e 's,@TO_PREFIX@,$(INSTALL_UP),g'
 
-.PHONY: install install-files uninstall
+.PHONY: install install-files install-static uninstall
 install:
 	$(CARGO) build --release --quiet --package ck-select
 	@$(MAKE) --no-print-directory install-files
@@ -32,11 +33,27 @@ install-files:
 	install -m 755 '$(BUILT)/libck_select.so' '$(INSTALL_LIB)/$(INSTALL_REAL)'
 	ln -sf '$(INSTALL_REAL)' '$(INSTALL_LIB)/libck_select.so.$(INSTALL_ABI)'
 	ln -sf 'libck_select.so.$(INSTALL_ABI)' '$(INSTALL_LIB)/libck_select.so'
-	install -m 644 '$(BUILT)/libck_select.a' '$(INSTALL_LIB)/libck_select.a'
+	@$(MAKE) --no-print-directory install-static
 	install -m 644 include/ck_select.h include/ck_select_bench.h include/ck_select.hpp include/ck_select_dispatcher.hpp '$(INSTALL_INCLUDE)'
 	$(INSTALL_FILL) cmake/ck_select.pc.in > '$(INSTALL_LIB)/pkgconfig/ck_select.pc'
 	$(INSTALL_FILL) cmake/ck_selectConfig.cmake.in > '$(INSTALL_CMAKE)/ck_selectConfig.cmake'
 	$(INSTALL_FILL) cmake/ck_selectConfigVersion.cmake.in > '$(INSTALL_CMAKE)/ck_selectConfigVersion.cmake'
+
+# One object that shows only the C interface: the SQLite and the Rust runtime inside would clash with those of a program that has
+# its own. The bitcode that the Rust runtime's objects carry goes, because ar takes them for a compiler's and fails.
+install-static:
+	@set -e; made=$$(mktemp -d); trap 'rm -rf "$$made"' EXIT; \
+	if command -v $(LD) >/dev/null && command -v $(OBJCOPY) >/dev/null; then \
+		sed '/^#/d' include/exports.txt > "$$made/exports"; \
+		$(LD) -r --whole-archive '$(BUILT)/libck_select.a' -o "$$made/ck_select.o"; \
+		$(OBJCOPY) --keep-global-symbols="$$made/exports" --remove-section .llvmbc --remove-section .llvmcmd \
+			"$$made/ck_select.o"; \
+		$(AR) rcs "$$made/libck_select.a" "$$made/ck_select.o"; \
+	else \
+		echo 'install: without ld and objcopy the static library also shows the symbols of SQLite' >&2; \
+		cp '$(BUILT)/libck_select.a' "$$made/libck_select.a"; \
+	fi; \
+	install -m 644 "$$made/libck_select.a" '$(INSTALL_LIB)/libck_select.a'
 
 uninstall:
 	rm -f '$(INSTALL_LIB)/$(INSTALL_REAL)' '$(INSTALL_LIB)/libck_select.so.$(INSTALL_ABI)' \

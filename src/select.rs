@@ -9,7 +9,7 @@ use crate::kernel::{Kernel, KernelKind};
 use crate::model::{Model, Predictions};
 use crate::pool::Pool;
 use crate::problem::{InvalidField, Problem};
-use crate::scoring::{CallValues, PoolFeatures, PoolScorer, Scratch, SizeError};
+use crate::scoring::{CallValues, PoolFeatures, PoolScorer, Scratch, SizeError, Wanted};
 
 /// A model prepared for a pool: everything that depends on the pool alone is computed once.
 ///
@@ -69,13 +69,24 @@ pub struct Ranker {
     ranges: Vec<Range>,
 }
 
+/// In smaller pools, in the forest's eyes, the whole ranking takes no longer than a shortlist.
+const SHORTLIST_FROM: usize = 256;
+
 /// What a feature of the problem was between in training.
 #[derive(Debug, Clone, Copy)]
 struct Range {
+    feature: &'static str,
     /// The feature's place among the columns that are the same for all kernels.
     place: usize,
     min: f64,
     max: f64,
+}
+
+impl Range {
+    /// The feature's value among those that are the same for all kernels, if it is outside. NaN is not.
+    fn outside(&self, uniform: &[f64]) -> Option<f64> {
+        uniform.get(self.place).copied().filter(|&value| value < self.min || value > self.max)
+    }
 }
 
 /// Working memory of one call at a time; calls after the first do not allocate. Any fits any ranker.
@@ -210,45 +221,125 @@ impl Ranker {
 
     /// [`Ranker::rank`] into [`RankScratch::ranking`], without allocating once the scratch is warm.
     pub fn rank_with(&self, problem: &Problem, scratch: &mut RankScratch) -> Result<(), RankError> {
-        problem.validate()?;
-        let side = self.problem_side(problem)?;
-        self.features.fill(&side, &mut scratch.values);
-        scratch.scores.resize(self.pool.len(), 0.0);
-        let CallValues { uniform, pair } = &scratch.values;
-        self.scorer.score(uniform, pair, &mut scratch.scratch, &mut scratch.scores)?;
-        scratch.out_of_range = self.ranges.iter().any(|range| {
-            let value = uniform.get(range.place).copied().unwrap_or(f64::NAN);
-            value < range.min || value > range.max
-        });
-        let (rank_by, forest) = (self.model.spec().rank_by, self.model.ranking_forest());
-        scratch.ranking.clear();
-        for (index, (kernel, &sum)) in self.pool.iter().zip(&scratch.scores).enumerate() {
+        self.fill(problem, scratch)?;
+        let RankScratch { values: CallValues { uniform, pair }, scratch, scores, ranking, .. } = scratch;
+        scores.resize(self.pool.len(), 0.0);
+        self.scorer.score(uniform, pair, scratch, scores)?;
+        ranking.clear();
+        for (index, (kernel, &sum)) in self.pool.iter().zip(&*scores).enumerate() {
             if kernel.answers(problem) {
-                let raw = forest.map_or(sum, |forest| forest.finish(sum));
-                scratch.ranking.push(Ranked { index, score: self.model.score(rank_by, raw) });
+                ranking.push(Ranked { index, score: self.score(sum) });
             }
         }
-        if scratch.ranking.is_empty() {
+        if ranking.is_empty() {
             return Err(self.no_kernel(problem));
         }
-        let higher_is_better = rank_by.higher_is_better();
-        // With the index as a tie-break no two are equal, and an unstable sort, which does not allocate, will do.
-        scratch
-            .ranking
-            .sort_unstable_by(|a, b| order(a.score, b.score, higher_is_better).then(a.index.cmp(&b.index)));
+        self.sort(ranking);
         Ok(())
+    }
+
+    /// The problem's features outside of what the ranking forest saw in training.
+    pub fn out_of_range(&self, problem: &Problem) -> Result<Vec<OutOfRange>, RankError> {
+        problem.validate()?;
+        let mut values = CallValues::default();
+        self.features.fill(&self.problem_side(problem)?, &mut values);
+        let outside = |range: &Range| {
+            let &Range { feature, min, max, .. } = range;
+            range.outside(&values.uniform).map(|value| OutOfRange { feature, value, min, max })
+        };
+        Ok(self.ranges.iter().filter_map(outside).collect())
+    }
+
+    /// Fills in the problem's values, and whether the model knows their like.
+    fn fill(&self, problem: &Problem, scratch: &mut RankScratch) -> Result<(), RankError> {
+        problem.validate()?;
+        self.features.fill(&self.problem_side(problem)?, &mut scratch.values);
+        let uniform = &scratch.values.uniform;
+        scratch.out_of_range = self.ranges.iter().any(|range| range.outside(uniform).is_some());
+        Ok(())
+    }
+
+    /// What the model makes of a sum of leaf values.
+    fn score(&self, sum: f64) -> f64 {
+        let raw = self.model.ranking_forest().map_or(sum, |forest| forest.finish(sum));
+        self.model.score(self.model.spec().rank_by, raw)
+    }
+
+    fn sort(&self, ranking: &mut [Ranked]) {
+        let higher_is_better = self.model.spec().rank_by.higher_is_better();
+        // With the index as a tie-break no two are equal, and an unstable sort, which does not allocate, will do.
+        ranking
+            .sort_unstable_by(|a, b| order(a.score, b.score, higher_is_better).then(a.index.cmp(&b.index)));
     }
 
     /// The `count` best kernels.
     pub fn top(&self, problem: &Problem, count: usize) -> Result<Vec<Ranked>, RankError> {
-        let mut ranking = self.rank(problem)?;
-        ranking.truncate(count);
-        Ok(ranking)
+        let mut scratch = RankScratch::default();
+        self.top_with(problem, count, &mut scratch)?;
+        Ok(scratch.ranking)
     }
 
     /// The best kernel.
     pub fn best(&self, problem: &Problem) -> Result<Ranked, RankError> {
-        self.rank(problem)?.first().copied().ok_or_else(|| self.no_kernel(problem))
+        self.top(problem, 1)?.first().copied().ok_or_else(|| self.no_kernel(problem))
+    }
+
+    /// The first `count` places of [`Ranker::rank_with`], which in a large pool take a fraction of its time.
+    pub fn top_with(
+        &self,
+        problem: &Problem,
+        count: usize,
+        scratch: &mut RankScratch,
+    ) -> Result<(), RankError> {
+        self.lead_with(problem, count, scratch)?;
+        scratch.ranking.truncate(count);
+        Ok(())
+    }
+
+    /// At least the first `count` places; whether it is all of them.
+    pub(crate) fn lead_with(
+        &self,
+        problem: &Problem,
+        count: usize,
+        scratch: &mut RankScratch,
+    ) -> Result<bool, RankError> {
+        if self.scorer.distinct_kernels() >= SHORTLIST_FROM && self.shortlist(problem, count, scratch)? {
+            scratch.ranking.truncate(count);
+            return Ok(false);
+        }
+        self.rank_with(problem, scratch)?;
+        Ok(true)
+    }
+
+    /// Ranks a shortlist, if there is one on which the best are sure to be.
+    fn shortlist(
+        &self,
+        problem: &Problem,
+        count: usize,
+        scratch: &mut RankScratch,
+    ) -> Result<bool, RankError> {
+        self.fill(problem, scratch)?;
+        let rank_by = self.model.spec().rank_by;
+        let RankScratch { values: CallValues { uniform, pair }, scratch: of_scorer, ranking, .. } = scratch;
+        let wanted = Wanted { count, highest: rank_by.higher_is_better() };
+        let may = |kernel| self.pool.get(kernel).is_some_and(|kernel| kernel.answers(problem));
+        if !self.scorer.shortlist(uniform, pair, wanted, may, of_scorer)? {
+            return Ok(false);
+        }
+        ranking.clear();
+        ranking.extend(
+            of_scorer
+                .shortlist()
+                .iter()
+                .map(|listed| Ranked { index: listed.kernel, score: self.score(listed.score) }),
+        );
+        self.sort(ranking);
+        // Scores that differ may be equal once logarithms are undone, and then places decide. What is not on the list
+        // must be worse by more than what `exp` and the like can be wrong by.
+        let beyond = self.score(of_scorer.beyond());
+        let last = ranking.get(count - 1).map_or(f64::NAN, |last| last.score);
+        let slack = last.abs().max(beyond.abs()) * f64::exp2(-40.0);
+        Ok(if wanted.highest { beyond + slack < last } else { beyond - slack > last })
     }
 
     /// The rankings of many problems.
@@ -315,21 +406,44 @@ impl Ranker {
     }
 }
 
-/// The trained ranges of the features that depend on the problem alone.
+/// The trained ranges of the features that depend on the problem alone: those that the spec records, else those that
+/// LightGBM left in the forest.
 fn ranges(model: &Model) -> Vec<Range> {
     let Some(forest) = model.ranking_forest() else { return Vec::new() };
-    let scopes = model.extractor().schema.scopes();
-    let shared = scopes
-        .iter()
-        .zip(forest.feature_infos())
-        .filter(|(scope, _)| matches!(**scope, "problem" | "hardware"));
-    shared
+    let schema = &model.extractor().schema;
+    let recorded = model.spec().trained_range.as_ref();
+    let columns = schema.names().into_iter().zip(schema.scopes()).zip(forest.feature_infos());
+    columns
+        .filter(|((_, scope), _)| matches!(*scope, "problem" | "hardware"))
         .enumerate()
-        .filter_map(|(place, (_, info))| match *info {
-            FeatureInfo::Range { min, max } => Some(Range { place, min, max }),
-            _ => None,
+        .filter_map(|(place, ((feature, _), info))| {
+            let [min, max] = match (recorded, info) {
+                (Some(recorded), _) => recorded.get(feature)?,
+                (None, &FeatureInfo::Range { min, max }) => [min, max],
+                (None, _) => return None,
+            };
+            Some(Range { feature, place, min, max })
         })
         .collect()
+}
+
+/// A feature of a problem outside of what the model saw in training.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct OutOfRange {
+    /// The feature's name.
+    pub feature: &'static str,
+    /// Its value.
+    pub value: f64,
+    /// The smallest value in training.
+    pub min: f64,
+    /// The largest value in training.
+    pub max: f64,
+}
+
+impl std::fmt::Display for OutOfRange {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} is {}, trained on {} to {}", self.feature, self.value, self.min, self.max)
+    }
 }
 
 /// Best first, NaN last.

@@ -2,6 +2,8 @@
 //!
 //! A tool that is not installed is skipped, and said so. A C and a C++ compiler are required.
 
+mod hip_double;
+
 mod native {
     pub(crate) mod tools;
 

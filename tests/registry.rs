@@ -5,12 +5,13 @@ use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use ck_select::kernel::Kernel;
-use ck_select::model::Model;
+use ck_select::kernel::{Kernel, KernelKind};
+use ck_select::model::{EmbeddedModel, Model, Target};
 use ck_select::pool::Pool;
 use ck_select::problem::{ConvProblem, Problem};
 use ck_select::registry::{
-    Hooks, Mode, NewKernel, Options, Priority, Registry, SelectError, Source, UserData,
+    AddError, ExportOptions, Hooks, Mode, NewKernel, Options, Priority, Registry, SelectError, Source,
+    UserData,
 };
 use ck_select::tuning::device::Stream;
 use ck_select::tuning::mock::MockDevice;
@@ -412,12 +413,143 @@ fn a_repeated_problem_is_answered_from_memory_until_something_changes() {
 }
 
 #[test]
+fn kernels_are_removed_by_name_and_checked_when_added() {
+    let registry = filled(Options::default());
+    let generation = registry.generation();
+    assert!(!registry.remove("of my own"));
+    assert_eq!(registry.generation(), generation, "nothing changed");
+    let first = registry.get(0).unwrap().name().to_owned();
+    assert!(registry.remove(&first));
+    assert_eq!((registry.len(), registry.position(&first)), (29, None));
+    assert!(registry.generation() > generation && !registry.remove(&first));
+
+    let mut wrong = named("64x64x64_compv3");
+    let KernelKind::Conv(conv) = &mut wrong.kind else { unreachable!() };
+    conv.wave.n = 0;
+    let error = registry.add(wrong, Priority::NORMAL, UserData::default(), None).unwrap_err();
+    assert!(matches!(error, AddError::Invalid { .. }));
+    assert!(error.to_string().ends_with("_compv3': wave_n: found 0, expected 1 to 255"), "{error}");
+}
+
+#[test]
+fn a_recorded_range_goes_before_the_forests() {
+    let directory = root("tests/golden/models/conv_small");
+    let mut spec: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(format!("{directory}/feature_spec.json")).unwrap()).unwrap();
+    let forest = std::fs::read(format!("{directory}/model_tflops.lgbm.gz")).unwrap();
+    let registry = filled(Options::default());
+    for (range, flagged) in [([1.0, 64.0], false), ([1.0, 15.0], true), ([17.0, 64.0], true)] {
+        spec["ck_select"]["trained_range"] = serde_json::json!({ "N": range });
+        let model = Model::from_bytes("ranged", spec.to_string().as_bytes(), &[(Target::Tflops, &forest)]);
+        registry.set_model(Arc::new(model.unwrap()), None);
+        assert_eq!(registry.select(&resnet()).unwrap().out_of_range, flagged, "{range:?}");
+        let text = registry.explain(&resnet()).unwrap();
+        let [min, max] = range;
+        assert_eq!(
+            text.contains(&format!("in training: N is 16, trained on {min} to {max}\n")),
+            flagged,
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn winners_of_other_processes_are_taken_in_when_asked() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = Some(folder.path().join("winners.db"));
+    let (reader, runs) = measured(Options { store: path.clone(), ..off() }, ms);
+    reader.set_model(model(), None);
+    assert_eq!(reader.select(&resnet()).unwrap().source, Source::Model);
+    assert!(!reader.refresh_store().unwrap(), "nothing is new");
+    let generation = reader.generation();
+
+    let (other, _) = measured(Options { mode: Mode::Search, store: path, ..off() }, ms);
+    assert_eq!(other.select(&resnet()).unwrap().entry.name(), FASTEST);
+    assert_eq!(reader.select(&resnet()).unwrap().source, Source::Model, "not yet asked");
+    assert!(reader.refresh_store().unwrap());
+    assert!(reader.generation() > generation);
+    let found = reader.select(&resnet()).unwrap();
+    assert_eq!((found.source, found.entry.name(), found.measured_ms), (Source::Store, FASTEST, Some(0.5)));
+    assert_eq!(runs.load(Ordering::Relaxed), 0);
+    // A registry without a store has nothing to take in.
+    assert!(!filled(Options::default()).refresh_store().unwrap());
+}
+
+#[test]
+fn the_host_measures_what_runs_on_it() {
+    let options = Options { mode: Mode::Search, host_timing: true, ..off() };
+    let error = Registry::new(Options { arch: None, ..options.clone() }).unwrap_err().to_string();
+    assert!(error.starts_with("host_timing: arch is not set"), "{error}");
+    let registry = Registry::new(options.clone()).unwrap();
+    let runs = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let new = kernels().into_iter().map(|kernel| {
+        let hooks = Timed { ms: ms(&kernel.name), runs: runs.clone() };
+        new(kernel, Priority::NORMAL, Some(Box::new(hooks)))
+    });
+    registry.add_all(new.collect()).unwrap();
+    let found = registry.select(&resnet()).unwrap();
+    assert_eq!((found.source, found.entry.name(), found.measured_ms), (Source::Search, FASTEST, Some(0.5)));
+    assert_eq!(registry.select(&resnet()).unwrap().source, Source::Store);
+    assert!(registry.explain(&resnet()).unwrap().contains("search: all kernels, before the model, on host"));
+    assert!(registry.set_options(Options { arch: None, ..options }).is_err());
+}
+
+#[test]
+fn embedded_models_answer_where_no_loaded_one_does() {
+    let registry = filled(Options { embedded_models: true, ..Options::default() });
+    let embedded = EmbeddedModel::all().len();
+    assert_eq!(registry.model_keys().len(), embedded);
+    registry.set_model(model(), None);
+    assert_eq!(registry.model_keys().len(), embedded + 1);
+    let text = registry.explain(&resnet()).unwrap();
+    assert!(text.contains("conv_small"), "a loaded model goes first: {text}");
+    for key in registry.model_keys() {
+        registry.remove_model(&key);
+    }
+    assert_eq!(registry.model_keys().len(), embedded, "embedded ones go with the options only");
+    registry.set_options(Options::default()).unwrap();
+    assert!(registry.model_keys().is_empty());
+}
+
+#[test]
+fn exports_count_kernels_and_tell_the_time_when_asked() {
+    let registry = filled(Options::default());
+    registry
+        .add_all(plain(
+            Pool::read(root("tests/golden/models/gemm_small/pool.txt")).unwrap().kernels().to_vec(),
+        ))
+        .unwrap();
+    let json = |op, options: &ExportOptions<'_>| -> serde_json::Value {
+        serde_json::from_str(&registry.export_json(op, options).unwrap()).unwrap()
+    };
+    let full = ExportOptions {
+        timestamp: Some("2026-01-31T12:00:00"),
+        statistics: true,
+        ..ExportOptions::default()
+    };
+    let conv = json(Op::GroupedConv, &full);
+    assert_eq!(conv["metadata"], serde_json::json!({ "registry_name": "default", "total_kernels": 30 }));
+    assert_eq!(conv["statistics"]["by_datatype"], serde_json::json!({ "bf16_bf16_bf16": 30 }));
+    let pipelines = conv["statistics"]["by_pipeline"].as_object().unwrap();
+    assert_eq!(pipelines.values().filter_map(serde_json::Value::as_u64).sum::<u64>(), 30);
+    let gemm = json(Op::Gemm, &full);
+    assert_eq!(gemm["metadata"]["timestamp"], "2026-01-31T12:00:00");
+    assert_eq!(gemm["statistics"]["by_layout"], serde_json::json!({ "row_major_col_major_row_major": 32 }));
+    assert_eq!(gemm["statistics"]["by_gfx_arch"], serde_json::json!({ "": 32 }));
+    let plain = json(Op::Gemm, &ExportOptions::default());
+    assert_eq!((plain.get("statistics"), plain["metadata"].get("timestamp")), (None, None));
+    registry.retain(|_| false);
+    assert_eq!(json(Op::GroupedConv, &full).get("statistics"), None, "nothing to count");
+}
+
+#[test]
 fn exports_read_back_as_the_same_kernels() {
+    let named = ExportOptions { registry_name: "mine", ..ExportOptions::default() };
     let registry = filled(Options::default());
     let gemms = Pool::read(root("tests/golden/models/gemm_small/pool.txt")).unwrap();
     registry.add_all(plain(gemms.kernels().to_vec())).unwrap();
     for (op, count) in [(Op::GroupedConv, 30), (Op::Gemm, gemms.len())] {
-        let text = registry.export_json(op, "mine").unwrap();
+        let text = registry.export_json(op, &named).unwrap();
         let pool = Pool::from_bytes("export", text.as_bytes()).unwrap();
         assert_eq!((pool.op(), pool.len()), (op, count));
         let originals = registry.kernels().into_iter().filter(|entry| entry.kernel().op() == op);

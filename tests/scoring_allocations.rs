@@ -6,7 +6,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use ck_select::forest::Forest;
-use ck_select::scoring::{Column, PoolScorer, PoolTable, Scratch};
+use ck_select::scoring::{Column, PoolScorer, PoolTable, Scratch, Wanted};
 
 thread_local! {
     static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
@@ -80,4 +80,24 @@ fn scoring_does_not_allocate_after_the_first_call() {
         }
         assert_eq!(ALLOCATIONS.get() - before, 0, "{kernels} kernels");
     }
+}
+
+#[test]
+fn shortlists_do_not_allocate_after_the_first() {
+    let forest = forest(150);
+    let columns = [Column::Uniform, Column::Kernel, Column::Kernel];
+    let kernel_values: Vec<f64> = (0..600).map(|value| f64::from(value * 37 % 101) / 101.0).collect();
+    let table = PoolTable { columns: &columns, classes: &[0; 300], kernel_values: &kernel_values };
+    let scorer = PoolScorer::compile(&forest, &table).unwrap();
+    let mut scratch = Scratch::new();
+    let mut list = |call: usize| {
+        let wanted = Wanted { count: 1 + call % 4, highest: call.is_multiple_of(2) };
+        let uniform = [(call % 8) as f64 / 8.0];
+        scorer.shortlist(&uniform, &[], wanted, |kernel| !kernel.is_multiple_of(3), &mut scratch).unwrap()
+    };
+    list(0);
+    let before = ALLOCATIONS.get();
+    let found = (1..50).filter(|&call| list(call)).count();
+    assert_eq!(ALLOCATIONS.get() - before, 0);
+    assert!(found > 0);
 }

@@ -359,3 +359,25 @@ fn explain_adds_up_and_inspect_shows_what_is_inside() {
     assert!(table.contains("rank_by") && table.contains("tile_eff_m"), "{table}");
     assert_eq!(good(&format!("{inspect} --format csv --target latency")).lines().count(), 73);
 }
+
+#[test]
+fn models_may_be_embedded() {
+    let models = ck_select::model::EmbeddedModel::all();
+    for model in models {
+        let ran = run(&format!("inspect --model embedded:{} --format json", model.name()));
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    }
+    let known: Vec<_> = models.iter().map(ck_select::model::EmbeddedModel::name).collect();
+    let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+    let message = format!("no model 'nothing' is embedded in this library: it has {known}");
+    let pool = "--pool configs/forward_bf16.txt --problem 'C=8,K=8,Hi=8,Wi=8,Y=1,X=1'";
+    for line in [
+        "inspect --model embedded:nothing".to_owned(),
+        format!("rank --model embedded:nothing {pool}"),
+        "predict --model embedded:nothing --matrix -".to_owned(),
+    ] {
+        let ran = run(&line);
+        assert_eq!(ran.code, Some(1), "{line}: {}", ran.stderr);
+        assert!(ran.stderr.contains(&message), "{line}: {}", ran.stderr);
+    }
+}

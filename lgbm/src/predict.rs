@@ -118,11 +118,12 @@ unsafe fn predict(
         unsafe { matrix.copy_row(row, values) };
         // SAFETY: there is room for all rows' results.
         let write = |index, result| unsafe { out_result.add(row * per_row + index).write_unaligned(result) };
+        let checked = trees.row(values)?;
         match output {
-            Output::Prediction => write(0, trees.prediction(values)?),
-            Output::RawScore => write(0, trees.raw_score(values)?),
+            Output::Prediction => write(0, trees.prediction(&checked)),
+            Output::RawScore => write(0, trees.raw_score(&checked)),
             Output::Leaves => {
-                for (index, leaf) in trees.leaves(values).enumerate() {
+                for (index, leaf) in trees.leaves(&checked).enumerate() {
                     write(index, leaf as f64);
                 }
             }

@@ -1,10 +1,8 @@
-//! Scores of some of a forest's trees, and the leaves that a row reaches.
-//!
-//! The walk is that of `ck_select::forest`, which scores only whole forests; the parity tests hold both to LightGBM.
+//! Which of a forest's trees a call is about, as LightGBM counts them.
 
 use std::ops::Range;
 
-use ck_select::forest::{Forest, Missing, RowError, Split, Target, Tree};
+use ck_select::forest::{Forest, Row, RowError};
 
 /// Consecutive trees of a forest.
 #[derive(Debug)]
@@ -31,57 +29,26 @@ impl<'a> Trees<'a> {
         self.range.len()
     }
 
-    /// The sum of the leaf values that the row reaches. Values that count as zero must be zero.
-    pub(crate) fn raw_score(&self, values: &[f64]) -> Result<f64, RowError> {
-        if self.range == (0..self.forest.trees().len()) {
-            return self.forest.raw_score(values);
-        }
-        let trees = self.trees();
-        Ok(trees.iter().fold(0.0, |sum, tree| sum + tree.leaf_values()[leaf(tree, values)]))
+    /// Checks a row once, for all that is asked about it.
+    pub(crate) fn row(&self, values: &'a [f64]) -> Result<Row<'a>, RowError> {
+        self.forest.row(values)
+    }
+
+    /// The sum of the leaf values that the row reaches.
+    pub(crate) fn raw_score(&self, row: &Row<'_>) -> f64 {
+        row.raw_score_of(self.range.clone())
     }
 
     /// The prediction: an average is one of these trees only, as in LightGBM, and of no trees it is NaN.
-    pub(crate) fn prediction(&self, values: &[f64]) -> Result<f64, RowError> {
-        let sum = self.raw_score(values)?;
+    pub(crate) fn prediction(&self, row: &Row<'_>) -> f64 {
+        let sum = self.raw_score(row);
         let sum = if self.forest.averaged() { sum / self.len() as f64 } else { sum };
-        Ok(self.forest.objective().transform().apply(sum))
+        self.forest.objective().transform().apply(sum)
     }
 
-    /// The leaf that the row reaches in each of the trees. Values that count as zero must be zero.
-    pub(crate) fn leaves(&self, values: &[f64]) -> impl Iterator<Item = usize> {
-        self.trees().iter().map(move |tree| leaf(tree, values))
-    }
-
-    fn trees(&self) -> &'a [Tree] {
-        &self.forest.trees()[self.range.clone()]
-    }
-}
-
-fn leaf(tree: &Tree, values: &[f64]) -> usize {
-    let mut child = tree.root();
-    loop {
-        let node = match child.target() {
-            Target::Node(node) => &tree.nodes()[node],
-            Target::Leaf(leaf) => return leaf,
-        };
-        let value = values[node.feature as usize];
-        let left = match node.split {
-            Split::Numeric { threshold, missing, default_left } => {
-                let is_missing = match missing {
-                    Missing::Never => false,
-                    Missing::Zero => value.is_nan() || value == 0.0,
-                    Missing::Nan => value.is_nan(),
-                };
-                if is_missing {
-                    default_left
-                } else {
-                    // Only a split on which nothing is missing gets here with NaN, and takes it for zero.
-                    (if value.is_nan() { 0.0 } else { value }) <= threshold
-                }
-            }
-            Split::Categorical { set } => tree.category_sets().contains(set, value),
-        };
-        child = if left { node.left } else { node.right };
+    /// The leaf that the row reaches in each of the trees.
+    pub(crate) fn leaves(&self, row: &Row<'_>) -> impl Iterator<Item = usize> {
+        self.range.clone().filter_map(|tree| row.leaf(tree))
     }
 }
 
@@ -111,7 +78,8 @@ mod tests {
         for ((start, count), range) in cases {
             assert_eq!(Trees::new(&forest, start, count).range, range, "{start}, {count}");
         }
-        let predict = |start, count| Trees::new(&forest, start, count).prediction(&[0.0]).unwrap();
+        let row = forest.row(&[0.0]).unwrap();
+        let predict = |start, count| Trees::new(&forest, start, count).prediction(&row);
         assert_eq!(predict(0, 0), 3.0);
         assert_eq!(predict(1, 2), 4.0);
         assert_eq!(predict(2, 1), 6.0);

@@ -132,7 +132,7 @@ fn turning_points(forest: &Forest) -> Vec<Vec<f64>> {
         for node in tree.nodes() {
             let points = &mut points[node.feature as usize];
             match node.split {
-                Split::Numeric { threshold, .. } => points.push(threshold),
+                Split::Numeric { threshold, .. } => points.push(threshold.get()),
                 Split::Categorical { set } => {
                     let end = tree.category_sets().words(set).len() * 32;
                     let members = (0..end)

@@ -1,6 +1,8 @@
-//! Forests against the real LightGBM: raw scores and predictions must be equal bit for bit.
+//! Forests against the real LightGBM: raw scores and predictions must be equal bit for bit, of the scalar scorer and of
+//! the compiled form.
 
 mod cases;
+mod compiled;
 
 use cases::Case;
 use ck_select::forest::{FeatureUse, Forest};
@@ -40,6 +42,7 @@ fn compare(name: &str, booster: &Booster) {
             );
         }
     }
+    compiled::compare(name, booster, &forest);
     assert_importances(name, &text, &forest);
     println!(
         "{name}: {} rows, {} trees, {} leaves, depth {}",

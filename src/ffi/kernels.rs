@@ -4,19 +4,16 @@ use std::ffi::{c_char, c_void};
 
 use super::error::{Failure, boundary};
 use super::input::{
-    Versioned, check_output, output, read_arch, read_array, read_optional_text, read_registry, read_struct,
-    read_text, write_output,
+    Versioned, check_output, output, read_arch, read_array, read_registry, read_struct, read_text,
+    write_output,
 };
-use super::memory::give_text;
 use super::problems::{CkConvProblem, CkGemmProblem};
-use super::words::word;
 use super::{CkRegistry, CkStatus};
 use crate::kernel::Kernel;
 use crate::problem::Problem;
 use crate::registry::{AddError, Hooks, NewKernel, Priority, Registry, UserData};
 use crate::tuning::device::Stream;
 use crate::tuning::search::RunOutcome;
-use crate::vocab::Op;
 
 /// What the owner of a kernel can tell and do, and wants to get back. Every callback may be NULL. Callbacks are called
 /// on the thread that selects, which may be any, by several threads at a time. They must not throw, nor change the
@@ -53,6 +50,22 @@ pub struct CkKernelHooks {
 // SAFETY: `repr(C)`, begins with its size, holds integers, addresses and optional function addresses; NULL is none.
 unsafe impl Versioned for CkKernelHooks {
     const NAME: &'static str = "ck_kernel_hooks";
+}
+
+impl CkKernelHooks {
+    /// Hooks to be filled by a callback.
+    pub(super) const fn none(priority: Priority) -> Self {
+        Self {
+            struct_size: size_of::<Self>(),
+            user: std::ptr::null_mut(),
+            priority: priority.0,
+            reserved: 0,
+            supports_conv: None,
+            supports_gemm: None,
+            run_conv: None,
+            run_gemm: None,
+        }
+    }
 }
 
 /// The callbacks of a kernel.
@@ -131,7 +144,7 @@ pub unsafe extern "C" fn ck_registry_add_kernel(
         let (registry, name) = unsafe { (read_registry(registry)?, read_text(name, "name")?) };
         // SAFETY: the caller's contract.
         let hooks = unsafe { read_hooks(hooks) }?;
-        add(registry, vec![new_kernel(name, hooks)?])
+        add(registry, vec![new_kernel(named(name)?, hooks)])
     })
 }
 
@@ -151,12 +164,9 @@ pub unsafe extern "C" fn ck_registry_add_kernels(
         let (registry, names) = unsafe { (read_registry(registry)?, read_array(names, count, "names")?) };
         let mut kernels = Vec::new();
         for (index, &name) in names.iter().enumerate() {
-            // SAFETY: the caller's contract; `wrapping_add` stays inside the array of `count` hooks.
-            let (name, hooks) = unsafe {
-                let own = if hooks.is_null() { hooks } else { hooks.wrapping_add(index) };
-                (read_text(name, "a name")?, read_hooks(own)?)
-            };
-            kernels.push(new_kernel(name, hooks)?);
+            // SAFETY: the caller's contract.
+            let (name, hooks) = unsafe { (read_text(name, "a name")?, read_hooks_at(hooks, index)?) };
+            kernels.push(new_kernel(named(name)?, hooks));
         }
         add(registry, kernels)
     })
@@ -166,12 +176,25 @@ pub unsafe extern "C" fn ck_registry_add_kernels(
 ///
 /// # Safety
 /// As for [`read_struct`].
-unsafe fn read_hooks(hooks: *const CkKernelHooks) -> Result<Option<CkKernelHooks>, Failure> {
+pub(super) unsafe fn read_hooks(hooks: *const CkKernelHooks) -> Result<Option<CkKernelHooks>, Failure> {
     if hooks.is_null() {
         return Ok(None);
     }
     // SAFETY: the caller's contract.
     unsafe { read_struct(hooks) }.map(Some)
+}
+
+/// Reads the hooks at a place of an array; NULL is an array of none.
+///
+/// # Safety
+/// As for [`read_struct`], at that place.
+pub(super) unsafe fn read_hooks_at(
+    hooks: *const CkKernelHooks,
+    index: usize,
+) -> Result<Option<CkKernelHooks>, Failure> {
+    let own = if hooks.is_null() { hooks } else { hooks.wrapping_add(index) };
+    // SAFETY: the caller's contract.
+    unsafe { read_hooks(own) }
 }
 
 fn outcome(answer: f32) -> RunOutcome {
@@ -183,9 +206,12 @@ fn outcome(answer: f32) -> RunOutcome {
     }
 }
 
-fn new_kernel(name: &str, hooks: Option<CkKernelHooks>) -> Result<NewKernel, Failure> {
-    let kernel = Kernel::from_name(name).map_err(Failure::of(CkStatus::InvalidKernel))?;
-    Ok(match hooks {
+fn named(name: &str) -> Result<Kernel, Failure> {
+    Kernel::from_name(name).map_err(Failure::of(CkStatus::InvalidKernel))
+}
+
+pub(super) fn new_kernel(kernel: Kernel, hooks: Option<CkKernelHooks>) -> NewKernel {
+    match hooks {
         None => NewKernel { kernel, priority: Priority::NORMAL, user: UserData::default(), hooks: None },
         Some(hooks) => NewKernel {
             kernel,
@@ -193,14 +219,14 @@ fn new_kernel(name: &str, hooks: Option<CkKernelHooks>) -> Result<NewKernel, Fai
             user: UserData(hooks.user),
             hooks: Some(Box::new(Callbacks(hooks))),
         },
-    })
+    }
 }
 
-fn add(registry: &Registry, kernels: Vec<NewKernel>) -> Result<(), Failure> {
+pub(super) fn add(registry: &Registry, kernels: Vec<NewKernel>) -> Result<(), Failure> {
     registry.add_all(kernels).map_err(|error| {
         let status = match error {
             AddError::AlreadyThere(_) => CkStatus::AlreadyRegistered,
-            AddError::Nul(_) => CkStatus::InvalidKernel,
+            AddError::Invalid { .. } => CkStatus::InvalidKernel,
         };
         Failure::new(status, error)
     })
@@ -333,6 +359,26 @@ pub unsafe extern "C" fn ck_registry_retain_arch(
     })
 }
 
+/// Removes the kernel with a name; `CK_STATUS_NOT_FOUND` when there is none. Those after it move up by one place. What was handed
+/// out of it stays good until the registry is destroyed, and a thread that selects meanwhile may still get it.
+///
+/// # Safety
+/// `registry` is from `ck_registry_create`; `name` is a NUL-terminated text.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ck_registry_remove_kernel(
+    registry: *mut CkRegistry,
+    name: *const c_char,
+) -> CkStatus {
+    boundary(|| {
+        // SAFETY: the caller's contract.
+        let (registry, name) = unsafe { (read_registry(registry)?, read_text(name, "name")?) };
+        if registry.remove(name) {
+            return Ok(());
+        }
+        Err(Failure::new(CkStatus::NotFound, format_args!("the registry has no kernel '{name}'")))
+    })
+}
+
 /// Removes all kernels.
 ///
 /// # Safety
@@ -343,63 +389,5 @@ pub unsafe extern "C" fn ck_registry_clear(registry: *mut CkRegistry) -> CkStatu
         // SAFETY: the caller's contract.
         unsafe { read_registry(registry) }?.retain(|_| false);
         Ok(())
-    })
-}
-
-/// Adds the kernels of a JSON export of a CK registry, all or none, with priority 1 and no callbacks.
-///
-/// # Safety
-/// `registry` is from `ck_registry_create`; `json` points to `len` bytes.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn ck_registry_import_json(
-    registry: *mut CkRegistry,
-    json: *const u8,
-    len: usize,
-) -> CkStatus {
-    boundary(|| {
-        // SAFETY: the caller's contract.
-        let (registry, json) =
-            unsafe { (read_registry(registry)?, super::input::read_bytes(json, len, "json")?) };
-        let pool =
-            crate::pool::Pool::from_bytes("json", json).map_err(Failure::of(CkStatus::InvalidKernel))?;
-        let plain = |kernel: &Kernel| NewKernel {
-            kernel: kernel.clone(),
-            priority: Priority::NORMAL,
-            user: UserData::default(),
-            hooks: None,
-        };
-        add(registry, pool.iter().map(plain).collect())
-    })
-}
-
-/// An operation.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CkOp {
-    /// A GEMM.
-    Gemm = 0,
-    /// A grouped convolution.
-    GroupedConv = 1,
-}
-
-/// Writes the kernels of one operation as the JSON that CK's registry of that operation exports. A `ck_op` says which;
-/// `name` is what the text calls the registry, NULL for "default". Free the text with `ck_string_free`.
-///
-/// # Safety
-/// `registry` is from `ck_registry_create`; `name` is NULL or a NUL-terminated text; `text` points to an address.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn ck_registry_export_json(
-    registry: *const CkRegistry,
-    op: i32,
-    name: *const c_char,
-    text: *mut *mut c_char,
-) -> CkStatus {
-    boundary(|| {
-        // SAFETY: the caller's contract.
-        let (registry, name) = unsafe { (read_registry(registry)?, read_optional_text(name, "name")?) };
-        let op = word("op", op, Op::ALL, Op::WORDS)?;
-        let json = registry.export_json(op, name.unwrap_or("default")).map_err(Failure::of(CkStatus::Io))?;
-        // SAFETY: the caller's contract.
-        unsafe { give_text(text, "text", &json) }
     })
 }

@@ -18,7 +18,12 @@
     )
 )]
 
+#[cfg(test)]
+mod calls;
+mod descriptors;
 mod error;
+mod exchange;
+mod hardware;
 mod input;
 mod kernels;
 mod log;
@@ -32,7 +37,10 @@ mod status;
 mod tests;
 mod words;
 
+pub use descriptors::*;
 pub use error::*;
+pub use exchange::*;
+pub use hardware::*;
 pub use kernels::*;
 pub use log::*;
 pub use memory::*;

@@ -4,10 +4,15 @@ use std::ffi::c_char;
 use std::sync::Arc;
 
 use super::error::{Failure, boundary};
-use super::input::{Versioned, read_array, read_bytes, read_registry, read_struct, read_text};
-use super::words::word;
+use super::hardware::CkHardware;
+use super::input::{
+    Versioned, output, read_arch, read_array, read_bytes, read_registry, read_struct, read_text, write_output,
+};
+use super::words::{self, word};
 use super::{CkRegistry, CkStatus};
-use crate::model::{Model, Target};
+use crate::model::{EmbeddedModel, Model, Target};
+use crate::registry::{ModelKey, Registry};
+use crate::vocab::Op;
 
 /// What a forest predicts.
 #[repr(C)]
@@ -44,31 +49,181 @@ unsafe impl Versioned for CkForestBytes {
     const NAME: &'static str = "ck_forest_bytes";
 }
 
-/// Loads a model directory: `feature_spec.json` with `model_tflops.lgbm` (or `.lgbm.gz`) and so on. It is used for the
-/// problems that its spec names (operation, direction, dtype, architecture); a model that was loaded for the same ones
-/// is replaced. Threads that select meanwhile use the old one until the new one is ready.
+/// Where a word or a number may be any: a direction, a type.
+pub const CK_ANY: i32 = -1;
+
+/// Which problems a model is for. A model that says more about a problem goes before one that says less.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct CkModelKey {
+    /// `sizeof(ck_model_key)`.
+    pub struct_size: usize,
+    /// A `ck_op`.
+    pub op: i32,
+    /// A `ck_direction`, or `CK_ANY`; a GEMM has none.
+    pub direction: i32,
+    /// A `ck_dtype`, of the input or of A, or `CK_ANY`.
+    pub dtype: i32,
+    /// Must be 0.
+    pub reserved: i32,
+    /// The architecture, such as "gfx950"; NULL for any. Borrowed for the call.
+    pub arch: *const c_char,
+}
+
+// SAFETY: `repr(C)`, begins with its size, and holds only integers and an address.
+unsafe impl Versioned for CkModelKey {
+    const NAME: &'static str = "ck_model_key";
+}
+
+/// How a model is used. Begin with all bytes 0 and `struct_size` set: those are the defaults.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct CkModelOptions {
+    /// `sizeof(ck_model_options)`.
+    pub struct_size: usize,
+    /// The problems that it is for; NULL for those that its spec names. Borrowed for the call.
+    pub key: *const CkModelKey,
+    /// What its features are told about the GPU, in place of what it was trained with: its answers are then for a GPU that it has
+    /// never seen. NULL for what its spec says. Borrowed for the call.
+    pub hardware: *const CkHardware,
+}
+
+// SAFETY: `repr(C)`, begins with its size, and holds only addresses.
+unsafe impl Versioned for CkModelOptions {
+    const NAME: &'static str = "ck_model_options";
+}
+
+/// Loads a model directory: `feature_spec.json` with `model_tflops.lgbm` (or `.lgbm.gz`) and so on; "embedded:NAME" is
+/// `ck_registry_load_embedded`. `options` may be NULL for the defaults: the model is then used for the problems that its spec
+/// names (operation, direction, dtype, architecture). A model that was loaded for the same ones is replaced. Threads that select
+/// meanwhile use the old one until the new one is ready.
 ///
 /// # Safety
-/// `registry` is from `ck_registry_create`; `directory` is a NUL-terminated text.
+/// `registry` is from `ck_registry_create`; `directory` is a NUL-terminated text; `options` is NULL or points to a
+/// `ck_model_options` with its `struct_size` set, as are those of what it points to.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ck_registry_load_model(
     registry: *mut CkRegistry,
     directory: *const c_char,
+    options: *const CkModelOptions,
 ) -> CkStatus {
     boundary(|| {
         // SAFETY: the caller's contract.
         let (registry, directory) = unsafe { (read_registry(registry)?, read_text(directory, "directory")?) };
-        let model = Model::load(directory).map_err(Failure::of(CkStatus::InvalidModel))?;
-        registry.set_model(Arc::new(model), None);
+        // SAFETY: the caller's contract.
+        let options = unsafe { read_model_options(options) }?;
+        let model = Model::open(directory).map_err(Failure::of(CkStatus::InvalidModel))?;
+        set_model(registry, model, &options)
+    })
+}
+
+/// Loads a model that is built into the library; see `ck_registry_load_model` for the options. `CK_STATUS_NOT_FOUND` when there is
+/// none of that name.
+///
+/// # Safety
+/// As for `ck_registry_load_model`, with a name for the directory.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ck_registry_load_embedded(
+    registry: *mut CkRegistry,
+    name: *const c_char,
+    options: *const CkModelOptions,
+) -> CkStatus {
+    boundary(|| {
+        // SAFETY: the caller's contract.
+        let (registry, name) = unsafe { (read_registry(registry)?, read_text(name, "name")?) };
+        // SAFETY: the caller's contract.
+        let options = unsafe { read_model_options(options) }?;
+        let embedded = EmbeddedModel::find(name).map_err(Failure::of(CkStatus::NotFound))?;
+        let model = embedded.load().map_err(Failure::of(CkStatus::InvalidModel))?;
+        set_model(registry, model, &options)
+    })
+}
+
+/// Writes the name of the model at a place among those that are built into the library. To walk over all, count from 0 until
+/// `CK_STATUS_NOT_FOUND`. The text is constant.
+///
+/// # Safety
+/// `name` points to an address.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ck_embedded_model_name(index: usize, name: *mut *const c_char) -> CkStatus {
+    boundary(|| {
+        let name = output(name, "name")?;
+        let models = EmbeddedModel::all();
+        let model = models.get(index).ok_or_else(|| {
+            let message = format!("{} models are built in, and none at {index}", models.len());
+            Failure::new(CkStatus::NotFound, message)
+        })?;
+        // SAFETY: the caller's contract.
+        unsafe { write_output(name, model.c_name().as_ptr()) };
         Ok(())
     })
 }
 
-/// Loads a model from memory. `name` is what messages call it.
+/// What the options of a model say.
+#[derive(Default)]
+struct Usage {
+    key: Option<ModelKey>,
+    hardware: Option<CkHardware>,
+}
+
+/// # Safety
+/// As for `ck_registry_load_model`.
+unsafe fn read_model_options(options: *const CkModelOptions) -> Result<Usage, Failure> {
+    if options.is_null() {
+        return Ok(Usage::default());
+    }
+    // SAFETY: the caller's contract.
+    let raw = unsafe { read_struct(options) }?;
+    // SAFETY: the caller's contract.
+    let key = if raw.key.is_null() { None } else { Some(unsafe { read_key(raw.key) }?) };
+    // SAFETY: the caller's contract.
+    let hardware = if raw.hardware.is_null() { None } else { Some(unsafe { read_struct(raw.hardware) }?) };
+    Ok(Usage { key, hardware })
+}
+
+/// # Safety
+/// `key` is NULL or points to a struct with its `struct_size` set; its `arch` is NULL or a NUL-terminated text.
+unsafe fn read_key(key: *const CkModelKey) -> Result<ModelKey, Failure> {
+    // SAFETY: the caller's contract.
+    let raw = unsafe { read_struct(key) }?;
+    if raw.reserved != 0 {
+        let message = format!("reserved is {}, expected 0", raw.reserved);
+        return Err(Failure::new(CkStatus::InvalidArgument, message));
+    }
+    let op = word("op", raw.op, Op::ALL, Op::WORDS)?;
+    if op == Op::Gemm && raw.direction != CK_ANY {
+        let message = format!("direction is {}, expected CK_ANY (-1): a GEMM has none", raw.direction);
+        return Err(Failure::new(CkStatus::InvalidArgument, message));
+    }
+    let said = |number: i32| (number != CK_ANY).then_some(number);
+    Ok(ModelKey {
+        op,
+        direction: said(raw.direction).map(words::direction).transpose()?,
+        dtype: said(raw.dtype).map(|number| words::dtype("dtype", number)).transpose()?,
+        // SAFETY: the caller's contract.
+        arch: unsafe { read_arch(raw.arch, "arch") }?,
+    })
+}
+
+fn set_model(registry: &Registry, mut model: Model, usage: &Usage) -> Result<(), Failure> {
+    if let Some(key) = &usage.key
+        && key.op != model.spec().op()
+    {
+        let message = format!("{} is a model of {}, not of {}", model.name(), model.spec().op(), key.op);
+        return Err(Failure::new(CkStatus::InvalidArgument, message));
+    }
+    if let Some(hardware) = &usage.hardware {
+        model = model.with_hardware(hardware.hardware()?);
+    }
+    registry.set_model(Arc::new(model), usage.key);
+    Ok(())
+}
+
+/// Loads a model from memory. `name` is what messages call it; for the options see `ck_registry_load_model`.
 ///
 /// # Safety
 /// `registry` is from `ck_registry_create`; `name` is a NUL-terminated text; `spec` points to `spec_len` bytes,
-/// `forests` to `forest_count` structs, each with its `struct_size` set and its bytes.
+/// `forests` to `forest_count` structs, each with its `struct_size` set and its bytes; `options` as for `ck_registry_load_model`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ck_registry_load_model_bytes(
     registry: *mut CkRegistry,
@@ -77,12 +232,15 @@ pub unsafe extern "C" fn ck_registry_load_model_bytes(
     spec_len: usize,
     forests: *const CkForestBytes,
     forest_count: usize,
+    options: *const CkModelOptions,
 ) -> CkStatus {
     boundary(|| {
         // SAFETY: the caller's contract.
         let (registry, name) = unsafe { (read_registry(registry)?, read_text(name, "name")?) };
         // SAFETY: the caller's contract.
         let spec = unsafe { read_bytes(spec, spec_len, "spec") }?;
+        // SAFETY: the caller's contract.
+        let options = unsafe { read_model_options(options) }?;
         let mut parts = Vec::new();
         // SAFETY: the caller's contract.
         for forest in unsafe { read_array(forests, forest_count, "forests") }? {
@@ -93,12 +251,30 @@ pub unsafe extern "C" fn ck_registry_load_model_bytes(
             parts.push((target, unsafe { read_bytes(forest.bytes, forest.len, "bytes of a forest") }?));
         }
         let model = Model::from_bytes(name, spec, &parts).map_err(Failure::of(CkStatus::InvalidModel))?;
-        registry.set_model(Arc::new(model), None);
-        Ok(())
+        set_model(registry, model, &options)
     })
 }
 
-/// Removes all models.
+/// Removes the model that was loaded for these problems; `CK_STATUS_NOT_FOUND` when there is none.
+///
+/// # Safety
+/// `registry` is from `ck_registry_create`; `key` points to a `ck_model_key` with its `struct_size` set.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ck_registry_remove_model(
+    registry: *mut CkRegistry,
+    key: *const CkModelKey,
+) -> CkStatus {
+    boundary(|| {
+        // SAFETY: the caller's contract.
+        let (registry, key) = unsafe { (read_registry(registry)?, read_key(key)?) };
+        if registry.remove_model(&key) {
+            return Ok(());
+        }
+        Err(Failure::new(CkStatus::NotFound, format_args!("no model is loaded for {key}")))
+    })
+}
+
+/// Removes all models that were loaded. Those of `embedded_models` stay as long as the options say so.
 ///
 /// # Safety
 /// `registry` is from `ck_registry_create`.

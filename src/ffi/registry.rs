@@ -42,7 +42,7 @@ pub struct CkOptions {
     pub struct_size: usize,
     /// A `ck_mode`.
     pub mode: i32,
-    /// Not 0: the environment (`CK_SELECT_MODE`, `CK_SELECT_OVERRIDE`, `CK_SELECT_STORE`) is not looked at.
+    /// Not 0: the environment (`CK_SELECT_MODE`, `_OVERRIDE`, `_STORE`, `_CAPTURE`) is not looked at.
     pub ignore_environment: i32,
     /// A file of rules `problem -> kernel name`, which come before everything else; NULL for none. Copied.
     pub override_file: *const c_char,
@@ -67,12 +67,19 @@ pub struct CkOptions {
     pub repeats: i32,
     /// Runs of each kernel before those; 0 means 3, less than 0 means none.
     pub warmup: i32,
+    /// Not 0: kernels are measured by the host's clock, without a GPU. For run callbacks that do all their work on the host
+    /// before they return, such as reference implementations. Needs `arch`, because the host tells none; winners are kept for the device "host".
+    pub host_timing: i32,
+    /// Not 0: the models that are built into the library answer where no loaded model fits.
+    pub embedded_models: i32,
     /// Must be 0.
     pub reserved: i32,
     /// Milliseconds for one search; 0 means a minute.
     pub budget_ms: f64,
     /// A kernel is given up when its runs take so many times longer than the best one's; 0 means 3.
     pub cutoff: f64,
+    /// Milliseconds after which a run hangs: it is abandoned, and with it the search; 0 means 5000.
+    pub run_timeout_ms: f64,
 }
 
 // SAFETY: `repr(C)`, begins with its size, and holds only integers and addresses.
@@ -133,6 +140,42 @@ pub unsafe extern "C" fn ck_registry_set_options(
     })
 }
 
+/// Writes the number of the registry's present state, which rises with every change of kernels, models and options. As long as it
+/// stays the same, so do the answers of a registry that does not measure. `generation` of a selection is the one that was asked.
+///
+/// # Safety
+/// `registry` is from `ck_registry_create`; `generation` points to a `uint64_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ck_registry_generation(
+    registry: *const CkRegistry,
+    generation: *mut u64,
+) -> CkStatus {
+    boundary(|| {
+        // SAFETY: the caller's contract.
+        let registry = unsafe { read_registry(registry) }?;
+        let generation = output(generation, "generation")?;
+        // SAFETY: the caller's contract.
+        unsafe { write_output(generation, registry.generation()) };
+        Ok(())
+    })
+}
+
+/// Takes in the winners that other processes have stored since the store was last read. Costs microseconds when there are none,
+/// and nothing when the registry has no store; reads a file, so call it now and then, not before each selection. A registry sees its own
+/// winners at once.
+///
+/// # Safety
+/// `registry` is from `ck_registry_create`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ck_registry_refresh_store(registry: *mut CkRegistry) -> CkStatus {
+    boundary(|| {
+        // SAFETY: the caller's contract.
+        let registry = unsafe { read_registry(registry) }?;
+        registry.refresh_store().map_err(Failure::of(CkStatus::Io))?;
+        Ok(())
+    })
+}
+
 /// # Safety
 /// As for [`read_struct`], with NULL for the defaults; its texts are NULL or NUL-terminated.
 unsafe fn read_options(options: *const CkOptions) -> Result<Options, Failure> {
@@ -150,6 +193,8 @@ unsafe fn read_options(options: *const CkOptions) -> Result<Options, Failure> {
             read.device_name = read_optional_text(raw.device_name, "device_name")?.map(Into::into);
         }
         read.search = raw.search != 0;
+        read.host_timing = raw.host_timing != 0;
+        read.embedded_models = raw.embedded_models != 0;
         read.refine_out_of_range = count("refine_out_of_range", raw.refine_out_of_range)?;
         // SAFETY: the options' documentation asks for a stream that lives as long as the registry may measure on it.
         read.stream = unsafe { Stream::from_raw(raw.stream) };
@@ -184,11 +229,12 @@ fn measuring(raw: &CkOptions) -> Result<SearchOptions, Failure> {
         return Err(refused("reserved", raw.reserved, "0"));
     }
     let usual = SearchOptions::default();
-    let budget = match raw.budget_ms {
-        0.0 => usual.budget,
-        ms => Duration::try_from_secs_f64(ms / 1e3)
-            .map_err(|_| refused("budget_ms", ms, "milliseconds, or 0"))?,
+    let time = |what, ms: f64, usual| match ms {
+        0.0 => Ok(usual),
+        ms => Duration::try_from_secs_f64(ms / 1e3).map_err(|_| refused(what, ms, "milliseconds, or 0")),
     };
+    let budget = time("budget_ms", raw.budget_ms, usual.budget)?;
+    let run_timeout = time("run_timeout_ms", raw.run_timeout_ms, usual.run_timeout)?;
     let cutoff = match raw.cutoff {
         0.0 => usual.cutoff,
         factor if factor >= 1.0 => Some(factor),
@@ -198,6 +244,7 @@ fn measuring(raw: &CkOptions) -> Result<SearchOptions, Failure> {
     Ok(SearchOptions {
         budget,
         cutoff,
+        run_timeout,
         repeats: if repeats == 0 { usual.repeats } else { repeats },
         warmup: if raw.warmup == 0 { usual.warmup } else { u32::try_from(raw.warmup).unwrap_or(0) },
         ..usual
@@ -206,8 +253,9 @@ fn measuring(raw: &CkOptions) -> Result<SearchOptions, Failure> {
 
 fn options_failure(error: OptionsError) -> Failure {
     let status = match error {
-        OptionsError::Mode { .. } => CkStatus::InvalidArgument,
-        OptionsError::Override(_) => CkStatus::Io,
+        OptionsError::Mode { .. } | OptionsError::HostArch => CkStatus::InvalidArgument,
+        OptionsError::Override(_) | OptionsError::Capture { .. } => CkStatus::Io,
+        OptionsError::Model(_) => CkStatus::InvalidModel,
     };
     Failure::new(status, error)
 }

@@ -36,7 +36,7 @@ fn every_entry_point_is_guarded_documented_and_listed() {
     let mut found = Vec::new();
     for file in std::fs::read_dir(folder).unwrap() {
         let path = file.unwrap().path();
-        if path.ends_with("tests.rs") {
+        if path.ends_with("tests.rs") || path.ends_with("calls.rs") {
             continue;
         }
         let text = std::fs::read_to_string(&path).unwrap();

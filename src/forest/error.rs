@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use super::parts::Before;
+
 /// A text that is not a forest: the line, the tree and the field where that shows, and the reason.
 ///
 /// ```
@@ -41,6 +43,15 @@ impl ForestError {
     /// What is wrong there.
     pub fn reason(&self) -> &Reason {
         &self.reason
+    }
+
+    /// The same, counted from the text's beginning instead of a part's.
+    pub(super) fn shifted(mut self, before: Before) -> ForestError {
+        self.place = self.place.shifted(before);
+        if let Reason::NotUtf8 { offset } = &mut self.reason {
+            *offset += before.bytes;
+        }
+        self
     }
 }
 
@@ -135,6 +146,11 @@ impl Place {
 
     pub(super) fn index(self, index: usize) -> Place {
         Place { index: Some(index), ..self }
+    }
+
+    /// The same place, counted from the text's beginning instead of a part's.
+    pub(super) fn shifted(self, before: Before) -> Place {
+        Place { line: self.line + before.lines, tree: self.tree.map(|tree| tree + before.trees), ..self }
     }
 
     pub(super) fn error(self, reason: Reason) -> ForestError {

@@ -52,8 +52,8 @@
 //! Not every model that LightGBM reads is a forest here: one output, constant leaves, and an [`Objective`] whose
 //! prediction is a simple function of the sum. The error says what is supported.
 
-// How the files divide the work. `text` cuts the bytes into lines and lists (of `number`s), `fields` sorts a part's lines by key.
-// `header`, `tree_text` (with `categories` and `shape`) and `sections` say what the keys mean and check it; what they
+// How the files divide the work. `parts` reads the bytes and shares the trees out to threads, `text` cuts them into lines
+// and lists (of `number`s), `fields` sorts the lines of a header or tree by key. `header`, `tree_text` (with `categories` and `shape`) and `sections` say what the keys mean and check it; what they
 // let through, `row` and `contributions` walk without asking again. `error` is where any of them says what is wrong.
 
 mod categories;
@@ -64,6 +64,7 @@ mod fields;
 mod header;
 mod number;
 mod objective;
+mod parts;
 mod row;
 mod sections;
 mod shape;
@@ -72,6 +73,8 @@ mod text;
 mod tree;
 mod tree_text;
 
+use std::io;
+
 pub use categories::CategorySets;
 pub use contributions::Contributions;
 pub use error::{ForestError, Reason};
@@ -79,11 +82,9 @@ pub use feature_info::FeatureInfo;
 pub use objective::{Objective, Transform};
 pub use row::{Row, RowError};
 pub use statistics::FeatureUse;
-pub use tree::{Child, Missing, Node, Split, Target, Tree};
+pub use tree::{Child, Missing, Node, Split, Target, Threshold, Tree};
 
-use error::Place;
-use header::Header;
-use text::{Field, Lines};
+use parts::{Contents, Fault, Plan, Reader};
 
 /// Values of a row up to this size count as zero, as they do in LightGBM: 1e-35 in single precision.
 pub const ZERO_THRESHOLD: f64 = 1e-35f32 as f64;
@@ -91,6 +92,15 @@ pub const ZERO_THRESHOLD: f64 = 1e-35f32 as f64;
 /// The largest size of a leaf's or node's value. LightGBM sets no bound; with this one no sum over a forest can
 /// overflow, so that every raw score is a finite number.
 pub const MAX_VALUE: f64 = 1e290;
+
+/// Why a reader gave no forest.
+#[derive(Debug)]
+pub(crate) enum ReadError {
+    /// The reader's own fault.
+    Io(io::Error),
+    /// The text's.
+    Text(ForestError),
+}
 
 /// A checked forest of decision trees. See the [module](self) for an example.
 #[derive(Debug, Clone, PartialEq)]
@@ -109,15 +119,28 @@ impl Forest {
     ///
     /// Line ends may be of either kind. Blank lines, lines that begin with `#`, keys that are not known and sections
     /// after the trees are passed over; `tree_sizes` may be absent. Whatever the bytes are, the call returns: it does
-    /// not panic, and it needs memory for a small multiple of the text.
+    /// not panic, and it needs memory for a small multiple of the text. Of a text of many megabytes the trees are
+    /// parsed by several threads, which end with the call.
     pub fn parse(text: &[u8]) -> Result<Forest, ForestError> {
-        let text = std::str::from_utf8(text).map_err(|error| not_utf8(text, error.valid_up_to()))?;
-        let mut lines = Lines::new(text);
-        let header = Header::parse(&mut lines)?;
-        let trees = parse_trees(&mut lines, header.feature_names.len())?;
-        header.validate_trees(trees.len(), lines.place())?;
-        let parameters = sections::parameters(lines)?.map(str::to_owned);
-        Ok(Forest {
+        match parts::read(text, Plan::new(text.len() as u64)) {
+            Ok(contents) => Ok(Forest::of(contents)),
+            Err(Fault::Text(error)) => Err(error),
+            Err(Fault::Source(never)) => match never {},
+        }
+    }
+
+    /// [`Forest::parse`] of what a reader gives, in one pass and without holding the whole text. `size` is about how
+    /// long the text is: it decides whether threads are worth it, and nothing else.
+    pub(crate) fn read(reader: impl io::Read + Send, size: u64) -> Result<Forest, ReadError> {
+        match parts::read(Reader(reader), Plan::new(size)) {
+            Ok(contents) => Ok(Forest::of(contents)),
+            Err(Fault::Text(error)) => Err(ReadError::Text(error)),
+            Err(Fault::Source(error)) => Err(ReadError::Io(error)),
+        }
+    }
+
+    fn of(Contents { header, trees, parameters }: Contents) -> Forest {
+        Forest {
             version: header.version,
             feature_names: header.feature_names,
             feature_infos: header.feature_infos,
@@ -125,7 +148,7 @@ impl Forest {
             averaged: header.averaged,
             trees,
             parameters,
-        })
+        }
     }
 
     /// The version of the text format: `v3` or `v4`.
@@ -196,45 +219,4 @@ impl Forest {
         let sum = if self.averaged { raw_score / self.trees.len() as f64 } else { raw_score };
         self.objective.transform().apply(sum)
     }
-}
-
-/// Reads the trees, up to and including the end of them.
-fn parse_trees(lines: &mut Lines<'_>, features: usize) -> Result<Vec<Tree>, ForestError> {
-    let mut trees = Vec::new();
-    let mut open = None;
-    while let Some(line) = lines.next() {
-        let number = line.strip_prefix("Tree=");
-        if (number.is_some() || line == "end of trees")
-            && let Some(fields) = open.take()
-        {
-            trees.push(tree_text::parse(&fields, features)?);
-        }
-        let place = lines.place().tree(trees.len());
-        match (number, &mut open) {
-            (Some(number), _) => {
-                validate_number(place, number, trees.len())?;
-                open = Some(tree_text::fields(place));
-            }
-            (None, Some(fields)) => fields.put(place, line)?,
-            // The header ended before a tree or the end of trees: nothing else comes first.
-            (None, None) => return Ok(trees),
-        }
-    }
-    let place = lines.place().tree(trees.len());
-    Err(place.error(Reason::Truncated { expected: "`end of trees`" }))
-}
-
-/// Trees count up from 0; a number out of line means that trees were lost, added or swapped.
-fn validate_number(place: Place, value: &str, expected: usize) -> Result<(), ForestError> {
-    let place = place.field("Tree");
-    let number = Field { place, value }.number("a tree's number", |_: usize| true)?;
-    if number == expected {
-        return Ok(());
-    }
-    Err(place.value(value, expected.to_string()))
-}
-
-fn not_utf8(text: &[u8], offset: usize) -> ForestError {
-    let line = text[..offset].split(|&byte| byte == b'\n').count();
-    Place::line(line).error(Reason::NotUtf8 { offset })
 }

@@ -16,6 +16,7 @@
 //! wrong length is refused where LightGBM reads out of bounds or fills in zeros. Faster scorers answer to this one.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use super::tree::{Child, Missing, Node, Split, Target, Tree};
 use super::{Contributions, Forest, ZERO_THRESHOLD};
@@ -61,6 +62,19 @@ impl<'a> Row<'a> {
         self.forest.trees().iter().fold(0.0, |sum, tree| sum + tree.value(&self.values))
     }
 
+    /// [`Row::raw_score`] of some trees only: LightGBM's `start_iteration` and `num_iteration`. Trees that the forest
+    /// does not have add nothing.
+    pub fn raw_score_of(&self, trees: Range<usize>) -> f64 {
+        let trees = self.forest.trees().get(trees.start..trees.end.min(self.forest.trees().len()));
+        trees.unwrap_or_default().iter().fold(0.0, |sum, tree| sum + tree.value(&self.values))
+    }
+
+    /// The leaf of a tree that the row reaches, as an index into [`Tree::leaf_values`]; `None` for a tree that the
+    /// forest does not have.
+    pub fn leaf(&self, tree: usize) -> Option<usize> {
+        self.forest.trees().get(tree).map(|tree| tree.leaf(&self.values))
+    }
+
     /// The prediction: LightGBM's `predict()`, bit for bit.
     pub fn predict(&self) -> f64 {
         self.forest.finish(self.raw_score())
@@ -74,11 +88,16 @@ impl<'a> Row<'a> {
 
 impl Tree {
     fn value(&self, values: &[f64]) -> f64 {
+        self.leaf_values[self.leaf(values)]
+    }
+
+    /// The leaf that a row reaches.
+    fn leaf(&self, values: &[f64]) -> usize {
         let mut child = self.root();
         loop {
             match child.target() {
                 Target::Node(node) => child = self.step(&self.nodes[node], values),
-                Target::Leaf(leaf) => return self.leaf_values[leaf],
+                Target::Leaf(leaf) => return leaf,
             }
         }
     }
@@ -88,7 +107,7 @@ impl Tree {
         let value = values[node.feature as usize];
         let left = match node.split {
             Split::Numeric { threshold, missing, default_left } => {
-                goes_left(value, threshold, missing, default_left)
+                goes_left(value, threshold.get(), missing, default_left)
             }
             Split::Categorical { set } => self.category_sets.contains(set, value),
         };

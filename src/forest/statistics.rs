@@ -31,7 +31,9 @@ impl Forest {
                 }
                 match node.split {
                     // Adding 0.0 makes the two zeros one.
-                    Split::Numeric { threshold, .. } => thresholds[feature].push((threshold + 0.0).to_bits()),
+                    Split::Numeric { threshold, .. } => {
+                        thresholds[feature].push((threshold.get() + 0.0).to_bits());
+                    }
                     Split::Categorical { .. } => uses[feature].categorical_splits += 1,
                 }
             }

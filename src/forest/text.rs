@@ -20,6 +20,11 @@ impl<'a> Lines<'a> {
         self.rest
     }
 
+    /// How many lines were read, blank ones and comments included.
+    pub(super) fn number(&self) -> usize {
+        self.number
+    }
+
     /// Where the line read last stands; after the end, the last line of the text.
     pub(super) fn place(&self) -> Place {
         Place::line(self.number.max(1))
@@ -31,7 +36,8 @@ impl<'a> Iterator for Lines<'a> {
 
     fn next(&mut self) -> Option<&'a str> {
         while !self.rest.is_empty() {
-            let (line, rest) = self.rest.split_once('\n').unwrap_or((self.rest, ""));
+            let end = memchr::memchr(b'\n', self.rest.as_bytes());
+            let (line, rest) = end.map_or((self.rest, ""), |end| (&self.rest[..end], &self.rest[end + 1..]));
             self.rest = rest;
             self.number += 1;
             let line = line.strip_suffix('\r').unwrap_or(line);

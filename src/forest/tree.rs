@@ -36,7 +36,7 @@ pub enum Split {
     /// Is the value at most `threshold`? A value that counts as missing is not compared.
     Numeric {
         /// The largest value that goes left; never NaN.
-        threshold: f64,
+        threshold: Threshold,
         /// Which values count as missing.
         missing: Missing,
         /// Whether missing values go left.
@@ -48,6 +48,26 @@ pub enum Split {
         set: u32,
     },
 }
+
+/// The number that a numeric split compares with, in halves: so a node needs no more than four bytes' alignment, and a
+/// large forest an eighth less memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Threshold([u32; 2]);
+
+impl Threshold {
+    pub(super) fn new(value: f64) -> Threshold {
+        let bits = value.to_bits();
+        Threshold([bits as u32, (bits >> 32) as u32])
+    }
+
+    /// The number.
+    pub fn get(self) -> f64 {
+        f64::from_bits(u64::from(self.0[0]) | u64::from(self.0[1]) << 32)
+    }
+}
+
+// What `Threshold` is for.
+const _: () = assert!(size_of::<Node>() == 24);
 
 /// Which values a numeric split does not compare.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use super::fields::Fields;
 use super::number::Number;
 use super::shape;
 use super::text::Count;
-use super::tree::{Child, Missing, Node, Split, Tree};
+use super::tree::{Child, Missing, Node, Split, Threshold, Tree};
 
 const KEYS: &[&str] = &[
     "num_leaves",
@@ -113,6 +113,7 @@ fn splits(fields: &Fields<'_>, per_node: Count, sets: &CategorySets) -> Result<V
     let split = |(index, (threshold, bits)): (usize, (f64, u8))| {
         if bits & 1 == 0 {
             let missing = missing(bits).unwrap_or(Missing::Never);
+            let threshold = Threshold::new(threshold);
             return Ok(Split::Numeric { threshold, missing, default_left: bits & 2 != 0 });
         }
         if threshold.fract() == 0.0 && threshold >= 0.0 && threshold < sets.len() as f64 {

@@ -5,6 +5,7 @@ mod gemm_name;
 mod name;
 mod scan;
 mod tiles;
+mod valid;
 
 pub(crate) use conv_name::ConvName;
 pub use gemm_name::ParsedGemmName;

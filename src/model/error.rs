@@ -26,6 +26,17 @@ pub enum ModelError {
         /// The missing file.
         file: String,
     },
+    /// An embedded model that is not there.
+    #[error(
+        "no model '{model}' is embedded in this library: it has {}",
+        if known.is_empty() { "none".to_owned() } else { known.join(", ") }
+    )]
+    NotEmbedded {
+        /// The name asked for.
+        model: String,
+        /// The names that there are.
+        known: Vec<&'static str>,
+    },
     /// A file that is larger than the limit, maybe only when decompressed.
     #[error("{file}: more than {limit} bytes{}", if *.decompressed { " when decompressed" } else { "" })]
     TooLarge {

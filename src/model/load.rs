@@ -1,14 +1,14 @@
 //! Getting a model's bytes: from a directory, from files, from memory; plain or gzip.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 use std::sync::Arc;
 
-use flate2::read::MultiGzDecoder;
+use flate2::bufread::MultiGzDecoder;
 
 use super::{FeatureSpec, Model, ModelError, Target};
-use crate::forest::Forest;
+use crate::forest::{Forest, ReadError};
 
 /// Bounds on what a model may make the process read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,8 +77,8 @@ impl Model {
         let mut parsed = [const { None }; Target::ALL.len()];
         for &(target, bytes) in forests {
             let file = format!("{name}/{}", target.file_name());
-            let text = decompressed(&file, bytes.to_vec(), limits.forest_bytes)?;
-            parsed[target as usize] = Some(Arc::new(checked(&file, &text, &spec)?));
+            let forest = read_forest(&file, bytes, bytes.len() as u64, limits.forest_bytes)?;
+            parsed[target as usize] = Some(Arc::new(checked(&file, forest, &spec)?));
         }
         Self::assemble(name.to_owned(), spec, parsed)
     }
@@ -98,9 +98,11 @@ impl Model {
 
 /// Reads a LightGBM file without a spec, plain or gzip, within [`Limits::forest_bytes`].
 pub(crate) fn bare_forest(path: &Path, limits: &Limits) -> Result<Forest, ModelError> {
-    let file = label(path);
-    let bytes = decompressed(&file, read(path, limits.forest_bytes)?, limits.forest_bytes)?;
-    Forest::parse(&bytes).map_err(|source| ModelError::Forest { file, source: Box::new(source) })
+    let name = label(path);
+    let io = |source| ModelError::Io { file: name.clone(), source };
+    let file = File::open(path).map_err(io)?;
+    let size = file.metadata().map_err(io)?.len();
+    read_forest(&name, BufReader::with_capacity(1 << 16, file), size, limits.forest_bytes)
 }
 
 impl Forest {
@@ -125,33 +127,66 @@ fn read(path: &Path, limit: u64) -> Result<Vec<u8>, ModelError> {
     Ok(bytes)
 }
 
-fn decompressed(file: &str, bytes: Vec<u8>, limit: u64) -> Result<Vec<u8>, ModelError> {
-    if !bytes.starts_with(GZIP_MAGIC) {
-        return Ok(bytes);
-    }
-    let mut text = Vec::new();
-    let size =
-        MultiGzDecoder::new(bytes.as_slice()).take(limit + 1).read_to_end(&mut text).map_err(|source| {
+/// Reads a forest of `size` bytes in one pass: what is compressed is inflated as it is parsed.
+fn read_forest(
+    file: &str,
+    mut bytes: impl BufRead + Send,
+    size: u64,
+    limit: u64,
+) -> Result<Forest, ModelError> {
+    /// Texts of forests are four to five times as long as what gzip makes of them.
+    const INFLATION: u64 = 4;
+    let io = |source| ModelError::Io { file: file.to_owned(), source };
+    let packed = bytes.fill_buf().map_err(io)?.starts_with(GZIP_MAGIC);
+    let bytes = Limited { inner: bytes, left: limit, over: TooMuch { decompressed: false } };
+    let forest = if packed {
+        let text = MultiGzDecoder::new(BufReader::new(bytes));
+        let text = Limited { inner: text, left: limit, over: TooMuch { decompressed: true } };
+        Forest::read(text, size.saturating_mul(INFLATION))
+    } else {
+        Forest::read(bytes, size)
+    };
+    forest.map_err(|error| match error {
+        ReadError::Text(source) => ModelError::Forest { file: file.to_owned(), source: Box::new(source) },
+        ReadError::Io(source) => match source.get_ref().and_then(|inner| inner.downcast_ref()) {
+            Some(&TooMuch { decompressed }) => {
+                ModelError::TooLarge { file: file.to_owned(), limit, decompressed }
+            }
             // The decoder's own text does not say what was being read.
-            let source = io::Error::new(source.kind(), format!("not a whole gzip file: {source}"));
-            ModelError::Io { file: file.to_owned(), source }
-        })?;
-    if size as u64 > limit {
-        return Err(ModelError::TooLarge { file: file.to_owned(), limit, decompressed: true });
+            None if packed => io(io::Error::new(source.kind(), format!("not a whole gzip file: {source}"))),
+            None => io(source),
+        },
+    })
+}
+
+/// A reader that fails where more than so many bytes come.
+struct Limited<R> {
+    inner: R,
+    left: u64,
+    over: TooMuch,
+}
+
+/// More bytes came than the limit allows.
+#[derive(Debug, Clone, Copy, thiserror::Error)]
+#[error("more bytes than the limit allows")]
+struct TooMuch {
+    decompressed: bool,
+}
+
+impl<R: Read> Read for Limited<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.inner.read(buffer)?;
+        self.left = self.left.checked_sub(count as u64).ok_or_else(|| io::Error::other(self.over))?;
+        Ok(count)
     }
-    Ok(text)
 }
 
 fn forest(path: &Path, spec: &FeatureSpec, limits: &Limits) -> Result<Forest, ModelError> {
-    let file = label(path);
-    let text = decompressed(&file, read(path, limits.forest_bytes)?, limits.forest_bytes)?;
-    checked(&file, &text, spec)
+    checked(&label(path), bare_forest(path, limits)?, spec)
 }
 
-/// Parses a forest and checks that its columns are the spec's.
-fn checked(file: &str, text: &[u8], spec: &FeatureSpec) -> Result<Forest, ModelError> {
-    let forest = Forest::parse(text)
-        .map_err(|source| ModelError::Forest { file: file.to_owned(), source: Box::new(source) })?;
+/// Checks that a forest's columns are the spec's.
+fn checked(file: &str, forest: Forest, spec: &FeatureSpec) -> Result<Forest, ModelError> {
     let mismatch = |reason| Err(ModelError::Mismatch { file: file.to_owned(), reason });
     let names = spec.extractor.schema.names();
     if forest.num_features() != names.len() {

@@ -1,11 +1,15 @@
 //! Models: a feature spec with one forest a target, immutable once loaded.
 
+mod embedded;
 mod error;
 mod load;
+mod range;
 mod spec;
 
+pub use embedded::EmbeddedModel;
 pub use error::ModelError;
 pub use load::Limits;
+pub use range::TrainedRange;
 pub use spec::FeatureSpec;
 
 use std::fmt;
@@ -138,6 +142,13 @@ impl Model {
     /// The same model with other feature rules, such as [`crate::features::Uncoded::Upstream`].
     pub fn with_rules(mut self, rules: crate::features::Rules) -> Self {
         self.spec.extractor.rules = rules;
+        self
+    }
+
+    /// The same model asked with other constants of the GPU than those that it was trained with. Its answers are then for a GPU
+    /// that it has never seen.
+    pub const fn with_hardware(mut self, hardware: crate::hardware::Hardware) -> Self {
+        self.spec.extractor.hardware = hardware;
         self
     }
 

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::{ModelError, Target};
+use super::{ModelError, Target, TrainedRange};
 use crate::features::{
     ElementBytes, Engine, Extractor, KTile, KernelMapping, PipelineCodes, Rules, Schema, Uncoded,
 };
@@ -28,6 +28,8 @@ pub struct FeatureSpec {
     pub dtype: Option<Dtype>,
     /// The architecture that it was trained on, when recorded.
     pub arch: Option<Arch>,
+    /// What the features were between in training, when recorded.
+    pub trained_range: Option<TrainedRange>,
     /// Training parameters, as the trainer wrote them.
     pub params: Value,
 }
@@ -63,6 +65,7 @@ struct Extension {
     kernel_mapping: Option<KernelMapping>,
     uncoded: Option<Uncoded>,
     rank_by: Option<String>,
+    trained_range: Option<TrainedRange>,
 }
 
 impl FeatureSpec {
@@ -97,6 +100,9 @@ impl FeatureSpec {
             None => Hardware::default(),
         };
         let extension = parsed.ck_select.unwrap_or_default();
+        if let Some(range) = &extension.trained_range {
+            range.validate(&names).map_err(field)?;
+        }
         let arch: Option<Arch> = word("arch", parsed.arch.as_deref()).map_err(field)?;
         let log_targets = parsed
             .log_targets
@@ -118,6 +124,7 @@ impl FeatureSpec {
             direction: word("variant", parsed.variant.as_deref()).map_err(field)?,
             dtype: word("dtype", parsed.dtype.as_deref()).map_err(field)?,
             arch,
+            trained_range: extension.trained_range,
             params: parsed.params,
         })
     }
@@ -255,6 +262,15 @@ mod tests {
     }
 
     #[test]
+    fn a_trained_range_reads_back_as_it_was_written() {
+        let range = TrainedRange::of_rows(&["M", "N"], [[0.1, 3.0].as_slice(), &[1e300, 3.0]]);
+        let written = serde_json::json!({ "ck_select": { "trained_range": range } });
+        let read = spec(&written.to_string()).unwrap();
+        assert_eq!(read.trained_range, Some(range));
+        assert_eq!(spec("{}").unwrap().trained_range, None);
+    }
+
+    #[test]
     fn every_mistake_is_named() {
         for (json, message) in [
             ("[1]", "feature_spec.json: document: found '[1]', expected a JSON object"),
@@ -286,6 +302,18 @@ mod tests {
             (r#"{"hardware":{"cus":3}}"#, "hardware: found cus, expected one of num_cus"),
             (r#"{"ck_select":{"k_tiles":"x"}}"#, "unknown field `k_tiles`, expected one of `k_tile`"),
             (r#"{"arch":"mi355x"}"#, "arch: found 'mi355x', expected one of gfx9xx"),
+            (
+                r#"{"ck_select":{"trained_range":{"magic":[1,2]}}}"#,
+                "ck_select.trained_range.magic: found a range, expected none, as feature_names does not have it",
+            ),
+            (
+                r#"{"ck_select":{"trained_range":{"M":[3,2]}}}"#,
+                "ck_select.trained_range.M: found [3, 2], expected the smallest value, then the largest",
+            ),
+            (
+                r#"{"ck_select":{"trained_range":{"M":[3]}}}"#,
+                "invalid length 1, expected an array of length 2",
+            ),
         ] {
             let error = spec(json).unwrap_err();
             assert!(error.contains(message), "{json}: {error}");

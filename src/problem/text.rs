@@ -233,12 +233,8 @@ impl Cells<'_> {
 
     fn conv(&self, defaults: &ProblemDefaults) -> Result<ConvProblem, InvalidField> {
         let pad = self.axes(["pad_d", "pad_h", "pad_w"], 0)?;
-        let side = |name: &str| -> Result<[i64; 3], InvalidField> {
-            Ok([
-                self.or(&format!("pad_d_{name}"), pad[0])?,
-                self.or(&format!("pad_h_{name}"), pad[1])?,
-                self.or(&format!("pad_w_{name}"), pad[2])?,
-            ])
+        let side = |names: [&str; 3]| -> Result<[i64; 3], InvalidField> {
+            Ok([self.or(names[0], pad[0])?, self.or(names[1], pad[1])?, self.or(names[2], pad[2])?])
         };
         let (depth, filter_depth) = (self.or("Di", 1)?, self.or("Z", 1)?);
         let ndim = match self.int("ndim")? {
@@ -260,8 +256,8 @@ impl Cells<'_> {
             filter: [filter_depth, height("Y")?, self.needed("X")?],
             stride: self.axes(["stride_d", "stride_h", "stride_w"], 1)?,
             dilation: self.axes(["dilation_d", "dilation_h", "dilation_w"], 1)?,
-            pad_left: side("left")?,
-            pad_right: side("right")?,
+            pad_left: side(["pad_d_left", "pad_h_left", "pad_w_left"])?,
+            pad_right: side(["pad_d_right", "pad_h_right", "pad_w_right"])?,
             split_k: self.split_k()?,
             dtype_in,
             dtype_wei: self.word("dtype_wei")?.unwrap_or(dtype_in),

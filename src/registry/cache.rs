@@ -1,13 +1,10 @@
 //! The decision cache: a repeated problem is answered from memory.
 //!
-//! A fixed number of slots, each guarded by a counter (a seqlock): a writer makes it odd, writes, makes it even; a reader
-//! takes what it read only if the counter was even and the same before and after. So readers write nothing, never wait,
-//! and do not slow each other down however many they are; a writer that finds a slot taken lets it be. Each decision
-//! carries the generation that it was made for, so that a change of the registry ends them all at once.
-
-use std::sync::atomic::{AtomicU64, Ordering, fence};
+//! A fixed number of slots that readers share without writing. Each decision carries the generation that it was made for, so
+//! that a change of the registry ends them all at once.
 
 use super::Source;
+use super::slot::Slot;
 use crate::problem::{Problem, WORDS};
 
 /// Decisions that are kept; two problems share a place in turn.
@@ -32,7 +29,7 @@ pub(super) struct Decision {
 
 /// Recent decisions of a registry.
 pub(super) struct Cache {
-    slots: Box<[Slot]>,
+    slots: Box<[Slot<WORDS, FACTS>]>,
 }
 
 /// A problem's words, its place among the slots: made once a call, for looking up and for keeping.
@@ -40,14 +37,6 @@ pub(super) struct Cache {
 pub(super) struct Key {
     words: [u64; WORDS],
     place: usize,
-}
-
-#[repr(align(64))]
-struct Slot {
-    counter: AtomicU64,
-    words: [AtomicU64; WORDS],
-    facts: [AtomicU64; FACTS],
-    generation: AtomicU64,
 }
 
 impl Key {
@@ -71,63 +60,13 @@ impl Cache {
     }
 
     pub(super) fn get(&self, key: &Key, generation: u64) -> Option<Decision> {
-        self.slots.get(key.place)?.get(key, generation)
+        self.slots.get(key.place)?.get(generation, &key.words).and_then(Decision::from_facts)
     }
 
     pub(super) fn put(&self, key: &Key, generation: u64, decision: &Decision) {
         if let Some(slot) = self.slots.get(key.place) {
-            slot.put(key, generation, decision);
+            slot.put(generation, &key.words, &decision.facts());
         }
-    }
-}
-
-impl Slot {
-    fn new() -> Self {
-        Self {
-            counter: AtomicU64::new(0),
-            words: [const { AtomicU64::new(0) }; WORDS],
-            facts: [const { AtomicU64::new(0) }; FACTS],
-            // No state has this generation.
-            generation: AtomicU64::new(u64::MAX),
-        }
-    }
-
-    fn get(&self, key: &Key, generation: u64) -> Option<Decision> {
-        let before = self.counter.load(Ordering::Acquire);
-        if before % 2 == 1 || self.generation.load(Ordering::Relaxed) != generation {
-            return None;
-        }
-        let same =
-            self.words.iter().zip(&key.words).all(|(word, &wanted)| word.load(Ordering::Relaxed) == wanted);
-        if !same {
-            return None;
-        }
-        let facts = self.facts.each_ref().map(|fact| fact.load(Ordering::Relaxed));
-        // The reads above stay before the second look at the counter.
-        fence(Ordering::Acquire);
-        if self.counter.load(Ordering::Relaxed) == before { Decision::from_facts(facts) } else { None }
-    }
-
-    fn put(&self, key: &Key, generation: u64, decision: &Decision) {
-        let before = self.counter.load(Ordering::Relaxed);
-        let taken = before % 2 == 1
-            || self
-                .counter
-                .compare_exchange(before, before + 1, Ordering::Acquire, Ordering::Relaxed)
-                .is_err();
-        if taken {
-            return;
-        }
-        // The writes below stay behind the odd counter.
-        fence(Ordering::Release);
-        self.generation.store(generation, Ordering::Relaxed);
-        for (word, value) in self.words.iter().zip(key.words) {
-            word.store(value, Ordering::Relaxed);
-        }
-        for (fact, value) in self.facts.iter().zip(decision.facts()) {
-            fact.store(value, Ordering::Relaxed);
-        }
-        self.counter.store(before + 2, Ordering::Release);
     }
 }
 

@@ -1,7 +1,5 @@
 //! The chain of sources: override, store, model, search, priority.
 
-use std::sync::atomic::Ordering;
-
 use super::cache::{Decision, Key};
 use super::prepared::Prepared;
 use super::state::State;
@@ -11,6 +9,9 @@ use crate::model::Predictions;
 use crate::problem::{InvalidField, Problem};
 use crate::select::{RankError, RankScratch, Ranker};
 use crate::tuning::store::WinnerSource;
+
+/// Places of a ranking that are looked at before the others.
+const FIRST: usize = 4;
 
 /// Where a selection is from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -152,6 +153,7 @@ impl Registry {
             return Ok(selection);
         }
         let state = self.state.load();
+        state.note(problem);
         let selection = self.ask_sources(&state, problem)?;
         // What was measured just now is the store's the next time.
         if let Some(key) = key.filter(|_| selection.source != Source::Search)
@@ -175,7 +177,7 @@ impl Registry {
     /// The decision for an equal problem since the last change, if its kernel's owner still supports the problem. A
     /// problem that is no valid one was never decided.
     fn remembered(&self, key: &Key, problem: &Problem) -> Option<Selection<'_>> {
-        let generation = self.current.load(Ordering::Acquire);
+        let generation = self.current.get();
         let decision = self.cache.get(key, generation)?;
         let entry = self.entries.get(decision.id).filter(|entry| entry.supports(problem))?;
         Some(Selection {
@@ -282,28 +284,43 @@ impl Registry {
         problem: &Problem,
     ) -> Option<Selection<'_>> {
         let mut scratch = self.scratches.pop().unwrap_or_default();
-        let found = Self::ask_model(state, prepared, problem, &mut scratch).ok().and_then(|places| {
-            let mut unsupported = 0;
-            for (rank, ranked) in scratch.ranking().iter().enumerate() {
-                let index = *places.get(ranked.index)?;
-                let entry = self.entry_at(state, index)?;
-                if !entry.fits(problem, state.options().arch) {
-                    continue;
-                }
-                if !entry.supports(problem) {
-                    unsupported += 1;
-                    continue;
-                }
-                let score = Some(ranked.score);
-                let out_of_range = scratch.out_of_range();
-                let base = Selection::of(entry, index, Source::Model, state.generation());
-                return Some(Selection { score, rank, unsupported, out_of_range, ..base });
-            }
-            None
+        // Mostly one of the first can run the problem, and in a large pool they are found sooner than the whole ranking.
+        let found = [FIRST, usize::MAX].into_iter().find_map(|count| {
+            let (places, whole) = Self::ask_model(state, prepared, problem, count, &mut scratch).ok()?;
+            let found = self.first_supported(state, problem, places, &scratch);
+            if found.is_some() || whole { Some(found) } else { None }
         });
+        let found = found.flatten();
         // A full queue frees it: more calls ran at a time than are kept for.
         let _ = self.scratches.push(scratch);
         found
+    }
+
+    /// The first kernel of a ranking that fits and is supported.
+    fn first_supported(
+        &self,
+        state: &State,
+        problem: &Problem,
+        places: &[usize],
+        scratch: &RankScratch,
+    ) -> Option<Selection<'_>> {
+        let mut unsupported = 0;
+        for (rank, ranked) in scratch.ranking().iter().enumerate() {
+            let index = *places.get(ranked.index)?;
+            let entry = self.entry_at(state, index)?;
+            if !entry.fits(problem, state.options().arch) {
+                continue;
+            }
+            if !entry.supports(problem) {
+                unsupported += 1;
+                continue;
+            }
+            let score = Some(ranked.score);
+            let out_of_range = scratch.out_of_range();
+            let base = Selection::of(entry, index, Source::Model, state.generation());
+            return Some(Selection { score, rank, unsupported, out_of_range, ..base });
+        }
+        None
     }
 
     /// Measures every kernel that fits and is supported, in the model's order if there is one.
@@ -343,7 +360,9 @@ impl Registry {
         count: usize,
     ) -> Vec<usize> {
         let mut scratch = RankScratch::default();
-        let Ok(places) = Self::ask_model(state, prepared, problem, &mut scratch) else { return Vec::new() };
+        let Ok((places, _)) = Self::ask_model(state, prepared, problem, usize::MAX, &mut scratch) else {
+            return Vec::new();
+        };
         let ranking = scratch.ranking().iter().filter_map(|ranked| places.get(ranked.index).copied());
         ranking.filter(|&place| self.is_candidate(state, place, problem)).take(count).collect()
     }
@@ -353,18 +372,20 @@ impl Registry {
             .is_some_and(|entry| entry.fits(problem, state.options().arch) && entry.supports(problem))
     }
 
-    /// Ranks into the scratch; returns the places of the ranker's kernels.
+    /// Ranks the `count` best into the scratch, or all; returns the places of the ranker's kernels, and whether it was
+    /// all.
     pub(super) fn ask_model<'p>(
         state: &State,
         prepared: &'p Prepared,
         problem: &Problem,
+        count: usize,
         scratch: &mut RankScratch,
-    ) -> Result<&'p [usize], SelectError> {
+    ) -> Result<(&'p [usize], bool), SelectError> {
         let at = state.model_for(problem, state.options().arch).ok_or(SelectError::NoModel)?;
         let model = prepared.models.get(at).ok_or(SelectError::NoModel)?;
         let nothing = SelectError::NoKernel { kernels: state.len(), unfit: state.len(), unsupported: 0 };
-        model.ranker.as_ref().ok_or(nothing)?.rank_with(problem, scratch)?;
-        Ok(&model.places)
+        let whole = model.ranker.as_ref().ok_or(nothing)?.lead_with(problem, count, scratch)?;
+        Ok((&model.places, whole))
     }
 
     pub(super) fn by_priority(&self, state: &State, problem: &Problem) -> Result<Selection<'_>, SelectError> {
@@ -388,8 +409,9 @@ impl Registry {
     /// Ranks by the model that fits all kernels that fit: place, kernel, score; best first. Support is not asked.
     pub fn rank(&self, problem: &Problem) -> Result<Vec<(usize, &Entry, f64)>, SelectError> {
         let state = self.state.load();
+        state.note(problem);
         let mut scratch = RankScratch::default();
-        let places = Self::ask_model(&state, self.prepared(&state), problem, &mut scratch)?;
+        let (places, _) = Self::ask_model(&state, self.prepared(&state), problem, usize::MAX, &mut scratch)?;
         let known = scratch.ranking().iter().filter_map(|ranked| {
             let index = *places.get(ranked.index)?;
             Some((index, self.entry_at(&state, index)?, ranked.score))

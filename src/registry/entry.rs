@@ -68,11 +68,11 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// `None` when the name has a NUL character.
-    pub(super) fn new(new: NewKernel) -> Option<Self> {
+    /// An entry of a valid kernel, whose name has no NUL character.
+    pub(super) fn new(new: NewKernel) -> Self {
         let NewKernel { kernel, priority, user, hooks } = new;
-        let c_name = CString::new(kernel.name.as_str()).ok()?;
-        Some(Self { kernel, c_name, priority, user, hooks })
+        let c_name = CString::new(kernel.name.as_str()).unwrap_or_default();
+        Self { kernel, c_name, priority, user, hooks }
     }
 
     /// What it is.

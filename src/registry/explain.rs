@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::prepared::Prepared;
 use super::state::State;
-use super::{Entry, Mode, Registry, SelectError, Selection};
+use super::{Entry, Mode, Registry, SelectError, Selection, Source};
 use crate::log::{self, Level};
 use crate::problem::Problem;
 use crate::select::RankScratch;
@@ -45,18 +45,64 @@ impl Registry {
         }
         if log::enabled(Level::Debug) {
             let state = self.state.load();
+            let skipped = self.passed_over(&state, problem, answer.as_ref().ok().map(|found| found.source));
+            if !skipped.is_empty() {
+                log::line(
+                    Level::Debug,
+                    "select",
+                    format_args!("{problem}: passed over {}", skipped.join("; ")),
+                );
+            }
             let model = state.model_for(problem, state.options().arch).and_then(|at| state.model(at));
-            if let Some((_, model)) = model {
-                let model = model.name();
-                // The pool is the registry's: `ck_registry_kernel_at` walks over its names.
+            if let Some(loaded) = model {
+                let model = loaded.model.name();
+                // The pool is the registry's: `ck_registry_export_json` writes it.
                 let command =
-                    format_args!("ckselect rank --model '{model}' --problem '{problem}' --pool NAMES.txt");
+                    format_args!("ckselect rank --model '{model}' --problem '{problem}' --pool EXPORT.json");
                 log::line(Level::Debug, "select", format_args!("reproduce with: {command}"));
             }
         }
         if log::enabled(Level::Trace) {
             let text = self.explain(problem).unwrap_or_else(|error| error.to_string());
             log::line(Level::Trace, "select", format_args!("{text}"));
+        }
+    }
+
+    /// The sources that come before the one that answered, each with its reason; all of them when none did.
+    fn passed_over(&self, state: &State, problem: &Problem, chosen: Option<Source>) -> Vec<String> {
+        let asked: &[Source] = match state.options().mode {
+            Mode::Model => &Source::ALL,
+            Mode::Search | Mode::Refine(_) => {
+                &[Source::Override, Source::Store, Source::Search, Source::Model, Source::Priority]
+            }
+            Mode::Priority => &[Source::Override, Source::Priority],
+        };
+        let prepared = self.prepared(state);
+        let before = asked.iter().take_while(|&&source| Some(source) != chosen);
+        let reason = |&source: &Source| {
+            let reason = match source {
+                Source::Override => self.explain_override(state, problem),
+                Source::Store => self.explain_store(state, prepared, problem),
+                Source::Model => self.explain_no_model(state, prepared, problem),
+                Source::Search => self.explain_search(state),
+                Source::Priority => "no kernel fits and is supported".to_owned(),
+            };
+            format!("{source}: {reason}")
+        };
+        before.map(reason).collect()
+    }
+
+    /// Why the model is not the one that chose.
+    fn explain_no_model(&self, state: &State, prepared: &Prepared, problem: &Problem) -> String {
+        let mut scratch = RankScratch::default();
+        match Self::ask_model(state, prepared, problem, 1, &mut scratch) {
+            Err(SelectError::NoModel) => no_model(state),
+            Err(error) => error.to_string(),
+            Ok(_) => match self.by_model(state, prepared, problem) {
+                None => "no kernel that it ranks fits and is supported".to_owned(),
+                Some(best) if best.out_of_range => format!("{}, out of range", best.entry.name()),
+                Some(best) => best.entry.name().to_owned(),
+            },
         }
     }
 
@@ -113,7 +159,7 @@ impl Registry {
             }
             Mode::Model | Mode::Priority => return "not allowed".to_owned(),
         };
-        match self.gpu.facts() {
+        match self.labs.facts(options) {
             Ok(facts) => format!("{what}, on {}", facts.name),
             Err(reason) => format!("{what}, but {reason}"),
         }
@@ -123,13 +169,8 @@ impl Registry {
         let arch = state.options().arch;
         let fitting =
             state.model_for(problem, arch).and_then(|at| Some((state.model(at)?, prepared.models.get(at)?)));
-        let Some(((key, model), compiled)) = fitting else {
-            return match state.model_keys().len() {
-                0 => "none is loaded".to_owned(),
-                count => format!("none of the {count} loaded ones fits the problem"),
-            };
-        };
-        let mut text = format!("{} ({key})", model.name());
+        let Some((loaded, compiled)) = fitting else { return no_model(state) };
+        let mut text = format!("{} ({})", loaded.model.name(), loaded.key);
         if state.options().mode == Mode::Priority {
             text += ", not asked in this mode";
         }
@@ -138,13 +179,19 @@ impl Registry {
             let _ = write!(text, "\n  cannot describe {name}: {reason}");
         }
         let mut scratch = RankScratch::default();
-        match Self::ask_model(state, prepared, problem, &mut scratch) {
+        match Self::ask_model(state, prepared, problem, usize::MAX, &mut scratch) {
             Err(error) => {
                 let _ = write!(text, "\n  {error}");
             }
-            Ok(places) => {
-                if scratch.out_of_range() {
-                    text += "\n  the problem lies outside of what it saw in training";
+            Ok((places, _)) => {
+                let outside = compiled.ranker.as_ref().and_then(|ranker| ranker.out_of_range(problem).ok());
+                let outside: Vec<_> = outside.iter().flatten().map(ToString::to_string).collect();
+                if !outside.is_empty() {
+                    let _ = write!(
+                        text,
+                        "\n  the problem lies outside of what it saw in training: {}",
+                        outside.join("; ")
+                    );
                 }
                 for (rank, ranked) in scratch.ranking().iter().enumerate() {
                     let entry = places.get(ranked.index).and_then(|&place| self.entry_at(state, place));
@@ -174,4 +221,11 @@ fn described(selection: &Selection<'_>) -> String {
         let _ = write!(text, ", after {} unsupported ones", selection.unsupported);
     }
     text
+}
+
+fn no_model(state: &State) -> String {
+    match state.model_keys().len() {
+        0 => "none is loaded".to_owned(),
+        count => format!("none of the {count} loaded ones fits the problem"),
+    }
 }

@@ -1,16 +1,58 @@
 //! The JSON that CK's registries export, with the keys in their order.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use super::{Entry, Registry};
-use crate::kernel::{ConvKernel, GemmKernel, KernelKind, Mnk};
+use crate::kernel::{ConvKernel, GemmKernel, Kernel, KernelKind, Mnk};
 use crate::vocab::{Major, Op};
 
 /// A document of either registry; kernels of the other operation are not in it.
 #[derive(Serialize)]
-struct Document<M, K> {
+struct Document<M, S, K> {
     metadata: M,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    statistics: Option<S>,
     kernels: Vec<K>,
+}
+
+/// What an export holds beside the kernels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ExportOptions<'a> {
+    /// What the text calls the registry.
+    pub registry_name: &'a str,
+    /// The time of a GEMM export, as CK writes it: `YYYY-MM-DDThh:mm:ss`. Without one the same kernels give the same text.
+    /// Convolution exports have none.
+    pub timestamp: Option<&'a str>,
+    /// Whether kernels are counted by type, pipeline, architecture and so on.
+    pub statistics: bool,
+}
+
+impl Default for ExportOptions<'_> {
+    /// The registry "default", without time and statistics.
+    fn default() -> Self {
+        Self { registry_name: "default", timestamp: None, statistics: false }
+    }
+}
+
+/// How many kernels have each word.
+type Counts = BTreeMap<String, usize>;
+
+#[derive(Serialize)]
+struct ConvStatistics {
+    by_datatype: Counts,
+    by_pipeline: Counts,
+    by_arch: Counts,
+}
+
+#[derive(Serialize)]
+struct GemmStatistics {
+    by_datatype: Counts,
+    by_pipeline: Counts,
+    by_scheduler: Counts,
+    by_layout: Counts,
+    by_gfx_arch: Counts,
 }
 
 #[derive(Serialize)]
@@ -21,9 +63,20 @@ struct ConvMetadata<'a> {
 
 #[derive(Serialize)]
 struct GemmMetadata<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    timestamp: Option<&'a str>,
     registry_name: &'a str,
     total_kernels: usize,
     export_version: &'a str,
+}
+
+/// A kernel of either registry.
+#[derive(Serialize)]
+#[serde(untagged)]
+#[allow(clippy::large_enum_variant)] // lives only while it is written
+enum Either<'a> {
+    Conv(Conv<'a>),
+    Gemm(Gemm<'a>),
 }
 
 #[derive(Serialize)]
@@ -111,34 +164,51 @@ struct Shape {
 }
 
 impl Registry {
-    /// The registry's kernels of one operation as the JSON that CK's registry of that operation exports, without its
-    /// statistics and without the time of a GEMM export: the same kernels give the same text.
+    /// The registry's kernels of one operation as the JSON that CK's registry of that operation exports.
     ///
     /// Words are written in full where CK's exporter says `unknown`. [`crate::pool::Pool::from_bytes`] reads it.
-    pub fn export_json(&self, op: Op, registry_name: &str) -> serde_json::Result<String> {
+    pub fn export_json(&self, op: Op, options: &ExportOptions<'_>) -> serde_json::Result<String> {
+        let &ExportOptions { registry_name, timestamp, statistics } = options;
         let kernels = self.kernels();
         let text = match op {
             Op::GroupedConv => {
                 let kernels: Vec<_> = kernels.into_iter().filter_map(conv).collect();
                 let metadata = ConvMetadata { registry_name, total_kernels: kernels.len() };
-                serde_json::to_string_pretty(&Document { metadata, kernels })
+                let statistics = (statistics && !kernels.is_empty()).then(|| conv_statistics(&kernels));
+                serde_json::to_string_pretty(&Document { metadata, statistics, kernels })
             }
             Op::Gemm => {
                 let kernels: Vec<_> = kernels.into_iter().filter_map(gemm).collect();
                 let total_kernels = kernels.len();
-                let metadata = GemmMetadata { registry_name, total_kernels, export_version: "1.0.0" };
-                serde_json::to_string_pretty(&Document { metadata, kernels })
+                let metadata =
+                    GemmMetadata { timestamp, registry_name, total_kernels, export_version: "1.0.0" };
+                let statistics = (statistics && !kernels.is_empty()).then(|| gemm_statistics(&kernels));
+                serde_json::to_string_pretty(&Document { metadata, statistics, kernels })
             }
         };
         text.map(|text| text + "\n")
     }
 }
 
+/// One kernel as CK's registry of its operation exports it: an element of [`Registry::export_json`].
+pub fn kernel_json(kernel: &Kernel) -> impl Serialize + '_ {
+    match &kernel.kind {
+        KernelKind::Conv(conv) => Either::Conv(exported_conv(&kernel.name, conv)),
+        KernelKind::Gemm(gemm) => Either::Gemm(exported_gemm(&kernel.name, gemm)),
+    }
+}
+
 fn conv(entry: &Entry) -> Option<Conv<'_>> {
-    let KernelKind::Conv(kernel) = &entry.kernel().kind else { return None };
+    match &entry.kernel().kind {
+        KernelKind::Conv(kernel) => Some(exported_conv(entry.name(), kernel)),
+        KernelKind::Gemm(_) => None,
+    }
+}
+
+fn exported_conv<'a>(name: &'a str, kernel: &'a ConvKernel) -> Conv<'a> {
     let ConvKernel { tile, wave, warp_tile, .. } = kernel;
-    Some(Conv {
-        name: entry.name(),
+    Conv {
+        name,
         signature: ConvSignature {
             dtype_in: kernel.dtype_in.as_str(),
             dtype_wei: kernel.dtype_wei.as_str(),
@@ -162,14 +232,20 @@ fn conv(entry: &Entry) -> Option<Conv<'_>> {
             num_groups_to_merge: kernel.num_groups_to_merge,
         },
         arch: kernel.arch.as_ref().map_or("", |arch| arch.as_str()),
-    })
+    }
 }
 
 fn gemm(entry: &Entry) -> Option<Gemm<'_>> {
-    let KernelKind::Gemm(kernel) = &entry.kernel().kind else { return None };
+    match &entry.kernel().kind {
+        KernelKind::Gemm(kernel) => Some(exported_gemm(entry.name(), kernel)),
+        KernelKind::Conv(_) => None,
+    }
+}
+
+fn exported_gemm<'a>(name: &'a str, kernel: &'a GemmKernel) -> Gemm<'a> {
     let GemmKernel { layout, .. } = kernel;
-    Some(Gemm {
-        name: entry.name(),
+    Gemm {
+        name,
         identifier: kernel.identifier(),
         signature: GemmSignature {
             dtype_a: kernel.dtype_a.as_str(),
@@ -202,7 +278,42 @@ fn gemm(entry: &Entry) -> Option<Gemm<'_>> {
             num_wave_groups: kernel.num_wave_groups,
         },
         gfx_arch: kernel.arch.as_ref().map_or("", |arch| arch.as_str()),
-    })
+    }
+}
+
+fn counts<K>(kernels: &[K], word: impl Fn(&K) -> String) -> Counts {
+    let mut counts = Counts::new();
+    for kernel in kernels {
+        *counts.entry(word(kernel)).or_default() += 1;
+    }
+    counts
+}
+
+fn conv_statistics(kernels: &[Conv<'_>]) -> ConvStatistics {
+    ConvStatistics {
+        by_datatype: counts(kernels, |kernel| {
+            let signature = &kernel.signature;
+            [signature.dtype_in, signature.dtype_wei, signature.dtype_out].join("_")
+        }),
+        by_pipeline: counts(kernels, |kernel| kernel.algorithm.pipeline.to_owned()),
+        by_arch: counts(kernels, |kernel| kernel.arch.to_owned()),
+    }
+}
+
+fn gemm_statistics(kernels: &[Gemm<'_>]) -> GemmStatistics {
+    GemmStatistics {
+        by_datatype: counts(kernels, |kernel| {
+            let signature = &kernel.signature;
+            [signature.dtype_a, signature.dtype_b, signature.dtype_c].join("_")
+        }),
+        by_pipeline: counts(kernels, |kernel| kernel.algorithm.pipeline.to_owned()),
+        by_scheduler: counts(kernels, |kernel| kernel.algorithm.scheduler.to_owned()),
+        by_layout: counts(kernels, |kernel| {
+            let signature = &kernel.signature;
+            [signature.layout_a, signature.layout_b, signature.layout_c].join("_")
+        }),
+        by_gfx_arch: counts(kernels, |kernel| kernel.gfx_arch.to_owned()),
+    }
 }
 
 const fn shape(mnk: Mnk) -> Shape {

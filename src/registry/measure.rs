@@ -5,21 +5,23 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::prepared::Prepared;
 use super::state::State;
-use super::{Registry, Selection, Source};
+use super::{Options, Registry, Selection, Source};
 use crate::log::{self, Level};
 use crate::problem::Problem;
 use crate::tuning::device::{Device, DeviceFacts};
 use crate::tuning::hip::Hip;
+use crate::tuning::host::HostDevice;
 use crate::tuning::search::{Candidate, SearchReport, Verdict, search};
 use crate::tuning::store::{Winner, WinnerSource};
 
 /// Problems that could not be measured are remembered, so that not each selection tries again; so many at the most.
 const MOST_FAILED: usize = 10_000;
 
-/// The device to measure on, found when it is first needed.
+/// The devices to measure on, found when they are first needed.
 #[derive(Default)]
-pub(super) struct Gpu {
-    device: OnceLock<Result<Lab, String>>,
+pub(super) struct Labs {
+    gpu: OnceLock<Result<Lab, String>>,
+    host: OnceLock<Lab>,
 }
 
 struct Lab {
@@ -34,21 +36,25 @@ struct Bench {
     failed: HashSet<(u64, Problem)>,
 }
 
-impl Gpu {
+impl Labs {
+    /// The GPU is this device.
     pub(super) fn new(device: Box<dyn Device + Send>) -> Self {
-        Self { device: OnceLock::from(Ok(Lab::new(device))) }
+        Self { gpu: OnceLock::from(Ok(Lab::new(device))), host: OnceLock::new() }
     }
 
-    fn lab(&self) -> Result<&Lab, String> {
+    fn lab(&self, options: &Options) -> Result<&Lab, String> {
+        if options.host_timing {
+            return Ok(self.host.get_or_init(|| Lab::new(Box::new(HostDevice::new()))));
+        }
         let find = || {
             let device = Hip::get().and_then(Hip::current_device).map_err(|error| error.to_string())?;
             Ok(Lab::new(Box::new(device)))
         };
-        self.device.get_or_init(find).as_ref().map_err(Clone::clone)
+        self.gpu.get_or_init(find).as_ref().map_err(Clone::clone)
     }
 
-    pub(super) fn facts(&self) -> Result<DeviceFacts, String> {
-        self.lab().map(|lab| lab.facts.clone())
+    pub(super) fn facts(&self, options: &Options) -> Result<DeviceFacts, String> {
+        self.lab(options).map(|lab| lab.facts.clone())
     }
 }
 
@@ -74,9 +80,14 @@ impl Registry {
         places: &[usize],
         source: WinnerSource,
     ) -> Option<Selection<'_>> {
-        let lab = match self.gpu.lab() {
+        let lab = match self.labs.lab(state.options()) {
             Ok(lab) => lab,
             Err(reason) => return nothing(problem, &reason),
+        };
+        // A winner that is not remembered would be measured again by each selection.
+        let winners = match &prepared.winners {
+            Ok(winners) => winners,
+            Err(reason) => return nothing(problem, &format!("a winner could not be kept: {reason}")),
         };
         let mut bench = lab.bench();
         // Another thread may have measured it while this one waited.
@@ -89,29 +100,30 @@ impl Registry {
         }
         let report = self.try_out(state, bench.device.as_ref(), problem, places);
         let winner = report.winner.and_then(|winner| Some((winner, self.entry_at(state, winner.index)?)));
+        let name =
+            |index| self.entry_at(state, index).map_or_else(String::new, |entry| entry.name().to_owned());
         let Some((winner, entry)) = winner else {
             if bench.failed.len() < MOST_FAILED {
                 bench.failed.insert(attempt);
             }
-            let name =
-                |index| self.entry_at(state, index).map_or_else(String::new, |entry| entry.name().to_owned());
             return nothing(problem, &report.text(name));
         };
-        if let Ok(winners) = &prepared.winners {
-            let (cv, repeats) = spread(&report, winner.index);
-            let record = Winner {
-                kernel: entry.name().into(),
-                median_ms: winner.median_ms,
-                cv,
-                repeats,
-                candidates: u32::try_from(report.tried).unwrap_or(u32::MAX),
-                measured_at: Winner::now(),
-                source,
-            };
-            // The winner is in memory even when the disk refuses it.
-            if let Err(error) = winners.put(problem, &record) {
-                log::line(Level::Warn, "store", format_args!("{error}"));
-            }
+        if log::enabled(Level::Debug) {
+            log::line(Level::Debug, "search", format_args!("{problem}: {}", report.text(name).trim_end()));
+        }
+        let (cv, repeats) = spread(&report, winner.index);
+        let record = Winner {
+            kernel: entry.name().into(),
+            median_ms: winner.median_ms,
+            cv,
+            repeats,
+            candidates: u32::try_from(report.tried).unwrap_or(u32::MAX),
+            measured_at: Winner::now(),
+            source,
+        };
+        // The winner is in memory even when the disk refuses it.
+        if let Err(error) = winners.put(problem, &record) {
+            log::line(Level::Warn, "store", format_args!("{error}"));
         }
         let (name, ms, tried) = (entry.name(), winner.median_ms, report.tried);
         log::line(

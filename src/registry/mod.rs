@@ -3,25 +3,28 @@
 //! Writers take turns; each builds a new state and publishes it whole. Readers never wait for a writer, and a call
 //! sees one state from beginning to end: all of a change or nothing of it.
 
+mod atomic;
 mod cache;
 mod chain;
 mod entry;
 mod explain;
 mod export;
 mod fitting;
+mod generation;
 mod measure;
 mod options;
 mod overrides;
 mod prepared;
+mod slot;
 mod state;
 
 pub use chain::{SelectError, Selection, Source};
 pub use entry::{Entry, Hooks, Priority, UserData};
+pub use export::{ExportOptions, kernel_json};
 pub use fitting::ModelKey;
 pub use options::{Mode, Options, OptionsError};
 pub use overrides::{OverrideError, Overrides};
 
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arc_swap::ArcSwap;
@@ -29,11 +32,14 @@ use crossbeam_queue::ArrayQueue;
 
 use crate::kernel::Kernel;
 use crate::model::Model;
+use crate::problem::InvalidField;
 use crate::select::RankScratch;
 use crate::tuning::device::Device;
+use crate::tuning::store::StoreError;
 use crate::vocab::{Arch, Op};
 use cache::Cache;
-use measure::Gpu;
+use generation::Generation;
+use measure::Labs;
 use prepared::Prepared;
 use state::State;
 
@@ -65,10 +71,10 @@ pub struct Registry {
     state: ArcSwap<State>,
     writer: Mutex<()>,
     scratches: ArrayQueue<Box<RankScratch>>,
-    gpu: Gpu,
+    labs: Labs,
     cache: Cache,
     /// The generation of the present state.
-    current: AtomicU64,
+    current: Generation,
 }
 
 /// A kernel that cannot be added.
@@ -77,9 +83,14 @@ pub enum AddError {
     /// A kernel of that name is there, with the same or a higher priority.
     #[error("kernel '{0}' is registered already, with at least this priority")]
     AlreadyThere(String),
-    /// A name that C cannot hold.
-    #[error("kernel name {0:?} contains a NUL character")]
-    Nul(String),
+    /// A descriptor that is none.
+    #[error("kernel '{name}': {source}")]
+    Invalid {
+        /// The kernel's name.
+        name: String,
+        /// The field, what it holds, what it may hold.
+        source: InvalidField,
+    },
 }
 
 /// A kernel to be added by [`Registry::add_all`].
@@ -100,24 +111,24 @@ impl Registry {
     /// When it has to measure, or to know the device whose winners a store holds, it takes the HIP runtime's current
     /// device of the moment.
     pub fn new(options: Options) -> Result<Self, OptionsError> {
-        Self::with_gpu(options, Gpu::default())
+        Self::with_labs(options, Labs::default())
     }
 
     /// The same, measuring on a device of the caller's.
     pub fn with_device(options: Options, device: Box<dyn Device + Send>) -> Result<Self, OptionsError> {
-        Self::with_gpu(options, Gpu::new(device))
+        Self::with_labs(options, Labs::new(device))
     }
 
-    fn with_gpu(options: Options, gpu: Gpu) -> Result<Self, OptionsError> {
+    fn with_labs(options: Options, labs: Labs) -> Result<Self, OptionsError> {
         let state = State::new(options)?;
         Ok(Self {
             entries: boxcar::Vec::new(),
             state: ArcSwap::from_pointee(state),
             writer: Mutex::new(()),
             scratches: ArrayQueue::new(SCRATCHES),
-            gpu,
+            labs,
             cache: Cache::new(),
-            current: AtomicU64::new(0),
+            current: Generation::new(),
         })
     }
 
@@ -139,6 +150,7 @@ impl Registry {
         let mut entries = Vec::with_capacity(kernels.len());
         for new in kernels {
             let name = new.kernel.name.clone();
+            new.kernel.validate().map_err(|source| AddError::Invalid { name: name.clone(), source })?;
             // A kernel of this very call may be the one that is replaced.
             let pending = entries.iter().rposition(|entry: &Entry| entry.name() == name);
             let known = pending.map(|at| entries[at].priority()).or_else(|| {
@@ -147,7 +159,7 @@ impl Registry {
             if known.is_some_and(|known| known >= new.priority) {
                 return Err(AddError::AlreadyThere(name));
             }
-            let entry = Entry::new(new).ok_or(AddError::Nul(name))?;
+            let entry = Entry::new(new);
             match pending {
                 Some(at) => entries[at] = entry,
                 None => entries.push(entry),
@@ -178,6 +190,11 @@ impl Registry {
             self.publish(state, turn);
         }
         removed
+    }
+
+    /// Removes the kernel with this name; false when there is none.
+    pub fn remove(&self, name: &str) -> bool {
+        self.retain(|entry| entry.name() != name) > 0
     }
 
     /// Removes the kernels that are for another architecture, as the CK registry's `filter_by_arch` does; those that do
@@ -216,9 +233,10 @@ impl Registry {
     /// Replaces the options; an override file that they name is read now.
     pub fn set_options(&self, options: Options) -> Result<(), OptionsError> {
         let overrides = options.read_overrides()?;
+        let capture = options.open_capture()?;
         let turn = self.turn();
         let mut state = State::clone(&self.state.load());
-        state.set_options(options, overrides);
+        state.set_options(options, overrides, capture)?;
         self.publish(state, turn);
         Ok(())
     }
@@ -228,8 +246,23 @@ impl Registry {
         self.prepared(&self.state.load());
     }
 
+    /// Takes in the winners that other processes have stored since they were last read; true when there were any. Reads a
+    /// file: call it now and then, not before each selection.
+    pub fn refresh_store(&self) -> Result<bool, StoreError> {
+        let state = self.state.load();
+        let Ok(winners) = &self.prepared(&state).winners else { return Ok(false) };
+        let is_new = winners.refresh()?;
+        if is_new {
+            // Decisions that are remembered do not know of them.
+            let turn = self.turn();
+            self.publish(State::clone(&self.state.load()), turn);
+        }
+        Ok(is_new)
+    }
+
     fn prepared<'s>(&self, state: &'s State) -> &'s Prepared {
-        state.prepared(|earlier| Prepared::new(state, &self.entries, earlier, || self.gpu.facts()))
+        let facts = || self.labs.facts(state.options());
+        state.prepared(|earlier| Prepared::new(state, &self.entries, earlier, facts))
     }
 
     /// Number of kernels.
@@ -283,10 +316,7 @@ impl Registry {
 
     fn publish(&self, mut state: State, _turn: MutexGuard<'_, ()>) {
         state.next_generation();
-        // First the number, which ends the decisions of the old state, then the state: a thread that has seen the new
-        // state is never again given a decision of the old one.
-        self.current.store(state.generation(), Ordering::Release);
-        self.state.store(Arc::new(state));
+        self.current.publish(state.generation(), || self.state.store(Arc::new(state)));
     }
 }
 

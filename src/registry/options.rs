@@ -3,8 +3,11 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use super::{OverrideError, Overrides};
+use crate::capture::Capture;
+use crate::model::ModelError;
 use crate::tuning::device::Stream;
 use crate::tuning::search::SearchOptions;
 use crate::tuning::store::Location;
@@ -60,10 +63,17 @@ pub struct Options {
     pub search: bool,
     /// How many of the model's best kernels to measure when a problem lies outside of what the model saw; 0 for none.
     pub refine_out_of_range: usize,
+    /// Measures by the host's clock, without a GPU: for kernels that run on the host and are done when they return. Needs
+    /// `arch`.
+    pub host_timing: bool,
+    /// Whether the models that are built into the library answer where no loaded model fits.
+    pub embedded_models: bool,
     /// How long and how carefully to measure.
     pub measuring: SearchOptions,
     /// The stream to measure on.
     pub stream: Stream,
+    /// A file to which every distinct problem is appended, for [`ProblemList`](crate::problem::ProblemList) to read.
+    pub capture: Option<PathBuf>,
 }
 
 impl Default for Options {
@@ -77,8 +87,11 @@ impl Default for Options {
             device_name: None,
             search: false,
             refine_out_of_range: 0,
+            host_timing: false,
+            embedded_models: false,
             measuring: SearchOptions::default(),
             stream: Stream::DEFAULT,
+            capture: None,
         }
     }
 }
@@ -95,11 +108,25 @@ pub enum OptionsError {
     /// An override file that cannot be read.
     #[error(transparent)]
     Override(#[from] OverrideError),
+    /// A file that cannot collect problems.
+    #[error("capture: {}: {error}", path.display())]
+    Capture {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        error: std::io::Error,
+    },
+    /// Measuring on the host, which tells no architecture, without saying for which.
+    #[error("host_timing: arch is not set, expected the architecture that the host's kernels stand for")]
+    HostArch,
+    /// An embedded model that cannot be loaded.
+    #[error(transparent)]
+    Model(#[from] ModelError),
 }
 
 impl Options {
     /// These options with what the environment says put over them: `CK_SELECT_MODE`, `CK_SELECT_OVERRIDE`,
-    /// `CK_SELECT_STORE`.
+    /// `CK_SELECT_STORE`, `CK_SELECT_CAPTURE`.
     ///
     /// `variable` looks a variable up, usually [`std::env::var_os`].
     pub fn with_environment(
@@ -116,6 +143,9 @@ impl Options {
         if let Some(path) = set(Location::VARIABLE) {
             self.store = Some(path.into());
         }
+        if let Some(path) = set("CK_SELECT_CAPTURE") {
+            self.capture = Some(path.into());
+        }
         Ok(self)
     }
 
@@ -128,7 +158,18 @@ impl Options {
         }
     }
 
+    pub(super) fn open_capture(&self) -> Result<Option<Arc<Capture>>, OptionsError> {
+        let open = |path: &PathBuf| {
+            Capture::open(path).map_err(|error| OptionsError::Capture { path: path.clone(), error })
+        };
+        self.capture.as_ref().map(open).transpose()
+    }
+
+    /// Checks what only together makes sense, and reads the override file.
     pub(super) fn read_overrides(&self) -> Result<Overrides, OptionsError> {
+        if self.host_timing && self.arch.is_none() {
+            return Err(OptionsError::HostArch);
+        }
         Ok(match &self.override_file {
             Some(path) => Overrides::read(path)?,
             None => Overrides::default(),

@@ -5,9 +5,19 @@ use std::sync::{Arc, OnceLock};
 
 use super::prepared::Prepared;
 use super::{ModelKey, Options, OptionsError, Overrides, Priority};
-use crate::model::Model;
+use crate::capture::Capture;
+use crate::model::{EmbeddedModel, Model, ModelError};
 use crate::problem::Problem;
 use crate::vocab::Arch;
+
+/// A model, and what it is for.
+#[derive(Clone)]
+pub(super) struct LoadedModel {
+    pub(super) key: ModelKey,
+    pub(super) model: Arc<Model>,
+    /// Part of the library, so that any that was loaded goes before it.
+    embedded: bool,
+}
 
 /// One state of a registry. Kernels are numbered by their place in the registry's arena (`id`), their order of
 /// registration is their place in `ids`.
@@ -18,7 +28,7 @@ pub(super) struct State {
     places: HashMap<Arc<str>, usize>,
     /// Places by priority, the highest first, then by order of registration.
     by_priority: Vec<(Priority, usize)>,
-    models: Vec<(ModelKey, Arc<Model>)>,
+    models: Vec<LoadedModel>,
     /// Made on first use.
     prepared: OnceLock<Arc<Prepared>>,
     /// What an earlier state had, to be taken over where it still fits.
@@ -27,22 +37,26 @@ pub(super) struct State {
     reopens_winners: bool,
     options: Options,
     overrides: Arc<Overrides>,
+    capture: Option<Arc<Capture>>,
 }
 
 impl State {
     pub(super) fn new(options: Options) -> Result<Self, OptionsError> {
         let overrides = Arc::new(options.read_overrides()?);
+        let capture = options.open_capture()?;
+        let models = if options.embedded_models { embedded()? } else { Vec::new() };
         Ok(Self {
             generation: 0,
             ids: Vec::new(),
             places: HashMap::new(),
             by_priority: Vec::new(),
-            models: Vec::new(),
+            models,
             prepared: OnceLock::new(),
             earlier: None,
             reopens_winners: false,
             options,
             overrides,
+            capture,
         })
     }
 
@@ -64,6 +78,14 @@ impl State {
 
     pub(super) const fn options(&self) -> &Options {
         &self.options
+    }
+
+    /// Writes a problem down, if the options ask for it. Decisions that are remembered were written down when they were
+    /// made, for the same options.
+    pub(super) fn note(&self, problem: &Problem) {
+        if let Some(capture) = &self.capture {
+            capture.note(problem);
+        }
     }
 
     pub(super) fn overrides(&self) -> &Overrides {
@@ -122,26 +144,39 @@ impl State {
 
     pub(super) fn set_model(&mut self, key: ModelKey, model: Arc<Model>) {
         self.remove_model(&key);
-        self.models.push((key, model));
+        self.models.push(LoadedModel { key, model, embedded: false });
     }
 
+    /// Removes a model that was loaded; embedded ones come and go with the options.
     pub(super) fn remove_model(&mut self, key: &ModelKey) -> bool {
         let before = self.models.len();
-        self.models.retain(|(known, _)| known != key);
+        self.models.retain(|known| known.embedded || known.key != *key);
         self.unprepare();
         self.models.len() < before
     }
 
     pub(super) fn model_keys(&self) -> Vec<ModelKey> {
-        self.models.iter().map(|(key, _)| *key).collect()
+        self.models.iter().map(|loaded| loaded.key).collect()
     }
 
-    pub(super) fn set_options(&mut self, options: Options, overrides: Overrides) {
+    pub(super) fn set_options(
+        &mut self,
+        options: Options,
+        overrides: Overrides,
+        capture: Option<Arc<Capture>>,
+    ) -> Result<(), OptionsError> {
+        if options.embedded_models != self.options.embedded_models {
+            let embedded = if options.embedded_models { embedded()? } else { Vec::new() };
+            self.models.retain(|known| !known.embedded);
+            self.models.extend(embedded);
+        }
         self.options = options;
+        self.capture = capture;
         self.overrides = Arc::new(overrides);
         self.unprepare();
         // Compiled models are taken over; the winners may have to come from elsewhere.
         self.reopens_winners = true;
+        Ok(())
     }
 
     fn unprepare(&mut self) {
@@ -156,17 +191,17 @@ impl State {
     }
 
     pub(super) fn models(&self) -> impl Iterator<Item = &Arc<Model>> {
-        self.models.iter().map(|(_, model)| model)
+        self.models.iter().map(|loaded| &loaded.model)
     }
 
-    /// The model that fits a problem best; of equals, the one that was loaded last.
+    /// The model that fits a problem best: a loaded one before an embedded one; of equals, the one that was loaded last.
     pub(super) fn model_for(&self, problem: &Problem, arch: Option<Arch>) -> Option<usize> {
-        let fits =
-            self.models.iter().enumerate().filter_map(|(at, (key, _))| Some((key.fit(problem, arch)?, at)));
+        let fit = |loaded: &LoadedModel| Some((!loaded.embedded, loaded.key.fit(problem, arch)?));
+        let fits = self.models.iter().enumerate().filter_map(|(at, loaded)| Some((fit(loaded)?, at)));
         fits.max().map(|(_, at)| at)
     }
 
-    pub(super) fn model(&self, at: usize) -> Option<&(ModelKey, Arc<Model>)> {
+    pub(super) fn model(&self, at: usize) -> Option<&LoadedModel> {
         self.models.get(at)
     }
 
@@ -174,4 +209,13 @@ impl State {
     pub(super) fn prepared(&self, make: impl FnOnce(Option<&Prepared>) -> Prepared) -> &Prepared {
         self.prepared.get_or_init(|| Arc::new(make(self.earlier.as_deref())))
     }
+}
+
+/// The models of this build.
+fn embedded() -> Result<Vec<LoadedModel>, ModelError> {
+    let load = |embedded: &EmbeddedModel| {
+        let model = embedded.load()?;
+        Ok(LoadedModel { key: ModelKey::of(&model), model: Arc::new(model), embedded: true })
+    };
+    EmbeddedModel::all().iter().map(load).collect()
 }

@@ -183,40 +183,20 @@ unsafe fn look_up(
 /// Adds all trees to the sums of a slab.
 pub(super) fn wide(_: Avx512, view: View<'_>, scratch: &mut Scratch, sums: &mut [f64]) {
     // SAFETY: the token proves that the CPU has the features.
-    unsafe { wide_batches(view, scratch, sums) }
+    unsafe { wide_exact(view, scratch, sums) }
+}
+
+/// Adds all trees to the sums of a slab, in whole numbers of a `factor`-th.
+pub(super) fn wide_whole(_: Avx512, view: View<'_>, scratch: &mut Scratch, sums: &mut [i32], factor: f64) {
+    // SAFETY: the token proves that the CPU has the features.
+    unsafe { wide_rounded(view, scratch, sums, factor) }
 }
 
 #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512dq,bmi1,bmi2,lzcnt,popcnt")]
-fn wide_batches(view: View<'_>, scratch: &mut Scratch, sums: &mut [f64]) {
+fn wide_exact(view: View<'_>, scratch: &mut Scratch, sums: &mut [f64]) {
     assert_eq!(sums.len(), view.words * 64);
     for batch in &view.cells.batches {
-        let leaves = wide_walk(view, batch, scratch);
-        wide::by_tree(batch, scratch, leaves);
-        let cells = &view.cells.cells[batch.start..];
-        let mut count = 0;
-        for leaf in 0..leaves {
-            let leaf = scratch.order[leaf] as usize;
-            let value = leaf_value(cells, scratch.leaf_at[leaf]);
-            let set = scratch.leaf_set[leaf] as usize * view.words;
-            let Scratch { sets, add_to, add_lanes, add_value, .. } = scratch;
-            for (vector, words) in sets[set..set + view.words].chunks_exact(VECTOR).enumerate() {
-                debug_assert!(count + VECTOR <= add_to.len() && VECTOR == 8);
-                // SAFETY: eight words; a tree adds to each word of lanes at most as often as the word has lanes or the
-                // tree has leaves, and the lists have room for that and a vector more (`Wide::fit`).
-                unsafe {
-                    let lanes = _mm512_loadu_si512(words.as_ptr().cast());
-                    let some = _mm512_test_epi64_mask(lanes, lanes);
-                    let lanes = _mm512_maskz_compress_epi64(some, lanes);
-                    _mm512_storeu_si512(add_lanes.as_mut_ptr().add(count).cast(), lanes);
-                    let numbers = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
-                    let numbers = _mm256_add_epi32(numbers, _mm256_set1_epi32((vector * VECTOR) as i32));
-                    let numbers = _mm256_maskz_compress_epi32(some, numbers);
-                    _mm256_storeu_si256(add_to.as_mut_ptr().add(count).cast(), numbers);
-                    _mm512_storeu_pd(add_value.as_mut_ptr().add(count), _mm512_set1_pd(value));
-                    count += some.count_ones() as usize;
-                }
-            }
-        }
+        let count = additions(view, batch, scratch);
         for entry in 0..count {
             let (word, lanes) = (scratch.add_to[entry] as usize, scratch.add_lanes[entry]);
             let value = _mm512_set1_pd(scratch.add_value[entry]);
@@ -231,6 +211,64 @@ fn wide_batches(view: View<'_>, scratch: &mut Scratch, sums: &mut [f64]) {
             }
         }
     }
+}
+
+#[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512dq,bmi1,bmi2,lzcnt,popcnt")]
+fn wide_rounded(view: View<'_>, scratch: &mut Scratch, sums: &mut [i32], factor: f64) {
+    assert_eq!(sums.len(), view.words * 64);
+    for batch in &view.cells.batches {
+        let count = additions(view, batch, scratch);
+        for entry in 0..count {
+            let (word, lanes) = (scratch.add_to[entry] as usize, scratch.add_lanes[entry]);
+            // Rounds to the nearest, to even where two are.
+            let value = _mm_cvtsd_i32(_mm_set_sd(scratch.add_value[entry] * factor));
+            let value = _mm512_set1_epi32(value);
+            let sums = &mut sums[word * 64..word * 64 + 64];
+            for (group, sums) in sums.chunks_exact_mut(WIDTH).enumerate() {
+                // SAFETY: sixteen sums.
+                unsafe {
+                    let old = _mm512_loadu_si512(sums.as_ptr().cast());
+                    let chosen = (lanes >> (WIDTH * group)) as __mmask16;
+                    let new = _mm512_mask_add_epi32(old, chosen, old, value);
+                    _mm512_storeu_si512(sums.as_mut_ptr().cast(), new);
+                }
+            }
+        }
+    }
+}
+
+/// Walks a batch and lists what is to be added to which lanes, tree after tree; returns how much that is.
+#[inline]
+#[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512dq,bmi1,bmi2,lzcnt,popcnt")]
+fn additions(view: View<'_>, batch: &Batch, scratch: &mut Scratch) -> usize {
+    let leaves = wide_walk(view, batch, scratch);
+    wide::by_tree(batch, scratch, leaves);
+    let cells = &view.cells.cells[batch.start..];
+    let mut count = 0;
+    for leaf in 0..leaves {
+        let leaf = scratch.order[leaf] as usize;
+        let value = leaf_value(cells, scratch.leaf_at[leaf]);
+        let set = scratch.leaf_set[leaf] as usize * view.words;
+        let Scratch { sets, add_to, add_lanes, add_value, .. } = scratch;
+        for (vector, words) in sets[set..set + view.words].chunks_exact(VECTOR).enumerate() {
+            debug_assert!(count + VECTOR <= add_to.len() && VECTOR == 8);
+            // SAFETY: eight words; a tree adds to each word of lanes at most as often as the word has lanes or the
+            // tree has leaves, and the lists have room for that and a vector more (`Wide::fit`).
+            unsafe {
+                let lanes = _mm512_loadu_si512(words.as_ptr().cast());
+                let some = _mm512_test_epi64_mask(lanes, lanes);
+                let lanes = _mm512_maskz_compress_epi64(some, lanes);
+                _mm512_storeu_si512(add_lanes.as_mut_ptr().add(count).cast(), lanes);
+                let numbers = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+                let numbers = _mm256_add_epi32(numbers, _mm256_set1_epi32((vector * VECTOR) as i32));
+                let numbers = _mm256_maskz_compress_epi32(some, numbers);
+                _mm256_storeu_si256(add_to.as_mut_ptr().add(count).cast(), numbers);
+                _mm512_storeu_pd(add_value.as_mut_ptr().add(count), _mm512_set1_pd(value));
+                count += some.count_ones() as usize;
+            }
+        }
+    }
+    count
 }
 
 /// Fills the leaf list of a batch, and returns its length.

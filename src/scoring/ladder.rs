@@ -87,7 +87,7 @@ impl Key {
                 missing: missing as u8,
                 default_left,
                 // Both zeros are one threshold.
-                threshold: (threshold + 0.0).to_bits(),
+                threshold: (threshold.get() + 0.0).to_bits(),
             },
             Split::Categorical { set } => {
                 Key::Categorical { feature, words: tree.category_sets().words(set).to_vec() }
@@ -135,10 +135,10 @@ impl Ladders {
                                 if *m == missing && *d == default_left)
                     });
                     if let Some(Ladder { questions, rule: Rule::Numeric { thresholds, .. }, .. }) = goes_on {
-                        thresholds.push(threshold);
+                        thresholds.push(threshold.get());
                         questions.end += 1;
                     } else {
-                        let rule = Rule::Numeric { thresholds: vec![threshold], missing, default_left };
+                        let rule = Rule::Numeric { thresholds: vec![threshold.get()], missing, default_left };
                         all.start(columns[feature], within[feature], rule);
                     }
                 }

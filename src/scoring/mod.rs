@@ -8,7 +8,7 @@
 
 // How the files divide the work. `pool` turns kernels into lanes, `ladder` the forest's questions into numbers, `cells`
 // its trees into what the walks read. `narrow` and `wide` walk, for pools of up to 32 lanes and of more; `avx512` has
-// their inner loops for CPUs with AVX-512. `isa` says which loops this CPU can run.
+// their inner loops for CPUs with AVX-512. `shortlist` finds the best kernels of a wide pool alone. `isa` says which loops this CPU can run.
 
 // Loops are compiled once for each instruction set that calls them, so they must be inlined into the callers. Branches that
 // cannot be predicted are kept out by computing with booleans.
@@ -23,6 +23,7 @@ mod ladder;
 mod narrow;
 mod pool;
 mod scratch;
+mod shortlist;
 #[cfg(test)]
 mod tests;
 mod unchecked;
@@ -34,6 +35,7 @@ use std::sync::Arc;
 pub use features::{CallValues, MixedPool, PoolFeatures};
 pub use pool::{Column, PoolTable};
 pub use scratch::Scratch;
+pub use shortlist::{Listed, Wanted};
 pub use work::Work;
 
 use crate::forest::Forest;
@@ -43,6 +45,7 @@ use ladder::Ladders;
 use narrow::Narrow;
 use pool::Lanes;
 use scratch::grow;
+use shortlist::Scale;
 use wide::Wide;
 
 /// A pool that does not fit its forest.
@@ -99,6 +102,8 @@ pub struct PoolScorer {
     classes: usize,
     lanes: Lanes,
     way: Way,
+    /// For shortlists.
+    scale: Option<Scale>,
 }
 
 /// How the scores are found.
@@ -150,6 +155,7 @@ impl PoolScorer {
             classes,
             lanes,
             way,
+            scale: Scale::new(forest),
         })
     }
 

@@ -80,19 +80,7 @@ impl Narrow {
     /// The sums of all lanes, into `scratch.sums`.
     pub(super) fn score(&self, cells: &Cells, ladders: &Ladders, values: &Values<'_>, scratch: &mut Scratch) {
         self.answer(ladders, values, &mut scratch.answers);
-        let all = low_bits(self.lanes) as u32;
-        let sums = &mut scratch.sums[..LANES];
-        sums.fill(0.0);
-        match self.isa {
-            #[cfg(target_arch = "x86_64")]
-            Isa::Avx512(isa) => super::avx512::narrow(isa, cells, all, scratch),
-            #[cfg(target_arch = "x86_64")]
-            Isa::Avx2(_) => {
-                // SAFETY: the token proves that the CPU has the features.
-                unsafe { score_avx2(cells, all, scratch) }
-            }
-            Isa::Portable => score_portable(cells, all, scratch),
-        }
+        sum(self.isa, cells, self.lanes, scratch);
     }
 
     /// Counts what a call visits.
@@ -148,6 +136,59 @@ impl Narrow {
                     }
                 }
             }
+        }
+    }
+}
+
+/// Adds all trees to `scratch.sums`, for so many lanes whose answers are in the scratch.
+pub(super) fn sum(isa: Isa, cells: &Cells, lanes: usize, scratch: &mut Scratch) {
+    let all = low_bits(lanes) as u32;
+    scratch.sums[..LANES].fill(0.0);
+    match isa {
+        #[cfg(target_arch = "x86_64")]
+        Isa::Avx512(isa) => super::avx512::narrow(isa, cells, all, scratch),
+        #[cfg(target_arch = "x86_64")]
+        Isa::Avx2(_) => {
+            // SAFETY: the token proves that the CPU has the features.
+            unsafe { score_avx2(cells, all, scratch) }
+        }
+        Isa::Portable => score_portable(cells, all, scratch),
+    }
+}
+
+/// Answers all questions about one problem for some lanes of a wide pool, at most as many as a narrow one has.
+pub(super) fn answer_for(
+    lanes: &Lanes,
+    chosen: &[u32],
+    ladders: &Ladders,
+    values: &Values<'_>,
+    answers: &mut [u32],
+) {
+    let all = low_bits(chosen.len()) as u32;
+    for ladder in &ladders.ladders {
+        let answers = &mut answers[ladder.questions.clone()];
+        let value = |lane: usize| {
+            if ladder.scope == Column::Kernel {
+                return lanes.value(lane, ladder.column);
+            }
+            values.pair[lanes.classes[lane] as usize * values.pair_width + ladder.column]
+        };
+        if ladder.scope == Column::Uniform {
+            let (no, yes) = answers.split_at_mut(ladder.position(values.uniform[ladder.column]));
+            no.fill(0);
+            yes.fill(all);
+            continue;
+        }
+        answers.fill(0);
+        for (bit, &lane) in chosen.iter().enumerate() {
+            if let Some(answer) = answers.get_mut(ladder.position(value(lane as usize))) {
+                *answer |= 1 << bit;
+            }
+        }
+        let mut yes = 0;
+        for answer in answers {
+            yes |= *answer;
+            *answer = yes;
         }
     }
 }

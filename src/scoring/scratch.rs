@@ -1,5 +1,7 @@
 //! What a call writes to, kept from call to call.
 
+use super::shortlist::Listed;
+
 /// Working memory of one call at a time. It grows to what a scorer needs and is not freed in between, so that calls
 /// after the first do not allocate. Any scratch works with any scorer.
 #[derive(Debug, Default)]
@@ -35,6 +37,13 @@ pub struct Scratch {
     pub(super) positions: Vec<(u32, u32)>,
     /// A row for the scalar way.
     pub(super) row: Vec<f64>,
+    /// Shortlists: the whole number of each lane, the best of them, the lanes with exact sums, and those.
+    pub(super) whole: Vec<i32>,
+    pub(super) best: Vec<i64>,
+    pub(super) listed_lanes: Vec<u32>,
+    pub(super) listed_sums: Vec<f64>,
+    pub(super) listed: Vec<Listed>,
+    pub(super) beyond: f64,
 }
 
 /// Makes a buffer at least so long.

@@ -240,6 +240,74 @@ fn check(seed: u64, features: usize, trees: usize, leaves: usize, kernels: usize
     }
 }
 
+/// Shortlists of random problems, in every way: the best kernels are on them with their scores, and what is not there is
+/// worse. Returns how many there were.
+fn check_shortlists(seed: u64, trees: usize, leaves: usize, kernels: usize, calls: usize) -> usize {
+    let random = &mut Random(seed);
+    let forest = forest(random, 12, trees, leaves);
+    let pool = Pool::new(random, 12, kernels);
+    let mut scratch = Scratch::new();
+    let mut found = 0;
+    for isa in Isa::available() {
+        let scorer = PoolScorer::compile_for(&forest, &pool.table(), isa).unwrap();
+        for _ in 0..calls {
+            let (uniform, pair) = Pool::call(random, &scorer);
+            let mut scores = vec![f64::NAN; kernels];
+            scorer.score(&uniform, &pair, &mut scratch, &mut scores).unwrap();
+            let (modulus, highest) = (1 + random.below(3), random.below(2) == 0);
+            let may = |kernel: usize| kernel.is_multiple_of(modulus);
+            let better = |a: f64, b: f64| if highest { a > b } else { a < b };
+            for count in [1, 4, 32] {
+                let wanted = Wanted { count, highest };
+                if !scorer.shortlist(&uniform, &pair, wanted, may, &mut scratch).unwrap() {
+                    continue;
+                }
+                found += 1;
+                let listed = scratch.shortlist();
+                let on_it: Vec<usize> = listed.iter().map(|listed| listed.kernel).collect();
+                assert!(on_it.is_sorted() && on_it.iter().all(|&kernel| may(kernel)));
+                for listed in listed {
+                    assert_eq!(listed.score.to_bits(), scores[listed.kernel].to_bits(), "seed {seed}");
+                }
+                let mut best: Vec<f64> = listed.iter().map(|listed| listed.score).collect();
+                best.sort_by(|&a, &b| if highest { b.total_cmp(&a) } else { a.total_cmp(&b) });
+                let last = best[count - 1];
+                assert!(better(last, scratch.beyond()), "seed {seed}: {last}, {}", scratch.beyond());
+                for kernel in (0..kernels).filter(|&kernel| may(kernel) && !on_it.contains(&kernel)) {
+                    let worse = !better(scores[kernel], scratch.beyond());
+                    assert!(worse, "seed {seed}: {} is not on the list", scores[kernel]);
+                }
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn the_best_kernels_are_on_the_shortlist() {
+    let (sizes, trees, calls): (&[usize], _, _) =
+        if cfg!(miri) { (&[40], 3, 1) } else { (&[33, 65, 300, 513, 4608, 9001], 120, 6) };
+    let found: usize =
+        sizes.iter().map(|&kernels| check_shortlists(kernels as u64, trees, 40, kernels, calls)).sum();
+    assert!(found > 0);
+}
+
+#[test]
+fn kernels_that_are_alike_make_no_shortlist() {
+    // No tree tells them apart, so that any of them may be the best.
+    let forest = forest(&mut Random(1), 1, 0, 1);
+    let values: Vec<f64> = (0..300).map(f64::from).collect();
+    let pool = PoolTable { columns: &[Column::Kernel], classes: &[0; 300], kernel_values: &values };
+    let scorer = PoolScorer::compile(&forest, &pool).unwrap();
+    let wanted = Wanted { count: 1, highest: true };
+    assert!(!scorer.shortlist(&[], &[], wanted, |_| true, &mut Scratch::new()).unwrap());
+    let mut few = Scratch::new();
+    assert!(scorer.shortlist(&[], &[], wanted, |kernel| kernel % 100 == 7, &mut few).unwrap());
+    let listed: Vec<_> = few.shortlist().iter().map(|listed| (listed.kernel, listed.score)).collect();
+    assert_eq!(listed, [(7, 0.0), (107, 0.0), (207, 0.0)]);
+    assert!(!scorer.shortlist(&[], &[], wanted, |_| false, &mut few).unwrap());
+}
+
 /// Around the width of every set, vector and slab.
 #[test]
 fn pools_of_every_size_have_the_forests_bits() {
@@ -256,6 +324,12 @@ fn pools_of_every_size_have_the_forests_bits() {
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 2 } else { 300 }, failure_persistence: None, ..Default::default() })]
+
+    #[test]
+    fn random_shortlists_have_the_best(seed: u64, trees in 1usize..30, leaves in 2usize..60, kernels in 33usize..400) {
+        let trees = if cfg!(miri) { trees % 3 } else { trees };
+        check_shortlists(seed, trees, leaves, kernels, 1);
+    }
 
     #[test]
     fn random_forests_and_pools_have_the_forests_bits(

@@ -16,6 +16,8 @@
 //!
 //! Pools are cut into slabs, so that the sums and sets of one stay in the cache.
 
+use std::ops::AddAssign;
+
 use super::Values;
 use super::cells::{
     Batch, CELL, Cells, FAR_LEAF, FAR_MAX, FAR_SHIFT, FLIPPED, NEAR_LEAF, QUESTION, TREE_SHIFT,
@@ -100,7 +102,41 @@ impl Wide {
         grow(&mut scratch.add_lanes, additions);
         grow(&mut scratch.add_value, additions);
         grow(&mut scratch.positions, runs);
-        grow(&mut scratch.sums, self.slabs.last().map_or(0, |slab| slab.first + slab.words * 64));
+        grow(&mut scratch.sums, self.room());
+    }
+
+    /// Sums that the slabs write to, the last one's padding included.
+    pub(super) fn room(&self) -> usize {
+        self.slabs.last().map_or(0, |slab| slab.first + slab.words * 64)
+    }
+
+    /// The sums of all lanes in whole numbers, times `factor`, into `scratch.whole`.
+    pub(super) fn estimate(
+        &self,
+        cells: &Cells,
+        ladders: &Ladders,
+        values: &Values<'_>,
+        factor: f64,
+        scratch: &mut Scratch,
+    ) {
+        for slab in &self.slabs {
+            slab.answer(ladders, values, scratch);
+            let view = View { cells, words: slab.words, all: &slab.all, masks: &slab.masks };
+            let mut sums = std::mem::take(&mut scratch.whole);
+            let part = &mut sums[slab.first..slab.first + slab.words * 64];
+            part.fill(0);
+            match self.isa {
+                #[cfg(target_arch = "x86_64")]
+                Isa::Avx512(isa) => super::avx512::wide_whole(isa, view, scratch, part, factor),
+                #[cfg(target_arch = "x86_64")]
+                Isa::Avx2(_) => {
+                    // SAFETY: the token proves that the CPU has the features.
+                    unsafe { estimate_avx2(view, scratch, part, factor) }
+                }
+                Isa::Portable => estimate_portable(view, scratch, part, factor),
+            }
+            scratch.whole = sums;
+        }
     }
 
     /// The sums of all lanes, into `scratch.sums`.
@@ -272,11 +308,28 @@ fn score_avx2(view: View<'_>, scratch: &mut Scratch, sums: &mut [f64]) {
 
 #[inline(always)]
 fn score_portable(view: View<'_>, scratch: &mut Scratch, sums: &mut [f64]) {
+    sum(view, scratch, sums, |value| value);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+fn estimate_avx2(view: View<'_>, scratch: &mut Scratch, sums: &mut [i32], factor: f64) {
+    estimate_portable(view, scratch, sums, factor);
+}
+
+#[inline(always)]
+fn estimate_portable(view: View<'_>, scratch: &mut Scratch, sums: &mut [i32], factor: f64) {
+    sum(view, scratch, sums, |value| (value * factor).round_ties_even() as i32);
+}
+
+/// Adds what becomes of each leaf's value to the sums of its lanes, tree after tree.
+#[inline(always)]
+fn sum<T: Copy + AddAssign>(view: View<'_>, scratch: &mut Scratch, sums: &mut [T], of: impl Fn(f64) -> T) {
     for batch in &view.cells.batches {
         let (_, leaves) = walk(view, batch, scratch);
         by_tree(batch, scratch, leaves);
         for &leaf in &scratch.order[..leaves] {
-            let value = leaf_value(&view.cells.cells[batch.start..], scratch.leaf_at[leaf as usize]);
+            let value = of(leaf_value(&view.cells.cells[batch.start..], scratch.leaf_at[leaf as usize]));
             let words = scratch.leaf_set[leaf as usize] as usize * view.words;
             let words = &scratch.sets[words..words + view.words];
             for (&word, sums) in words.iter().zip(sums.chunks_exact_mut(64)) {
@@ -288,7 +341,7 @@ fn score_portable(view: View<'_>, scratch: &mut Scratch, sums: &mut [f64]) {
 
 /// Adds the value to the sums whose bit is set.
 #[inline(always)]
-fn add(word: u64, sums: &mut [f64], value: f64) {
+fn add<T: Copy + AddAssign>(word: u64, sums: &mut [T], value: T) {
     if word == u64::MAX {
         for sum in sums {
             *sum += value;

@@ -5,11 +5,13 @@
 //! - [`hip`]: that trait on AMD's runtime, versions 5 to 7, loaded when it is first asked for
 //! - [`search`]: candidates timed within a budget, the fastest wins
 //! - [`store`]: measured winners on disk, shared by many processes
+//! - [`host`]: that trait on the host's clock, for kernels that run on it
 //! - [`mock`]: a device and a clock without a GPU, for tests of callers
 
 pub mod clock;
 pub mod device;
 pub mod hip;
+pub mod host;
 pub mod mock;
 pub mod search;
 pub mod store;

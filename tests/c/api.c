@@ -340,14 +340,14 @@ static void exports_are_imported(const char *repository) {
     char *path = path_in(repository, "tests/golden/pools/good/conv_registry.json");
     size_t len = 0;
     char *json = read_file(path, &len);
-    ANSWERS(CK_STATUS_OK, ck_registry_import_json(registry, (const uint8_t *)json, len));
+    ANSWERS(CK_STATUS_OK, ck_registry_import_json(registry, (const uint8_t *)json, len, NULL, NULL));
     CHECK(size_of_registry(registry) == 1);
-    ANSWERS(CK_STATUS_ALREADY_REGISTERED, ck_registry_import_json(registry, (const uint8_t *)json, len));
-    ANSWERS(CK_STATUS_INVALID_KERNEL, ck_registry_import_json(registry, (const uint8_t *)json, len / 2));
-    ANSWERS(CK_STATUS_INVALID_KERNEL, ck_registry_import_json(registry, NULL, 0));
-    ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_import_json(registry, NULL, 5));
-    ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_import_json(NULL, (const uint8_t *)json, len));
-    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_registry_import_json(registry, (const uint8_t *)json, SIZE_MAX));
+    ANSWERS(CK_STATUS_ALREADY_REGISTERED, ck_registry_import_json(registry, (const uint8_t *)json, len, NULL, NULL));
+    ANSWERS(CK_STATUS_INVALID_KERNEL, ck_registry_import_json(registry, (const uint8_t *)json, len / 2, NULL, NULL));
+    ANSWERS(CK_STATUS_INVALID_KERNEL, ck_registry_import_json(registry, NULL, 0, NULL, NULL));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_import_json(registry, NULL, 5, NULL, NULL));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_import_json(NULL, (const uint8_t *)json, len, NULL, NULL));
+    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_registry_import_json(registry, (const uint8_t *)json, SIZE_MAX, NULL, NULL));
     /* This export does say for which architecture. */
     size_t removed = 0;
     ANSWERS(CK_STATUS_OK, ck_registry_retain_arch(registry, "gfx942", &removed));
@@ -357,15 +357,324 @@ static void exports_are_imported(const char *repository) {
     free(path);
 }
 
+/* Kernels by what they are, removal by name, and the number that tells of changes. */
+static void kernels_are_described(void) {
+    ck_registry *registry = new_registry();
+    ck_conv_kernel_desc conv[2];
+    ck_gemm_kernel_desc matrix;
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_conv_kernel_desc_init(NULL));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_gemm_kernel_desc_init(NULL));
+    memset(conv, 0xee, sizeof conv);
+    memset(&matrix, 0xee, sizeof matrix);
+    ANSWERS(CK_STATUS_OK, ck_conv_kernel_desc_init(&conv[0]));
+    ANSWERS(CK_STATUS_OK, ck_conv_kernel_desc_init(&conv[1]));
+    ANSWERS(CK_STATUS_OK, ck_gemm_kernel_desc_init(&matrix));
+    CHECK(conv[0].struct_size == sizeof conv[0] && matrix.struct_size == sizeof matrix);
+    CHECK(strcmp(conv[0].pipeline, "compv3") == 0 && conv[0].stream_k_reduction == NULL && conv[0].name == NULL);
+    CHECK(conv[0].tile[1] == 128 && conv[0].vector[2] == 8 && conv[0].two_stage == 0 && matrix.pad[2] == 1);
+
+    uint64_t before = 0;
+    ANSWERS(CK_STATUS_OK, ck_registry_generation(registry, &before));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_generation(NULL, &before));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_generation(registry, NULL));
+
+    conv[0].tile[0] = 64;
+    conv[0].pipeline = "compv4";
+    conv[0].double_smem_buffer = 1;
+    conv[0].arch = "gfx950";
+    conv[1].name = "a name of my own, of bf16 to fp32";
+    conv[1].dtype_out = CK_DTYPE_FP32;
+    conv[1].stream_k_reduction = "tree";
+    conv[1].stream_k_persistent = 1;
+    ck_kernel_hooks hooks[2];
+    int mark = 0;
+    hooks[0] = hooks[1] = new_hooks();
+    hooks[1].user = &mark;
+    ANSWERS(CK_STATUS_OK, ck_registry_add_conv_kernels(registry, conv, hooks, 2));
+    ANSWERS(CK_STATUS_OK, ck_registry_add_gemm_kernels(registry, &matrix, NULL, 1));
+    uint64_t after = 0;
+    ANSWERS(CK_STATUS_OK, ck_registry_generation(registry, &after));
+    CHECK(after > before && size_of_registry(registry) == 3);
+    ck_kernel_info info = new_info();
+    ANSWERS(CK_STATUS_OK, ck_registry_kernel_at(registry, 0, &info));
+    CHECK(strcmp(info.name, "grouped_conv_fwd_bf16_nhwgc_2d_compv4_cshuffle_intrawave_64x128x128_2x2x1_32x32x16_dsb") == 0);
+    ANSWERS(CK_STATUS_OK, ck_registry_find(registry, conv[1].name, &info));
+    CHECK(info.index == 1 && info.user == &mark);
+    ANSWERS(CK_STATUS_OK, ck_registry_kernel_at(registry, 2, &info));
+    CHECK(strcmp(info.name, "fp8_rcr_compv3_cshuffle_intrawave_True_True_True_False_128x128x64_2x2x1_32x32x16") == 0);
+
+    /* They are chosen by what they are. */
+    ck_conv_problem problem = resnet();
+    ck_selection selection = new_selection();
+    ANSWERS(CK_STATUS_OK, ck_select_kernel(registry, &problem, &selection));
+    CHECK(selection.index == 0);
+    problem.arch = "gfx942";
+    ANSWERS(CK_STATUS_NO_KERNEL, ck_select_kernel(registry, &problem, &selection));
+    problem.dtype_out = CK_DTYPE_FP32;
+    ANSWERS(CK_STATUS_OK, ck_select_kernel(registry, &problem, &selection));
+    CHECK(selection.index == 1 && selection.user == &mark);
+    ck_gemm_problem shape = gemm();
+    ANSWERS(CK_STATUS_OK, ck_select_gemm_kernel(registry, &shape, &selection));
+    CHECK(selection.index == 2);
+
+    /* All or none, and nothing that is no kernel. */
+    ANSWERS(CK_STATUS_ALREADY_REGISTERED, ck_registry_add_conv_kernels(registry, conv, NULL, 2));
+    ANSWERS(CK_STATUS_ALREADY_REGISTERED, ck_registry_add_gemm_kernels(registry, &matrix, NULL, 1));
+    ANSWERS(CK_STATUS_OK, ck_registry_add_conv_kernels(registry, NULL, NULL, 0));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_add_conv_kernels(registry, NULL, NULL, 1));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_add_conv_kernels(NULL, conv, NULL, 2));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_add_gemm_kernels(registry, NULL, NULL, 1));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_add_gemm_kernels(NULL, &matrix, NULL, 1));
+    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_registry_add_conv_kernels(registry, conv, NULL, SIZE_MAX));
+    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_registry_add_gemm_kernels(registry, &matrix, NULL, SIZE_MAX / 2));
+    hooks[1].struct_size = 0;
+    conv[0].name = "first";
+    conv[1].name = "second";
+    ANSWERS(CK_STATUS_INVALID_STRUCT, ck_registry_add_conv_kernels(registry, conv, hooks, 2));
+    conv[1].struct_size = sizeof conv[1] + 4;
+    ANSWERS(CK_STATUS_INVALID_STRUCT, ck_registry_add_conv_kernels(registry, conv, NULL, 2));
+    const int32_t wrong[] = {0, -1, INT32_MIN, INT32_MAX};
+    const size_t numbers[] = {offsetof(ck_conv_kernel_desc, ndim),         offsetof(ck_conv_kernel_desc, tile),
+                              offsetof(ck_conv_kernel_desc, wave),         offsetof(ck_conv_kernel_desc, warp_tile),
+                              offsetof(ck_conv_kernel_desc, vector),       offsetof(ck_conv_kernel_desc, block_per_cu),
+                              offsetof(ck_conv_kernel_desc, num_wave_groups),
+                              offsetof(ck_conv_kernel_desc, num_groups_to_merge)};
+    for (size_t at = 0; at < COUNT(numbers); ++at) {
+        for (size_t number = 0; number < COUNT(wrong); ++number) {
+            ANSWERS(CK_STATUS_OK, ck_conv_kernel_desc_init(&conv[0]));
+            memcpy((char *)&conv[0] + numbers[at], &wrong[number], sizeof(int32_t));
+            ANSWERS(CK_STATUS_INVALID_KERNEL, ck_registry_add_conv_kernels(registry, conv, NULL, 1));
+        }
+    }
+    const size_t words[] = {offsetof(ck_conv_kernel_desc, direction), offsetof(ck_conv_kernel_desc, dtype_in),
+                            offsetof(ck_conv_kernel_desc, dtype_wei), offsetof(ck_conv_kernel_desc, dtype_out),
+                            offsetof(ck_conv_kernel_desc, layout)};
+    for (size_t at = 0; at < COUNT(words); ++at) {
+        for (size_t number = 1; number < COUNT(wrong); ++number) {
+            ANSWERS(CK_STATUS_OK, ck_conv_kernel_desc_init(&conv[0]));
+            memcpy((char *)&conv[0] + words[at], &wrong[number], sizeof(int32_t));
+            ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_registry_add_conv_kernels(registry, conv, NULL, 1));
+        }
+    }
+    const size_t texts[] = {offsetof(ck_conv_kernel_desc, pipeline), offsetof(ck_conv_kernel_desc, scheduler),
+                            offsetof(ck_conv_kernel_desc, epilogue)};
+    for (size_t at = 0; at < COUNT(texts); ++at) {
+        const char *const bad_words[] = {"of my own", "", NOT_UTF8, NULL};
+        const int32_t answers[] = {CK_STATUS_INVALID_KERNEL, CK_STATUS_INVALID_KERNEL, CK_STATUS_NOT_UTF8,
+                                   CK_STATUS_NULL_POINTER};
+        for (size_t word = 0; word < COUNT(bad_words); ++word) {
+            ANSWERS(CK_STATUS_OK, ck_conv_kernel_desc_init(&conv[0]));
+            memcpy((char *)&conv[0] + texts[at], &bad_words[word], sizeof bad_words[word]);
+            ANSWERS(answers[word], ck_registry_add_conv_kernels(registry, conv, NULL, 1));
+        }
+    }
+    ANSWERS(CK_STATUS_OK, ck_conv_kernel_desc_init(&conv[0]));
+    conv[0].specialization = "of my own";
+    ANSWERS(CK_STATUS_INVALID_KERNEL, ck_registry_add_conv_kernels(registry, conv, NULL, 1));
+    conv[0].specialization = NULL;
+    conv[0].stream_k_persistent = 1;
+    ANSWERS(CK_STATUS_INVALID_KERNEL, ck_registry_add_conv_kernels(registry, conv, NULL, 1));
+    conv[0].stream_k_persistent = 0;
+    conv[0].name = "";
+    ANSWERS(CK_STATUS_INVALID_KERNEL, ck_registry_add_conv_kernels(registry, conv, NULL, 1));
+    conv[0].name = "two\nlines";
+    ANSWERS(CK_STATUS_INVALID_KERNEL, ck_registry_add_conv_kernels(registry, conv, NULL, 1));
+    conv[0].name = NULL;
+    conv[0].arch = "i860";
+    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_registry_add_conv_kernels(registry, conv, NULL, 1));
+    matrix.name = "mine";
+    matrix.split_k = 0;
+    ANSWERS(CK_STATUS_INVALID_KERNEL, ck_registry_add_gemm_kernels(registry, &matrix, NULL, 1));
+    matrix.split_k = 300;
+    ANSWERS(CK_STATUS_INVALID_KERNEL, ck_registry_add_gemm_kernels(registry, &matrix, NULL, 1));
+    matrix.split_k = 1;
+    matrix.vector[0] = -1;
+    ANSWERS(CK_STATUS_INVALID_KERNEL, ck_registry_add_gemm_kernels(registry, &matrix, NULL, 1));
+    matrix.vector[0] = 0;
+    matrix.elementwise = "of my own";
+    ANSWERS(CK_STATUS_INVALID_KERNEL, ck_registry_add_gemm_kernels(registry, &matrix, NULL, 1));
+    matrix.elementwise = "Relu";
+    matrix.layout_c = 3;
+    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_registry_add_gemm_kernels(registry, &matrix, NULL, 1));
+    matrix.layout_c = CK_MAJOR_COL;
+    matrix.struct_size = 0;
+    ANSWERS(CK_STATUS_INVALID_STRUCT, ck_registry_add_gemm_kernels(registry, &matrix, NULL, 1));
+    CHECK(size_of_registry(registry) == 3);
+
+    ANSWERS(CK_STATUS_NOT_FOUND, ck_registry_remove_kernel(registry, "nothing"));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_remove_kernel(registry, NULL));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_remove_kernel(NULL, "nothing"));
+    ANSWERS(CK_STATUS_NOT_UTF8, ck_registry_remove_kernel(registry, NOT_UTF8));
+    ANSWERS(CK_STATUS_OK, ck_registry_kernel_at(registry, 0, &info));
+    const char *const kept_name = info.name;
+    ANSWERS(CK_STATUS_OK, ck_registry_remove_kernel(registry, kept_name));
+    ANSWERS(CK_STATUS_NOT_FOUND, ck_registry_remove_kernel(registry, kept_name)); /* alive, but not registered */
+    ANSWERS(CK_STATUS_OK, ck_registry_kernel_at(registry, 0, &info));
+    CHECK(strcmp(info.name, "a name of my own, of bf16 to fp32") == 0 && size_of_registry(registry) == 2);
+    ck_registry_destroy(registry);
+}
+
+typedef struct {
+    int asked;
+    int mode; /* 1: leaves the first out, 2: spoils the struct */
+} import_state;
+
+static int32_t hooks_for(const char *name, ck_kernel_hooks *hooks, void *user) {
+    import_state *state = user;
+    CHECK(name[0] != '\0' && hooks->struct_size == sizeof *hooks && hooks->priority == 1 && hooks->user == NULL);
+    hooks->user = state;
+    hooks->priority = 7;
+    if (state->mode == 2) {
+        hooks->struct_size = 1;
+    }
+    return state->asked++ > 0 || state->mode != 1;
+}
+
+static void imports_ask_for_hooks(void) {
+    ck_registry *registry = full_registry();
+    char *text = NULL;
+    ANSWERS(CK_STATUS_OK, ck_registry_export_json(registry, CK_OP_GEMM, NULL, &text));
+    ck_registry *copy = new_registry();
+    import_state state = {0, 1};
+    const uint8_t *const json = (const uint8_t *)text;
+    ANSWERS(CK_STATUS_OK, ck_registry_import_json(copy, json, strlen(text), hooks_for, &state));
+    ck_kernel_info info = new_info();
+    ANSWERS(CK_STATUS_OK, ck_registry_kernel_at(copy, 0, &info));
+    CHECK(state.asked == 2 && size_of_registry(copy) == 1 && info.user == &state && info.priority == 7);
+    state.mode = 2;
+    ANSWERS(CK_STATUS_INVALID_STRUCT, ck_registry_import_json(copy, json, strlen(text), hooks_for, &state));
+    CHECK(size_of_registry(copy) == 1);
+    ck_string_free(text);
+    ck_registry_destroy(copy);
+    ck_registry_destroy(registry);
+}
+
+/* A model's key and hardware by its caller, and models that are built in. */
+static void models_have_keys(const char *repository) {
+    ck_registry *registry = full_registry();
+    char *directory = path_in(repository, "tests/golden/models/conv_small");
+    ck_hardware hardware;
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_hardware_init(NULL, NULL));
+    ANSWERS(CK_STATUS_NOT_FOUND, ck_hardware_init(&hardware, "gfx906"));
+    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_hardware_init(&hardware, "i860"));
+    ANSWERS(CK_STATUS_NOT_UTF8, ck_hardware_init(&hardware, NOT_UTF8));
+    ANSWERS(CK_STATUS_OK, ck_hardware_init(&hardware, NULL));
+    CHECK(hardware.struct_size == sizeof hardware && hardware.lds_capacity == 65536);
+    ANSWERS(CK_STATUS_OK, ck_hardware_init(&hardware, "gfx950"));
+    CHECK(hardware.num_cus == 256 && hardware.lds_capacity == 163840);
+
+    ck_model_key key;
+    memset(&key, 0, sizeof key);
+    key.struct_size = sizeof key;
+    key.op = CK_OP_GROUPED_CONV;
+    key.direction = CK_DIRECTION_BWD_DATA;
+    key.dtype = CK_ANY;
+    ck_model_options options;
+    memset(&options, 0, sizeof options);
+    options.struct_size = sizeof options;
+    options.key = &key;
+    options.hardware = &hardware;
+    ck_conv_problem problem = resnet();
+    ck_selection selection = new_selection();
+    ANSWERS(CK_STATUS_OK, ck_registry_load_model(registry, directory, &options));
+    ANSWERS(CK_STATUS_OK, ck_select_kernel(registry, &problem, &selection));
+    CHECK(selection.source == CK_SOURCE_PRIORITY); /* the key says backward */
+    ck_model_key other = key;
+    other.direction = CK_ANY;
+    ANSWERS(CK_STATUS_NOT_FOUND, ck_registry_remove_model(registry, &other));
+    ANSWERS(CK_STATUS_OK, ck_registry_remove_model(registry, &key));
+    ANSWERS(CK_STATUS_NOT_FOUND, ck_registry_remove_model(registry, &key));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_remove_model(registry, NULL));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_remove_model(NULL, &key));
+    key.direction = CK_ANY;
+    key.arch = "gfx942";
+    ANSWERS(CK_STATUS_OK, ck_registry_load_model(registry, directory, &options));
+    ANSWERS(CK_STATUS_OK, ck_select_kernel(registry, &problem, &selection));
+    CHECK(selection.source == CK_SOURCE_MODEL);
+    problem.arch = "gfx950";
+    ANSWERS(CK_STATUS_OK, ck_select_kernel(registry, &problem, &selection));
+    CHECK(selection.source == CK_SOURCE_PRIORITY);
+
+    const int32_t wrong[] = {-2, 99, INT32_MIN, INT32_MAX};
+    for (size_t at = 0; at < COUNT(wrong); ++at) {
+        const size_t words[] = {offsetof(ck_model_key, op), offsetof(ck_model_key, direction),
+                                offsetof(ck_model_key, dtype), offsetof(ck_model_key, reserved)};
+        for (size_t word = 0; word < COUNT(words); ++word) {
+            ck_model_key bad = key;
+            memcpy((char *)&bad + words[word], &wrong[at], sizeof(int32_t));
+            options.key = &bad;
+            ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_registry_load_model(registry, directory, &options));
+            ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_registry_remove_model(registry, &bad));
+            options.key = &key;
+        }
+    }
+    ck_model_key bad = key;
+    options.key = &bad;
+    bad.op = CK_OP_GEMM; /* what the model is not */
+    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_registry_load_model(registry, directory, &options));
+    bad.direction = CK_DIRECTION_FORWARD; /* what a GEMM has not */
+    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_registry_load_model(registry, directory, &options));
+    bad = key;
+    bad.arch = "i860";
+    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_registry_load_model(registry, directory, &options));
+    bad.arch = NOT_UTF8;
+    ANSWERS(CK_STATUS_NOT_UTF8, ck_registry_load_model(registry, directory, &options));
+    bad.struct_size = 3;
+    ANSWERS(CK_STATUS_INVALID_STRUCT, ck_registry_load_model(registry, directory, &options));
+    options.key = NULL;
+    hardware.num_xcd = 0;
+    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_registry_load_model(registry, directory, &options));
+    hardware.struct_size = 0;
+    ANSWERS(CK_STATUS_INVALID_STRUCT, ck_registry_load_model(registry, directory, &options));
+    options.struct_size = 0;
+    ANSWERS(CK_STATUS_INVALID_STRUCT, ck_registry_load_model(registry, directory, &options));
+    ANSWERS(CK_STATUS_INVALID_STRUCT, ck_registry_load_embedded(registry, "x", &options));
+
+    const char *name = NULL;
+    size_t embedded = 0;
+    while (ck_embedded_model_name(embedded, &name) == CK_STATUS_OK) {
+        CHECK(name[0] != '\0');
+        ANSWERS(CK_STATUS_OK, ck_registry_load_embedded(registry, name, NULL));
+        ++embedded;
+    }
+    ANSWERS(CK_STATUS_NOT_FOUND, ck_embedded_model_name(embedded, &name));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_embedded_model_name(0, NULL));
+    ANSWERS(CK_STATUS_NOT_FOUND, ck_registry_load_embedded(registry, "there is none of this name", NULL));
+    ANSWERS(CK_STATUS_INVALID_MODEL, ck_registry_load_model(registry, "embedded:there is none of this name", NULL));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_load_embedded(registry, NULL, NULL));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_load_embedded(NULL, "x", NULL));
+    ANSWERS(CK_STATUS_NOT_UTF8, ck_registry_load_embedded(registry, NOT_UTF8, NULL));
+    ck_options all = quiet_options();
+    all.embedded_models = 1;
+    ANSWERS(CK_STATUS_OK, ck_registry_set_options(registry, &all));
+    ck_registry_destroy(registry);
+    free(directory);
+}
+
+static void stores_are_refreshed(const char *scratch) {
+    ck_registry *registry = full_registry();
+    ANSWERS(CK_STATUS_OK, ck_registry_refresh_store(registry)); /* it has none */
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_refresh_store(NULL));
+    char *store = path_in(scratch, "winners.db");
+    ck_options options = quiet_options();
+    options.store = store;
+    options.arch = "gfx950";
+    options.device_name = "no device";
+    ANSWERS(CK_STATUS_OK, ck_registry_set_options(registry, &options));
+    ANSWERS(CK_STATUS_OK, ck_registry_refresh_store(registry));
+    ck_registry_destroy(registry);
+    free(store);
+}
+
 static void models_are_loaded(const char *repository) {
     ck_registry *registry = full_registry();
     char *directory = path_in(repository, "tests/golden/models/conv_small");
-    ANSWERS(CK_STATUS_OK, ck_registry_load_model(registry, directory));
-    ANSWERS(CK_STATUS_INVALID_MODEL, ck_registry_load_model(registry, repository));
-    ANSWERS(CK_STATUS_INVALID_MODEL, ck_registry_load_model(registry, "/there/is/no/such/directory"));
-    ANSWERS(CK_STATUS_NOT_UTF8, ck_registry_load_model(registry, NOT_UTF8));
-    ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_load_model(registry, NULL));
-    ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_load_model(NULL, directory));
+    ANSWERS(CK_STATUS_OK, ck_registry_load_model(registry, directory, NULL));
+    ANSWERS(CK_STATUS_INVALID_MODEL, ck_registry_load_model(registry, repository, NULL));
+    ANSWERS(CK_STATUS_INVALID_MODEL, ck_registry_load_model(registry, "/there/is/no/such/directory", NULL));
+    ANSWERS(CK_STATUS_NOT_UTF8, ck_registry_load_model(registry, NOT_UTF8, NULL));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_load_model(registry, NULL, NULL));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_load_model(NULL, directory, NULL));
     ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_prepare(NULL));
     ANSWERS(CK_STATUS_OK, ck_registry_prepare(registry));
     ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_remove_models(NULL));
@@ -382,25 +691,25 @@ static void models_are_loaded(const char *repository) {
     char *bytes = read_file(forest_path, &forest.len);
     forest.bytes = (const uint8_t *)bytes;
     const uint8_t *const json = (const uint8_t *)spec;
-    ANSWERS(CK_STATUS_OK, ck_registry_load_model_bytes(registry, "mine", json, spec_len, &forest, 1));
-    ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_load_model_bytes(NULL, "mine", json, spec_len, &forest, 1));
-    ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_load_model_bytes(registry, NULL, json, spec_len, &forest, 1));
-    ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_load_model_bytes(registry, "mine", NULL, spec_len, &forest, 1));
-    ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_load_model_bytes(registry, "mine", json, spec_len, NULL, 1));
-    ANSWERS(CK_STATUS_INVALID_MODEL, ck_registry_load_model_bytes(registry, "mine", json, spec_len, NULL, 0));
-    ANSWERS(CK_STATUS_INVALID_MODEL, ck_registry_load_model_bytes(registry, "mine", json, 10, &forest, 1));
-    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_registry_load_model_bytes(registry, "mine", json, SIZE_MAX, &forest, 1));
+    ANSWERS(CK_STATUS_OK, ck_registry_load_model_bytes(registry, "mine", json, spec_len, &forest, 1, NULL));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_load_model_bytes(NULL, "mine", json, spec_len, &forest, 1, NULL));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_load_model_bytes(registry, NULL, json, spec_len, &forest, 1, NULL));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_load_model_bytes(registry, "mine", NULL, spec_len, &forest, 1, NULL));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_load_model_bytes(registry, "mine", json, spec_len, NULL, 1, NULL));
+    ANSWERS(CK_STATUS_INVALID_MODEL, ck_registry_load_model_bytes(registry, "mine", json, spec_len, NULL, 0, NULL));
+    ANSWERS(CK_STATUS_INVALID_MODEL, ck_registry_load_model_bytes(registry, "mine", json, 10, &forest, 1, NULL));
+    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_registry_load_model_bytes(registry, "mine", json, SIZE_MAX, &forest, 1, NULL));
     ANSWERS(CK_STATUS_INVALID_ARGUMENT,
-            ck_registry_load_model_bytes(registry, "mine", json, spec_len, &forest, SIZE_MAX));
+            ck_registry_load_model_bytes(registry, "mine", json, spec_len, &forest, SIZE_MAX, NULL));
     forest.target = 4711;
-    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_registry_load_model_bytes(registry, "mine", json, spec_len, &forest, 1));
+    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_registry_load_model_bytes(registry, "mine", json, spec_len, &forest, 1, NULL));
     forest.target = CK_TARGET_TFLOPS;
     forest.len /= 2;
-    ANSWERS(CK_STATUS_INVALID_MODEL, ck_registry_load_model_bytes(registry, "mine", json, spec_len, &forest, 1));
+    ANSWERS(CK_STATUS_INVALID_MODEL, ck_registry_load_model_bytes(registry, "mine", json, spec_len, &forest, 1, NULL));
     forest.bytes = NULL;
-    ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_load_model_bytes(registry, "mine", json, spec_len, &forest, 1));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_load_model_bytes(registry, "mine", json, spec_len, &forest, 1, NULL));
     forest.struct_size = 1;
-    ANSWERS(CK_STATUS_INVALID_STRUCT, ck_registry_load_model_bytes(registry, "mine", json, spec_len, &forest, 1));
+    ANSWERS(CK_STATUS_INVALID_STRUCT, ck_registry_load_model_bytes(registry, "mine", json, spec_len, &forest, 1, NULL));
 
     /* The model that was loaded well is still the one that answers. */
     ck_conv_problem problem = resnet();
@@ -514,8 +823,8 @@ static void selecting(const char *repository, const char *scratch) {
     /* With one: its best. */
     char *conv_model = path_in(repository, "tests/golden/models/conv_small");
     char *gemm_model = path_in(repository, "tests/golden/models/gemm_small");
-    ANSWERS(CK_STATUS_OK, ck_registry_load_model(registry, conv_model));
-    ANSWERS(CK_STATUS_OK, ck_registry_load_model(registry, gemm_model));
+    ANSWERS(CK_STATUS_OK, ck_registry_load_model(registry, conv_model, NULL));
+    ANSWERS(CK_STATUS_OK, ck_registry_load_model(registry, gemm_model, NULL));
     ANSWERS(CK_STATUS_OK, ck_select_kernel(registry, &problem, &selection));
     CHECK(strcmp(selection.name, KERNELS[2]) == 0 && selection.source == CK_SOURCE_MODEL && selection.score > 0);
     CHECK(selection.generation > before);
@@ -701,10 +1010,17 @@ static void measuring_falls_through(void) {
     CHECK(count.lines == lines);
 
     char *text = NULL;
-    ANSWERS(CK_STATUS_OK, ck_registry_export_json(registry, CK_OP_GROUPED_CONV, "mine", &text));
+    ck_export_options mine;
+    memset(&mine, 0, sizeof mine);
+    mine.struct_size = sizeof mine;
+    mine.registry_name = "mine";
+    mine.timestamp = "2026-01-31T12:00:00";
+    mine.statistics = 1;
+    ANSWERS(CK_STATUS_OK, ck_registry_export_json(registry, CK_OP_GROUPED_CONV, &mine, &text));
     CHECK(text != NULL && strstr(text, KERNELS[0]) != NULL && strstr(text, "\"mine\"") != NULL);
+    CHECK(strstr(text, "\"by_pipeline\"") != NULL);
     ck_registry *copy = new_registry();
-    ANSWERS(CK_STATUS_OK, ck_registry_import_json(copy, (const uint8_t *)text, strlen(text)));
+    ANSWERS(CK_STATUS_OK, ck_registry_import_json(copy, (const uint8_t *)text, strlen(text), NULL, NULL));
     size_t size = 0;
     ANSWERS(CK_STATUS_OK, ck_registry_size(copy, &size));
     CHECK(size == 1);
@@ -713,6 +1029,16 @@ static void measuring_falls_through(void) {
     text = NULL;
     ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_registry_export_json(registry, 2, NULL, &text));
     ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_export_json(registry, CK_OP_GEMM, NULL, NULL));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_export_json(NULL, CK_OP_GEMM, NULL, &text));
+    mine.registry_name = NOT_UTF8;
+    ANSWERS(CK_STATUS_NOT_UTF8, ck_registry_export_json(registry, CK_OP_GEMM, &mine, &text));
+    mine.registry_name = NULL;
+    mine.timestamp = NOT_UTF8;
+    ANSWERS(CK_STATUS_NOT_UTF8, ck_registry_export_json(registry, CK_OP_GEMM, &mine, &text));
+    mine.reserved = 1;
+    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_registry_export_json(registry, CK_OP_GEMM, &mine, &text));
+    mine.struct_size = sizeof mine - 1;
+    ANSWERS(CK_STATUS_INVALID_STRUCT, ck_registry_export_json(registry, CK_OP_GEMM, &mine, &text));
     CHECK(text == NULL);
 
     options = quiet_options();
@@ -723,6 +1049,14 @@ static void measuring_falls_through(void) {
     ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_registry_set_options(registry, &options));
     options = quiet_options();
     options.budget_ms = -1;
+    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_registry_set_options(registry, &options));
+    options = quiet_options();
+    options.run_timeout_ms = -1;
+    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_registry_set_options(registry, &options));
+    options.run_timeout_ms = NAN;
+    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_registry_set_options(registry, &options));
+    options = quiet_options();
+    options.host_timing = 1; /* the host tells no architecture */
     ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_registry_set_options(registry, &options));
     options = quiet_options();
     options.repeats = -1;
@@ -742,8 +1076,12 @@ int main(int argc, char **argv) {
     problems_begin_usual();
     options_are_checked(argv[2]);
     kernels_are_added_found_and_removed();
+    kernels_are_described();
     exports_are_imported(argv[1]);
+    imports_ask_for_hooks();
     models_are_loaded(argv[1]);
+    models_have_keys(argv[1]);
+    stores_are_refreshed(argv[2]);
     bad_problems_are_refused();
     selecting(argv[1], argv[2]);
     measuring_falls_through();

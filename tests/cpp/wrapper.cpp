@@ -126,6 +126,107 @@ void kernels() {
   CHECK(thrown([&] { registry.import_json("{"); }) == Status::invalid_kernel);
 }
 
+void described_kernels() {
+  Registry registry(quiet());
+  const std::uint64_t before = registry.generation();
+  ConvKernel conv;
+  conv.tile = {64, 128, 64};
+  conv.pipeline = "compv4";
+  int mark = 0;
+  Hooks hooks;
+  hooks.user = &mark;
+  registry.add(conv, hooks);
+  CHECK(registry.generation() > before && registry.kernel_at(0)->user == &mark);
+  CHECK(registry.kernel_at(0)->name ==
+        "grouped_conv_fwd_bf16_nhwgc_2d_compv4_cshuffle_intrawave_64x128x64_2x2x1_32x32x16");
+  conv.name = "mine";
+  conv.dtype_out = Dtype::fp32;
+  GemmKernel matrix;
+  matrix.elementwise = "Relu";
+  registry.add(matrix);
+  registry.add_conv({{conv, {}}});
+  CHECK(registry.size() == 3 && registry.find("mine")->index == 2);
+  CHECK(thrown([&] { registry.add_conv({{conv, {}}}); }) == Status::already_registered);
+  matrix.name = "other";
+  matrix.split_k = -1;
+  CHECK(thrown([&] { registry.add_gemm({{matrix, {}}}); }) == Status::invalid_kernel);
+  conv.name = std::string("a\0b", 3);
+  CHECK(thrown([&] { registry.add(conv); }) == Status::invalid_argument);
+  CHECK(registry.select(ConvProblem().dtypes(Dtype::bf16, Dtype::bf16, Dtype::fp32)).name == "mine");
+  CHECK(registry.remove("mine") && !registry.remove("mine") && registry.size() == 2);
+
+  // Out and in again, with hooks for those that are wanted.
+  ExportOptions options;
+  options.registry_name = "quoted \" name";
+  options.statistics = true;
+  const std::string json = registry.export_json(Op::grouped_conv, options);
+  CHECK(json.find("quoted \\\" name") != std::string::npos && json.find("by_pipeline") != std::string::npos);
+  Registry copy(quiet());
+  copy.import_json(json, [&](std::string_view name) {
+    CHECK(name == registry.kernel_at(0)->name);
+    return std::optional<Hooks>(hooks);
+  });
+  CHECK(copy.size() == 1 && copy.kernel_at(0)->user == &mark);
+  copy.import_json(registry.export_json(Op::gemm), [](std::string_view) { return std::optional<Hooks>(); });
+  CHECK(copy.size() == 1);
+  bool came_through = false;
+  try {
+    copy.import_json(registry.export_json(Op::gemm),
+                     [](std::string_view) -> std::optional<Hooks> { throw std::runtime_error("on purpose"); });
+  } catch (const std::runtime_error& error) {
+    came_through = std::string(error.what()) == "on purpose";
+  }
+  CHECK(came_through && copy.size() == 1);
+  copy.import_json(registry.export_json(Op::gemm));
+  CHECK(copy.size() == 2 && copy.kernel_at(1)->user == nullptr);
+  copy.refresh_store();
+}
+
+void models_by_key(const std::string& repository) {
+  Registry registry(quiet());
+  registry.add(FIRST);
+  ModelOptions options;
+  options.key.emplace();
+  options.key->direction = Direction::bwd_data;
+  options.key->arch = "gfx950";
+  options.hardware = hardware_of("gfx950");
+  CHECK(options.hardware->lds_capacity == 163840 && hardware_of("").lds_capacity == 65536);
+  CHECK(thrown([] { (void)hardware_of("gfx906"); }) == Status::not_found);
+  const std::string model = repository + "/tests/golden/models/conv_small";
+  registry.load_model(model, options);
+  CHECK(registry.select(resnet_from_elsewhere()).source == Source::priority);
+  CHECK(registry.remove_model(*options.key) && !registry.remove_model(*options.key));
+  options.key->direction = Direction::forward;
+  registry.load_model(model, options);
+  CHECK(registry.select(resnet_from_elsewhere()).source == Source::model);
+  options.key->op = Op::gemm;
+  CHECK(thrown([&] { registry.load_model(model, options); }) == Status::invalid_argument);
+  for (const std::string_view name : embedded_models()) {
+    registry.load_embedded(name);
+    registry.load_model("embedded:" + std::string(name));
+  }
+  CHECK(thrown([&] { registry.load_embedded("there is none of this name"); }) == Status::not_found);
+}
+
+void host_timing() {
+  Options options = quiet();
+  options.mode = Mode::search;
+  options.host_timing = true;
+  options.store = "off";
+  CHECK(thrown([&] { Registry no_architecture(options); }) == Status::invalid_argument);
+  options.arch = "gfx950";
+  options.repeats = 1;
+  options.warmup = 0;
+  Registry registry(options);
+  Hooks hooks;
+  hooks.run_conv = [](const ck_conv_problem&, void*) { return 2.0F; };
+  registry.add(FIRST, hooks);
+  hooks.run_conv = [](const ck_conv_problem&, void*) -> float { throw std::runtime_error("on purpose"); };
+  registry.add(SECOND, hooks);
+  const Selection selection = registry.select(resnet_from_elsewhere());
+  CHECK(selection.source == Source::search && selection.name == FIRST && selection.measured->count() == 2.0);
+}
+
 void selecting(const std::string& repository) {
   Registry registry(quiet());
   const ConvProblem problem = resnet_from_elsewhere();
@@ -240,6 +341,9 @@ int main(int argc, char** argv) {
   words();
   problems();
   kernels();
+  described_kernels();
+  models_by_key(argv[1]);
+  host_timing();
   selecting(argv[1]);
   owning();
   return finish("wrapper");

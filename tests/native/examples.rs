@@ -4,6 +4,8 @@
 
 use std::process::Command;
 
+use ck_select::model::EmbeddedModel;
+
 use super::tools;
 
 /// Puts `*` where the number before each ` us ` stands, in the same width.
@@ -39,6 +41,14 @@ fn prints(program: &std::path::Path, arguments: &[&str], expected: &str) {
     assert_eq!(found, expected, "{}", file.display());
 }
 
+/// Without an argument: the embedded model, if this build has one of that kind.
+fn takes_the_usual_model(program: &std::path::Path, kind: &str, other: &str) {
+    let embedded = EmbeddedModel::all().iter().find(|model| model.name().starts_with(kind));
+    let expected = embedded.map_or_else(|| other.to_owned(), |model| format!("embedded:{}", model.name()));
+    let printed = tools::run(Command::new(program).current_dir(tools::ROOT));
+    assert!(printed.contains(&format!("kernels, model {expected}\n")), "{printed}");
+}
+
 #[test]
 fn c_minimal_prints_what_is_expected() {
     for compilers in tools::compilers() {
@@ -53,7 +63,8 @@ fn conv_get_solution_prints_what_is_expected() {
     for compilers in tools::compilers() {
         let sources = ["cpp_examples/conv_get_solution.cpp"];
         let program = tools::build(compilers.cpp, "c++17", &sources, &["-Wconversion"], "conv_get_solution");
-        prints(&program, &[], "conv_get_solution.txt");
+        prints(&program, &["tests/golden/models/conv_small"], "conv_get_solution.txt");
+        takes_the_usual_model(&program, "grouped_conv_forward", "tests/golden/models/conv_small");
         let failed =
             tools::output(Command::new(&program).arg("/there/is/no/such/model").current_dir(tools::ROOT));
         assert_eq!(failed.status.code(), Some(1));
@@ -65,7 +76,8 @@ fn gemm_09_prints_what_is_expected() {
     for compilers in tools::compilers() {
         let sources = ["cpp_examples/gemm_09_ml_heuristic.cpp"];
         let program = tools::build(compilers.cpp, "c++17", &sources, &["-Wconversion"], "gemm_09");
-        prints(&program, &[], "gemm_09_ml_heuristic.txt");
+        prints(&program, &["--model", "tests/golden/models/gemm_small"], "gemm_09_ml_heuristic.txt");
+        takes_the_usual_model(&program, "gemm", "tests/golden/models/gemm_small");
         let one = [
             "--model",
             "tests/golden/models/gemm_small",
@@ -88,6 +100,23 @@ fn gemm_09_prints_what_is_expected() {
                 "{wrong:?}"
             );
         }
+    }
+}
+
+#[test]
+fn fallback_search_prints_what_is_expected() {
+    for compilers in tools::compilers() {
+        let sources = ["cpp_examples/fallback_search.cpp"];
+        let program = tools::build(compilers.cpp, "c++17", &sources, &["-Wconversion"], "fallback_search");
+        prints(&program, &[], "fallback_search.txt");
+        // The winners of one process serve the next.
+        let store = tools::scratch("fallback_search").join(format!("winners_{}.db", compilers.cpp));
+        let _ = std::fs::remove_file(&store);
+        let store = store.to_str().unwrap();
+        prints(&program, &[store], "fallback_search.txt");
+        prints(&program, &[store], "fallback_search_again.txt");
+        let failed = tools::output(Command::new(&program).arg("/there/is/no/such/folder/winners.db"));
+        assert!(failed.status.success(), "what cannot be kept on disk is kept in memory");
     }
 }
 

@@ -81,6 +81,7 @@ fn pkg_config_is_enough() {
             (compilers.c, "-std=c11", "c_minimal.c"),
             (compilers.cpp, "-std=c++17", "conv_get_solution.cpp"),
             (compilers.cpp, "-std=c++17", "gemm_09_ml_heuristic.cpp"),
+            (compilers.cpp, "-std=c++17", "fallback_search.cpp"),
             (compilers.cpp, "-std=c++17", "dispatcher_adapter.cpp"),
         ] {
             let program = directory.join(example).with_extension(compiler);
@@ -91,6 +92,9 @@ fn pkg_config_is_enough() {
             if example == "c_minimal.c" {
                 prints_what_the_example_prints(&program);
             }
+            if example == "fallback_search.cpp" {
+                assert!(tools::run(&mut Command::new(&program)).contains("by store"));
+            }
         }
         // Without the shared library.
         let program = directory.join(format!("c_minimal_static.{}", compilers.c));
@@ -100,6 +104,27 @@ fn pkg_config_is_enough() {
         let private = ask(&["--static", "--libs-only-l"]);
         tools::run(command.args(private.split_whitespace().filter(|library| *library != "-lck_select")));
         prints_what_the_example_prints(&program);
+    }
+}
+
+#[test]
+fn the_static_library_keeps_its_insides_to_itself() {
+    let prefix = prefix();
+    let directory = tools::scratch("own_sqlite");
+    let store = directory.join("winners.db");
+    for compilers in tools::compilers() {
+        let _ = std::fs::remove_file(&store);
+        let program = directory.join(compilers.c);
+        let mut command = Command::new(compilers.c);
+        command.args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-I"]).arg(prefix.join("include"));
+        command
+            .arg(tools::source("tests/c/own_sqlite.c"))
+            .arg(prefix.join("lib/libck_select.a"))
+            .arg("-o")
+            .arg(&program);
+        tools::run(command.args(["-lpthread", "-ldl", "-lm"]));
+        tools::run(Command::new(&program).arg(&store));
+        assert!(std::fs::read(&store).unwrap().starts_with(b"SQLite format 3"), "{}", store.display());
     }
 }
 
@@ -133,6 +158,7 @@ fn cmake_is_enough() {
     for program in ["c_minimal", "c_minimal_static"] {
         prints_what_the_example_prints(&build.join(program));
     }
+    assert!(tools::run(&mut Command::new(build.join("fallback_search"))).contains("by store"));
 }
 
 #[test]

@@ -4,8 +4,9 @@ use std::fmt::Write as _;
 use std::mem::offset_of;
 
 use ck_select::ffi::{
-    CkConvProblem, CkForestBytes, CkGemmProblem, CkKernelHooks, CkKernelInfo, CkOptions, CkPredictions,
-    CkRanked, CkSelection,
+    CkConvKernelDesc, CkConvProblem, CkExportOptions, CkForestBytes, CkGemmKernelDesc, CkGemmProblem,
+    CkHardware, CkKernelHooks, CkKernelInfo, CkModelKey, CkModelOptions, CkOptions, CkPredictions, CkRanked,
+    CkSelection,
 };
 
 use super::tools;
@@ -49,8 +50,28 @@ fn structs_have_the_same_layout_on_both_sides() {
         }
         CkOptions = "ck_options" {
             struct_size, mode, ignore_environment, override_file, arch, store, device_name, stream, refine,
-            refine_out_of_range, search, repeats, warmup, reserved, budget_ms, cutoff,
+            refine_out_of_range, search, repeats, warmup, host_timing, embedded_models, reserved, budget_ms, cutoff,
+            run_timeout_ms,
         }
+        CkConvKernelDesc = "ck_conv_kernel_desc" {
+            struct_size, name, arch, pipeline, scheduler, epilogue, specialization, stream_k_reduction, direction,
+            ndim, dtype_in, dtype_wei, dtype_out, layout, tile, wave, warp_tile, vector, block_per_cu,
+            num_wave_groups, num_groups_to_merge, double_smem_buffer, split_image, explicit_gemm, two_stage,
+            stream_k_persistent,
+        }
+        CkGemmKernelDesc = "ck_gemm_kernel_desc" {
+            struct_size, name, arch, pipeline, scheduler, epilogue, elementwise, dtype_a, dtype_b, dtype_c, dtype_acc,
+            layout_a, layout_b, layout_c, transpose_a, transpose_b, grouped, split_k, num_d_tensors,
+            structured_sparsity, tile, wave, warp_tile, pad, vector, block_size, double_buffer, persistent,
+            preshuffle, transpose_c, num_wave_groups,
+        }
+        CkHardware = "ck_hardware" {
+            struct_size, num_cus, simds_per_cu, shader_engines, max_clock_mhz, max_waves_per_cu, wavefront_size,
+            lds_capacity, l1_cache_kb, l2_cache_kb, l3_cache_kb, num_xcd,
+        }
+        CkModelKey = "ck_model_key" { struct_size, op, direction, dtype, reserved, arch }
+        CkModelOptions = "ck_model_options" { struct_size, key, hardware }
+        CkExportOptions = "ck_export_options" { struct_size, registry_name, timestamp, statistics, reserved }
         CkKernelHooks = "ck_kernel_hooks" {
             struct_size, user, priority, reserved, supports_conv, supports_gemm, run_conv, run_gemm,
         }

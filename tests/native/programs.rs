@@ -3,6 +3,7 @@
 use std::process::Command;
 
 use super::tools::{self, ROOT};
+use crate::hip_double;
 
 const SANITIZERS: [&str; 3] =
     ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"];
@@ -46,6 +47,23 @@ fn c_programs_can_call_everything() {
         // The same as C++: the header's declarations are extern "C".
         let program = tools::build(compilers.cpp, "c++17", &["tests/cpp/c_header.cpp"], &[], "c_header");
         tools::run(&mut Command::new(program));
+    }
+}
+
+/// The double of libamdhip64, as each version of it.
+fn search(program: &std::path::Path) {
+    let name = program.file_name().unwrap().to_str().unwrap();
+    for major in [5, 6, 7] {
+        let double = hip_double::build(&format!("hip{major}_for_{name}"), major, &[]);
+        tools::run(Command::new(program).arg(double));
+    }
+    tools::run(Command::new(program).arg("/there/is/no/such/runtime"));
+}
+
+#[test]
+fn c_programs_can_search() {
+    for compilers in tools::compilers() {
+        search(&tools::build(compilers.c, "c11", &["tests/c/search.c"], &["-ldl"], "search"));
     }
 }
 
@@ -131,6 +149,13 @@ fn sanitizers_find_nothing() {
         );
         tools::run(Command::new(program).arg(ROOT).args(arguments));
     }
+    search(&tools::build(
+        c,
+        "c11",
+        &["tests/c/search.c"],
+        &[&SANITIZERS[..], &["-ldl"]].concat(),
+        "search_sanitized",
+    ));
 }
 
 #[test]

@@ -22,7 +22,7 @@ With --format csv only the table of features is written.";
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Model directory
+    /// Model directory, or embedded:NAME
     #[arg(long, value_name = "DIR")]
     model: PathBuf,
     /// Whose importances to show; by default those of the target that ranks
@@ -34,7 +34,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {
-    let model = Model::load(&args.model)?;
+    let model = Model::open(&args.model)?;
     let target = args.target.unwrap_or(model.spec().rank_by);
     let forest = model
         .forest(target)

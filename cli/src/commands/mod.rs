@@ -4,6 +4,7 @@ pub(crate) mod bench;
 pub(crate) mod compare;
 pub(crate) mod convert;
 pub(crate) mod data;
+pub(crate) mod enumerate;
 pub(crate) mod evaluate;
 pub(crate) mod explain;
 pub(crate) mod features;
@@ -55,7 +56,7 @@ pub(crate) fn word<T: std::str::FromStr<Err = UnknownWord>>(text: &str) -> Resul
 /// A model and the pool that it ranks.
 #[derive(clap::Args)]
 pub(crate) struct ModelAndPool {
-    /// Model directory: feature_spec.json and model_<target>.lgbm or .lgbm.gz
+    /// Model directory: feature_spec.json and model_<target>.lgbm or .lgbm.gz; or embedded:NAME
     #[arg(long, value_name = "DIR")]
     model: PathBuf,
     /// Kernels to choose from: a text file of names, a CSV with a `kernel` column, or the JSON of `enumerate` or
@@ -91,9 +92,9 @@ impl ModelAndPool {
     }
 }
 
-/// Loads a model directory, with another rule for unknown words if asked.
+/// Loads a model directory or an embedded model, with another rule for unknown words if asked.
 pub(crate) fn load_model(directory: &Path, unknown: Option<Unknown>) -> Result<Model, CliError> {
-    let model = Model::load(directory)?;
+    let model = Model::open(directory)?;
     Ok(match unknown {
         None => model,
         Some(unknown) => {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use ck_select::forest::Forest;
-use ck_select::model::{Model, Target};
+use ck_select::model::{EmbeddedModel, Model, Target};
 use csv::StringRecord;
 
 use crate::error::CliError;
@@ -23,7 +23,7 @@ no transform, so both are equal.";
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Model directory, or one LightGBM file (.lgbm, .txt or .gz)
+    /// Model directory, embedded:NAME, or one LightGBM file (.lgbm, .txt or .gz)
     #[arg(long, value_name = "DIR|FILE")]
     model: PathBuf,
     /// The feature_spec.json of a single LightGBM file
@@ -50,15 +50,20 @@ enum Source {
     Bare(Box<Forest>),
 }
 
+/// Whether `--model` names a model that is built into the library.
+fn is_embedded(model: &Path) -> bool {
+    model.to_str().is_some_and(|text| text.starts_with(EmbeddedModel::PREFIX))
+}
+
 impl Source {
     fn load(args: &Args) -> Result<Self, CliError> {
-        if args.model.is_dir() {
+        if args.model.is_dir() || is_embedded(&args.model) {
             if args.spec.is_some() {
                 return Err(CliError::usage(
                     "--spec goes with a single LightGBM file, a directory has its own",
                 ));
             }
-            let model = Model::load(&args.model)?;
+            let model = Model::open(&args.model)?;
             let target = args.target.unwrap_or(model.spec().rank_by);
             if model.forest(target).is_none() {
                 return Err(CliError::failed(format!("{}: no forest for {target}", model.name())));

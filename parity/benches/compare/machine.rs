@@ -1,7 +1,7 @@
 //! Pools, problems and a made-up machine to train the bench's models on: seeded, the same everywhere.
 
 use ck_select::features::{Engine, Extractor, Uncoded};
-use ck_select::kernel::{Kernel, KernelKind};
+use ck_select::kernel::{ConvKernel, Kernel, KernelKind};
 use ck_select::problem::{ConvProblem, GemmProblem, Problem};
 use ck_select::vocab::{Epilogue, Pipeline, Scheduler};
 use ck_select_parity::synthetic::Random;
@@ -23,19 +23,19 @@ const TILES: [&str; 10] = [
 /// What kernels a bench chooses from, with which features, for which problems.
 pub(crate) struct Setting {
     pub(crate) extractor: Extractor,
-    pub(crate) pool: Vec<KernelKind>,
+    pub(crate) pool: Vec<Kernel>,
     pub(crate) problem: fn(&mut Random) -> Problem,
 }
 
-fn kind(name: &str) -> KernelKind {
-    Kernel::from_name(name).unwrap_or_else(|error| panic!("{name}: {error}")).kind
+fn named(name: &str) -> Kernel {
+    Kernel::from_name(name).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
 /// Ten tiles by three pipelines, the 97 features.
 pub(crate) fn conv_30() -> Setting {
     let names =
         |tile| ["compv3", "compv4", "compv5"].map(|p| format!("grouped_conv_forward_bf16_2d_{tile}_{p}"));
-    let pool = TILES.iter().flat_map(names).map(|name| kind(&name)).collect();
+    let pool = TILES.iter().flat_map(names).map(|name| named(&name)).collect();
     Setting { extractor: Extractor::of_engine(Engine::Conv97), pool, problem: conv_problem }
 }
 
@@ -54,11 +54,12 @@ pub(crate) fn conv_310() -> Setting {
     let mut pool = Vec::new();
     for tile in TILES {
         let name = |variant| format!("grouped_conv_forward_bf16_2d_{tile}_{variant}");
-        pool.extend(variants.iter().map(|variant| kind(&name(variant))));
+        pool.extend(variants.iter().map(|variant| named(&name(variant))));
         // No name of this grammar says wavelet.
-        if let KernelKind::Conv(kernel) = kind(&name(&"compv3_intrawave".to_owned())) {
-            let pipeline = Pipeline::Wavelet;
-            pool.push(KernelKind::Conv(ck_select::kernel::ConvKernel { pipeline, ..kernel }));
+        let other = named(&name(&"compv3_intrawave".to_owned()));
+        if let KernelKind::Conv(kernel) = other.kind {
+            let kind = KernelKind::Conv(ConvKernel { pipeline: Pipeline::Wavelet, ..kernel });
+            pool.push(Kernel { name: other.name.replace("compv3", "wavelet"), kind });
         }
     }
     let mut extractor = Extractor::of_engine(Engine::ConvSuperset);
@@ -86,7 +87,7 @@ pub(crate) fn gemm_4608() -> Setting {
                     for epilogue in ["cshuffle", "default"] {
                         for persistent in ["False", "True"] {
                             pool.extend(schedulers.iter().map(|scheduler| {
-                                kind(&format!(
+                                named(&format!(
                                     "gemm_universal_fp8_rcr_{pipeline}_{epilogue}_{scheduler}_False_False_False_\
                                      {persistent}_{m}x{n}x{k}_{wave_m}x{wave_n}x1_{warp_m}x{warp_n}x{warp_k}"
                                 ))

@@ -1,0 +1,60 @@
+//! The table of models that are embedded into the library, as Rust source.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+const SPEC: &str = "feature_spec.json";
+/// A forest's file, without `.gz`, and what it predicts.
+const FORESTS: [(&str, &str); 4] = [
+    ("model_tflops.lgbm", "Tflops"),
+    ("model_latency.lgbm", "Latency"),
+    ("model_bandwidth.lgbm", "Bandwidth"),
+    ("model_relative.lgbm", "Relative"),
+];
+
+/// The source of the table of all model directories inside `models`, by name. Files beside them are passed over.
+pub(crate) fn table(models: &Path) -> Result<String, String> {
+    let fault = |path: &Path, error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
+    let mut directories = Vec::new();
+    for entry in fs::read_dir(models).map_err(|error| fault(models, &error))? {
+        let path = entry.map_err(|error| fault(models, &error))?.path();
+        if path.is_dir() {
+            directories.push(path);
+        }
+    }
+    directories.sort();
+    let mut source = String::from("&[\n");
+    for directory in directories {
+        let name = directory.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+        if name.is_empty() || !name.chars().all(plain) {
+            return Err(fault(&directory, &"a model's name has only letters, digits, '_', '-' and '.'"));
+        }
+        let spec = directory.join(SPEC);
+        if !spec.is_file() {
+            return Err(fault(&directory, &format!("no {SPEC}, so it is no model directory")));
+        }
+        // Writing to a string does not fail.
+        let _ = writeln!(source, "EmbeddedModel {{ name: c{name:?}, spec: {}, forests: &[", bytes(&spec));
+        let mut forests = 0;
+        for (file, target) in FORESTS {
+            // As in a directory that is loaded, a plain forest goes before a compressed one.
+            let files = [directory.join(file), directory.join(format!("{file}.gz"))];
+            if let Some(path) = files.iter().find(|path| path.is_file()) {
+                let _ = writeln!(source, "(Target::{target}, {}),", bytes(path));
+                forests += 1;
+            }
+        }
+        if forests == 0 {
+            return Err(fault(&directory, &"no forest, such as model_tflops.lgbm.gz"));
+        }
+        source += "] },\n";
+    }
+    source += "]\n";
+    Ok(source)
+}
+
+fn bytes(path: &Path) -> String {
+    format!("include_bytes!({:?}).as_slice()", path.display().to_string())
+}

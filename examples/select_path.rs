@@ -1,0 +1,78 @@
+//! A selection as a dispatcher makes it, for counting its instructions: `make instructions`.
+//!
+//! ```console
+//! $ select_path conv-new      problems that were not asked before, 30 convolution kernels
+//! $ select_path conv-again    one problem over and over: the decision cache
+//! $ select_path gemm-new      problems that were not asked before, 32 GEMM kernels
+//! ```
+//!
+//! Prints how many selections were made inside of `measured`, which is where valgrind counts.
+
+use std::hint::black_box;
+use std::sync::Arc;
+
+use ck_select::model::Model;
+use ck_select::pool::Pool;
+use ck_select::problem::{ConvProblem, GemmProblem, Problem};
+use ck_select::registry::{NewKernel, Options, Priority, Registry, UserData};
+
+const CALLS: i64 = 200;
+
+/// What is counted.
+#[inline(never)]
+fn measured(registry: &Registry, problems: &[Problem]) -> usize {
+    let select = |problem| registry.select(problem).map_or(0, |selection| selection.index);
+    problems.iter().map(|problem| black_box(select(black_box(problem)))).sum()
+}
+
+fn conv(number: i64) -> Problem {
+    let (extent, filter) = (14 + number % 40, 1 + number % 3 * 2);
+    let problem = ConvProblem {
+        n: 1 + number % 16,
+        c: 16 * (1 + number % 31),
+        k: 16 * (1 + number % 29),
+        ..ConvProblem::new_2d([extent, extent], [filter, filter])
+    };
+    problem.padded([filter / 2, filter / 2]).into()
+}
+
+fn gemm(number: i64) -> Problem {
+    GemmProblem::new(1 + number * 37 % 4000, 64 * (1 + number % 61), 64 * (1 + number % 53)).into()
+}
+
+fn run(case: &str) -> Result<(), Box<dyn std::error::Error>> {
+    let root = env!("CARGO_MANIFEST_DIR");
+    let (model, pool, problem): (_, _, fn(i64) -> Problem) = if case.starts_with("conv") {
+        ("conv_small", "configs/forward_bf16.txt", conv)
+    } else {
+        ("gemm_small", "tests/golden/models/gemm_small/pool.txt", gemm)
+    };
+    let registry = Registry::new(Options::default())?;
+    let pool = Pool::read(format!("{root}/{pool}"))?;
+    let new =
+        |kernel| NewKernel { kernel, priority: Priority::NORMAL, user: UserData::default(), hooks: None };
+    registry.add_all(pool.kernels().iter().cloned().map(new).collect())?;
+    registry.set_model(Arc::new(Model::load(format!("{root}/tests/golden/models/{model}"))?), None);
+    registry.prepare();
+    let problems: Vec<Problem> = match case {
+        "conv-again" => vec![problem(1); CALLS as usize],
+        "conv-new" | "gemm-new" => (1000..1000 + CALLS).map(problem).collect(),
+        other => return Err(format!("no case is called '{other}': conv-new, conv-again, gemm-new").into()),
+    };
+    // Warm: working memory has grown, and of repeated problems the first is decided.
+    for number in 0..20 {
+        registry.select(&problem(number))?;
+    }
+    registry.select(&problem(1))?;
+    measured(&registry, &problems);
+    println!("{}", problems.len());
+    Ok(())
+}
+
+fn main() {
+    let case = std::env::args().nth(1).unwrap_or_default();
+    if let Err(error) = run(&case) {
+        eprintln!("{error}");
+        std::process::exit(1);
+    }
+}

@@ -1,0 +1,44 @@
+# Checks that need tools of their own, which they install where they can: Miri, valgrind, ARM's emulator.
+#
+#     miri:          the portable walks and the decision cache, interpreted: undefined behaviour, bounds, data races
+#     instructions:  instructions of a selection, counted by valgrind; printed, not judged
+#     arm:           the tests of scoring on 64-bit ARM, through an emulator
+
+NIGHTLY    ?= nightly
+ARM_TARGET := aarch64-unknown-linux-gnu
+ARM_GCC    := aarch64-linux-gnu-gcc
+# Installs Debian packages where this may: $(call debian,program,packages)
+debian = command -v $(1) >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
+	&& { apt-get update --quiet && apt-get install --yes --quiet $(2); } >/dev/null 2>&1; }
+
+.PHONY: miri instructions arm
+
+miri:
+	@rustup component list --toolchain $(NIGHTLY) 2>/dev/null | grep -q 'miri.*(installed)' \
+		|| rustup toolchain install $(NIGHTLY) --profile minimal --component miri,rust-src
+	MIRIFLAGS=-Zmiri-disable-isolation $(CARGO) +$(NIGHTLY) miri test --package ck-select --lib -- \
+		scoring:: registry::cache:: forest::parts::
+
+# Valgrind knows no AVX-512, so that what it runs is the AVX2 form: counts are for comparing, not for guessing times.
+INSTRUCTION_CASES := conv-new conv-again gemm-new
+instructions:
+	@if ! { $(call debian,valgrind,valgrind); }; then \
+		echo 'instructions: left out, valgrind is not here and cannot be installed'; exit 0; fi; \
+	set -e; $(CARGO) build --release --quiet --package ck-select --example select_path; \
+	for case in $(INSTRUCTION_CASES); do \
+		log=$$(mktemp); \
+		calls=$$(valgrind --tool=callgrind --callgrind-out-file=/dev/null --toggle-collect='*select_path*measured*' \
+			$(TARGET_DIR)/release/examples/select_path $$case 2>"$$log"); \
+		awk -v calls="$$calls" -v case=$$case '/Collected/ { found = $$NF } \
+			END { printf "instructions: %-10s %7d a selection (%d selections)\n", case, found / calls, calls }' "$$log"; \
+		rm -f "$$log"; \
+	done
+
+arm:
+	@$(call debian,$(ARM_GCC),gcc-aarch64-linux-gnu libc6-dev-arm64-cross) || { \
+		echo 'arm: $(ARM_GCC) is needed (Debian: gcc-aarch64-linux-gnu)' >&2; exit 1; }
+	@$(call debian,qemu-aarch64,qemu-user) || { echo 'arm: qemu-aarch64 is needed (Debian: qemu-user)' >&2; exit 1; }
+	rustup target add $(ARM_TARGET)
+	CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=$(ARM_GCC) CC_aarch64_unknown_linux_gnu=$(ARM_GCC) \
+	CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER='qemu-aarch64 -L /usr/aarch64-linux-gnu' \
+		$(CARGO) test --target $(ARM_TARGET) --package ck-select --lib -- scoring:: forest::number::

@@ -1,0 +1,21 @@
+# AMD's HIP runtime, for the feature hip-link: ROCm, or Debian's libamdhip64-dev, whose prefix is /usr. Without a GPU it finds no device, and
+# that is what is tested then.
+
+HIP_PATH ?= $(if $(wildcard /opt/rocm/include/hip/hip_runtime_api.h),/opt/rocm,/usr)
+HIP_HEADER := $(HIP_PATH)/include/hip/hip_runtime_api.h
+
+.PHONY: hip-tools test-hip-link
+
+hip-tools:
+	@if [ -f '$(HIP_HEADER)' ]; then exit 0; fi; \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		{ apt-get update --quiet && apt-get install --yes --quiet libamdhip64-dev; } || true; \
+	fi
+
+# Skipped, and said so, where there is no HIP and none can be installed.
+test-hip-link: hip-tools
+	@if [ -f '$(HIP_HEADER)' ]; then \
+		HIP_PATH='$(HIP_PATH)' $(CARGO) test --package ck-select --features hip-link --test hip_link --test search_load; \
+	else \
+		echo 'test-hip-link: SKIPPED, no HIP headers in $(HIP_PATH) (Debian: libamdhip64-dev; elsewhere set HIP_PATH)'; \
+	fi

@@ -1,0 +1,358 @@
+//! The C interface called as C calls it, in steps that Miri can follow (`make miri-ffi`). What needs SQLite or a HIP runtime, which are C, is
+//! left to tests/c.
+
+use std::ffi::{CStr, c_char, c_void};
+use std::mem::MaybeUninit;
+use std::ptr::{null, null_mut};
+
+use super::*;
+
+const NAMES: [&CStr; 3] = [
+    c"grouped_conv_forward_bf16_2d_64x64x64_compv3",
+    c"grouped_conv_forward_bf16_2d_64x128x64_compv4",
+    c"fp8_rcr_mem_default_interwave_False_False_False_True_64x64x128_1x4x1_16x16x64",
+];
+
+/// One split on a feature of the kernel.
+const SPEC: &[u8] = br#"{"op_type": "grouped_conv", "feature_names": ["tile_mn"]}"#;
+const FOREST: &[u8] = b"tree
+version=v4
+num_class=1
+num_tree_per_iteration=1
+label_index=0
+max_feature_idx=0
+objective=regression
+feature_names=tile_mn
+feature_infos=[256:16384]
+
+Tree=0
+num_leaves=2
+num_cat=0
+split_feature=0
+split_gain=1
+threshold=4096
+decision_type=2
+left_child=-1
+right_child=-2
+leaf_value=100 250
+internal_value=175
+is_linear=0
+shrinkage=1
+
+end of trees
+";
+
+/// A registry that is destroyed.
+struct Owned(*mut CkRegistry);
+
+impl Owned {
+    fn new() -> Self {
+        let options = quiet();
+        let mut registry = null_mut();
+        // SAFETY: the struct and the address are this function's.
+        assert_eq!(unsafe { ck_registry_create(&raw const options, &raw mut registry) }, CkStatus::Ok);
+        Self(registry)
+    }
+
+    fn filled() -> Self {
+        let registry = Self::new();
+        let names = NAMES.map(CStr::as_ptr);
+        // SAFETY: as many names as are counted.
+        let status = unsafe { ck_registry_add_kernels(registry.0, names.as_ptr(), null(), names.len()) };
+        assert_eq!(status, CkStatus::Ok);
+        registry
+    }
+
+    fn load_model(&self) {
+        let forest = CkForestBytes {
+            struct_size: size_of::<CkForestBytes>(),
+            target: CkTarget::Tflops as i32,
+            reserved: 0,
+            bytes: FOREST.as_ptr(),
+            len: FOREST.len(),
+        };
+        // SAFETY: the bytes are as many as are counted.
+        let status = unsafe {
+            ck_registry_load_model_bytes(
+                self.0,
+                c"mine".as_ptr(),
+                SPEC.as_ptr(),
+                SPEC.len(),
+                &raw const forest,
+                1,
+                null(),
+            )
+        };
+        assert_eq!(status, CkStatus::Ok, "{}", last_error());
+    }
+}
+
+impl Drop for Owned {
+    fn drop(&mut self) {
+        // SAFETY: made by `ck_registry_create` and used no more.
+        unsafe { ck_registry_destroy(self.0) };
+    }
+}
+
+fn last_error() -> &'static str {
+    // SAFETY: never NULL, and alive until the next failure of this thread, which no caller waits for.
+    unsafe { CStr::from_ptr(ck_last_error()) }.to_str().unwrap()
+}
+
+/// All bytes 0, as C begins a struct.
+fn zeroed<T: super::input::Versioned>(set: impl FnOnce(&mut T)) -> T {
+    // SAFETY: every bit pattern is a value of such a struct.
+    let mut value = unsafe { MaybeUninit::<T>::zeroed().assume_init() };
+    set(&mut value);
+    value
+}
+
+fn quiet() -> CkOptions {
+    zeroed(|options: &mut CkOptions| {
+        options.struct_size = size_of::<CkOptions>();
+        options.ignore_environment = 1;
+    })
+}
+
+fn resnet() -> CkConvProblem {
+    let mut problem = MaybeUninit::<CkConvProblem>::uninit();
+    // SAFETY: there is room for one.
+    assert_eq!(unsafe { ck_conv_problem_init(problem.as_mut_ptr()) }, CkStatus::Ok);
+    // SAFETY: written by the call.
+    let mut problem = unsafe { problem.assume_init() };
+    (problem.n, problem.c, problem.k) = (16, 256, 128);
+    problem
+}
+
+fn selection() -> CkSelection {
+    zeroed(|selection: &mut CkSelection| selection.struct_size = size_of::<CkSelection>())
+}
+
+fn select(registry: &Owned, problem: &CkConvProblem) -> Result<CkSelection, CkStatus> {
+    let mut found = selection();
+    // SAFETY: the structs are this function's.
+    match unsafe { ck_select_kernel(registry.0, problem, &raw mut found) } {
+        CkStatus::Ok => Ok(found),
+        status => Err(status),
+    }
+}
+
+#[test]
+fn kernels_come_and_go() {
+    let registry = Owned::filled();
+    let mut size = 0;
+    // SAFETY: the registry is alive, the address is this function's.
+    assert_eq!(unsafe { ck_registry_size(registry.0, &raw mut size) }, CkStatus::Ok);
+    assert_eq!(size, NAMES.len());
+    let mut info = zeroed(|info: &mut CkKernelInfo| info.struct_size = size_of::<CkKernelInfo>());
+    for (index, name) in NAMES.into_iter().enumerate() {
+        // SAFETY: as above.
+        assert_eq!(unsafe { ck_registry_find(registry.0, name.as_ptr(), &raw mut info) }, CkStatus::Ok);
+        // SAFETY: the name lives as long as the registry.
+        assert_eq!((info.index, unsafe { CStr::from_ptr(info.name) }), (index, name));
+    }
+    let kept = info.name;
+    // SAFETY: as above; what was handed out stays good after a removal.
+    unsafe {
+        assert_eq!(ck_registry_remove_kernel(registry.0, kept), CkStatus::Ok);
+        assert_eq!(ck_registry_remove_kernel(registry.0, kept), CkStatus::NotFound);
+        assert_eq!(ck_registry_kernel_at(registry.0, 2, &raw mut info), CkStatus::NotFound);
+        assert_eq!(ck_registry_clear(registry.0), CkStatus::Ok);
+        assert_eq!(CStr::from_ptr(kept), NAMES[2]);
+    }
+}
+
+#[test]
+fn descriptors_and_misaligned_structs_are_read() {
+    let registry = Owned::new();
+    let mut desc = MaybeUninit::<CkConvKernelDesc>::uninit();
+    // SAFETY: there is room for one.
+    assert_eq!(unsafe { ck_conv_kernel_desc_init(desc.as_mut_ptr()) }, CkStatus::Ok);
+    // SAFETY: written by the call.
+    let mut desc = unsafe { desc.assume_init() };
+    desc.name = c"mine".as_ptr();
+    // SAFETY: one descriptor, without hooks.
+    let add = |desc: &CkConvKernelDesc| unsafe { ck_registry_add_conv_kernels(registry.0, desc, null(), 1) };
+    assert_eq!(add(&desc), CkStatus::Ok, "{}", last_error());
+    assert_eq!(add(&desc), CkStatus::AlreadyRegistered);
+    desc.pipeline = c"of my own".as_ptr();
+    assert_eq!(add(&desc), CkStatus::InvalidKernel);
+
+    // One byte off: a problem is read as it stands, an array is refused.
+    let problem = resnet();
+    let mut room = [0u8; size_of::<CkConvProblem>() + 8];
+    let odd = room[1..].as_mut_ptr().cast::<CkConvProblem>();
+    // SAFETY: the bytes have room for one at the address.
+    unsafe { odd.write_unaligned(problem) };
+    let mut found = selection();
+    // SAFETY: a struct with its size, if misaligned.
+    let status = unsafe { ck_select_kernel(registry.0, odd, &raw mut found) };
+    assert_eq!(status, CkStatus::Ok, "{}", last_error());
+    // SAFETY: refused before it is read.
+    let status = unsafe { ck_registry_add_conv_kernels(registry.0, odd.cast(), null(), 1) };
+    assert_eq!(status, CkStatus::InvalidArgument);
+}
+
+#[test]
+fn a_model_ranks_and_says_why() {
+    let registry = Owned::filled();
+    let problem = resnet();
+    assert_eq!(select(&registry, &problem).unwrap().source, CkSource::Priority as i32);
+    registry.load_model();
+    let found = select(&registry, &problem).unwrap();
+    assert_eq!((found.index, found.score, found.source), (1, 250.0, CkSource::Model as i32));
+    // From memory.
+    assert_eq!(select(&registry, &problem).unwrap().index, 1);
+
+    let mut ranked = [const { MaybeUninit::<CkRanked>::uninit() }; 4];
+    let mut count = 0;
+    let first = ranked.as_mut_ptr().cast();
+    // SAFETY: the array has so much room, of which as much as there are kernels is written.
+    unsafe {
+        assert_eq!(ck_rank_kernels(registry.0, &raw const problem, 4, first, &raw mut count), CkStatus::Ok);
+        assert_eq!(
+            (count, ranked[0].assume_init_ref().score, ranked[1].assume_init_ref().index),
+            (2, 250.0, 0)
+        );
+    }
+    let mut features = [0.0; 1];
+    let mut predictions =
+        zeroed(|predictions: &mut CkPredictions| predictions.struct_size = size_of::<CkPredictions>());
+    let mut text: *mut c_char = null_mut();
+    let at = features.as_mut_ptr();
+    // SAFETY: the addresses are this function's; the text is freed once.
+    unsafe {
+        let status = ck_extract_features(registry.0, &raw const problem, 1, 1, at, &raw mut count);
+        assert_eq!((status, features[0]), (CkStatus::Ok, 8192.0));
+        let status = ck_predict(registry.0, &raw const problem, 1, &raw mut predictions);
+        assert_eq!((status, predictions.tflops), (CkStatus::Ok, 250.0));
+        assert_eq!(ck_explain_selection(registry.0, &raw const problem, &raw mut text), CkStatus::Ok);
+        assert!(CStr::from_ptr(text).to_str().unwrap().contains("score 250"));
+        ck_string_free(text);
+        assert_eq!(ck_registry_remove_models(registry.0), CkStatus::Ok);
+    }
+    assert_eq!(select(&registry, &problem).unwrap().source, CkSource::Priority as i32);
+}
+
+/// Counts how often it is asked, and says no the first time.
+unsafe extern "C" fn second_time(problem: *const CkConvProblem, user: *mut c_void) -> i32 {
+    // SAFETY: the library's promise: a problem for the call, and this test's counter.
+    unsafe {
+        assert_eq!((*problem).struct_size, size_of::<CkConvProblem>());
+        let count = user.cast::<i32>();
+        *count += 1;
+        i32::from(*count > 1)
+    }
+}
+
+#[test]
+fn owners_are_asked_and_get_their_address_back() {
+    let mut count = 0;
+    let user: *mut i32 = &raw mut count;
+    let registry = Owned::new();
+    let hooks = zeroed(|hooks: &mut CkKernelHooks| {
+        hooks.struct_size = size_of::<CkKernelHooks>();
+        hooks.user = user.cast();
+        hooks.supports_conv = Some(second_time);
+    });
+    // SAFETY: the callback stays callable with its counter.
+    let status = unsafe { ck_registry_add_kernel(registry.0, NAMES[0].as_ptr(), &raw const hooks) };
+    assert_eq!(status, CkStatus::Ok);
+    let problem = resnet();
+    assert_eq!(select(&registry, &problem).unwrap_err(), CkStatus::NoKernel);
+    assert_eq!(select(&registry, &problem).unwrap().user, user.cast());
+    // SAFETY: nobody else reads or writes it now.
+    assert_eq!(unsafe { *user }, 2);
+}
+
+/// Takes the first kernel only.
+unsafe extern "C" fn first_only(_: *const c_char, hooks: *mut CkKernelHooks, user: *mut c_void) -> i32 {
+    // SAFETY: the library's promise: hooks to fill, and this test's counter.
+    unsafe {
+        (*hooks).priority = 5;
+        let count = user.cast::<i32>();
+        *count += 1;
+        i32::from(*count == 1)
+    }
+}
+
+#[test]
+fn exports_come_back_with_hooks() {
+    let registry = Owned::filled();
+    let mut text: *mut c_char = null_mut();
+    let op = CkOp::GroupedConv as i32;
+    let copy = Owned::new();
+    let mut count = 0i32;
+    let mut info = zeroed(|info: &mut CkKernelInfo| info.struct_size = size_of::<CkKernelInfo>());
+    // SAFETY: the text is read before it is freed; the callback gets its counter.
+    unsafe {
+        assert_eq!(ck_registry_export_json(registry.0, op, null(), &raw mut text), CkStatus::Ok);
+        let json = CStr::from_ptr(text).to_bytes();
+        let user = (&raw mut count).cast();
+        let status = ck_registry_import_json(copy.0, json.as_ptr(), json.len(), Some(first_only), user);
+        assert_eq!((status, count), (CkStatus::Ok, 2));
+        ck_string_free(text);
+        assert_eq!(ck_registry_kernel_at(copy.0, 0, &raw mut info), CkStatus::Ok);
+        assert_eq!(ck_registry_kernel_at(copy.0, 1, &raw mut info), CkStatus::NotFound);
+    }
+    assert_eq!(info.priority, 5);
+}
+
+#[test]
+fn null_and_nonsense_are_refused() {
+    let registry = Owned::filled();
+    let mut problem = resnet();
+    // SAFETY: NULL is always allowed to be given.
+    unsafe {
+        assert_eq!(ck_select_kernel(null(), &raw const problem, null_mut()), CkStatus::NullPointer);
+        assert_eq!(ck_select_kernel(registry.0, null(), null_mut()), CkStatus::NullPointer);
+        assert_eq!(ck_registry_find(registry.0, null(), null_mut()), CkStatus::NullPointer);
+        assert_eq!(ck_registry_create(null(), null_mut()), CkStatus::NullPointer);
+        ck_registry_destroy(null_mut());
+        ck_string_free(null_mut());
+        let not_utf8 = c"\xff".as_ptr();
+        assert_eq!(ck_registry_add_kernel(registry.0, not_utf8, null()), CkStatus::NotUtf8);
+    }
+    problem.layout = 99;
+    assert_eq!(select(&registry, &problem).unwrap_err(), CkStatus::InvalidArgument);
+    problem = resnet();
+    problem.struct_size = 5;
+    assert_eq!(select(&registry, &problem).unwrap_err(), CkStatus::InvalidStruct);
+    problem = resnet();
+    problem.g = 3;
+    assert_eq!(select(&registry, &problem).unwrap_err(), CkStatus::InvalidProblem);
+    assert!(!last_error().is_empty());
+}
+
+#[test]
+fn threads_share_a_registry() {
+    struct Shared(*mut CkRegistry);
+    // SAFETY: registries are made to be shared.
+    unsafe impl Sync for Shared {}
+
+    let registry = Owned::filled();
+    registry.load_model();
+    let shared = Shared(registry.0);
+    let shared = &shared;
+    std::thread::scope(|scope| {
+        for thread in 0..2 {
+            scope.spawn(move || {
+                let mut problem = resnet();
+                problem.n = thread + 1;
+                for _ in 0..4 {
+                    let mut found = selection();
+                    // SAFETY: the registry outlives the scope.
+                    let status = unsafe { ck_select_kernel(shared.0, &raw const problem, &raw mut found) };
+                    assert_eq!(status, CkStatus::Ok);
+                }
+            });
+        }
+        for _ in 0..2 {
+            // SAFETY: as above.
+            unsafe {
+                assert_eq!(ck_registry_remove_kernel(shared.0, NAMES[1].as_ptr()), CkStatus::Ok);
+                assert_eq!(ck_registry_add_kernel(shared.0, NAMES[1].as_ptr(), null()), CkStatus::Ok);
+            }
+        }
+    });
+}

@@ -1,0 +1,130 @@
+//! Kernels as the JSON of CK's registries.
+
+use std::ffi::{CString, c_char, c_void};
+
+use super::error::{Failure, boundary};
+use super::input::{Versioned, read_bytes, read_optional_text, read_registry, read_struct};
+use super::kernels::{CkKernelHooks, add, new_kernel, read_hooks};
+use super::memory::give_text;
+use super::words::word;
+use super::{CkRegistry, CkStatus};
+use crate::pool::Pool;
+use crate::registry::{ExportOptions, Priority};
+use crate::vocab::Op;
+
+/// An operation.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CkOp {
+    /// A GEMM.
+    Gemm = 0,
+    /// A grouped convolution.
+    GroupedConv = 1,
+}
+
+/// Adds the kernels of a JSON export of a CK registry, all or none.
+///
+/// `hooks_of` is asked for each kernel by its name (for a GEMM its identifier), with hooks to fill: all bytes 0, `struct_size`
+/// set, `priority` 1. It answers 0 to leave the kernel out, anything else to take it; it must not throw, nor use the registry. When it
+/// is NULL, all kernels are taken, without callbacks.
+///
+/// # Safety
+/// `registry` is from `ck_registry_create`; `json` points to `len` bytes; `hooks_of` is NULL or callable with `user`, and the
+/// callbacks that it sets stay callable until the registry is destroyed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ck_registry_import_json(
+    registry: *mut CkRegistry,
+    json: *const u8,
+    len: usize,
+    hooks_of: Option<
+        unsafe extern "C" fn(name: *const c_char, hooks: *mut CkKernelHooks, user: *mut c_void) -> i32,
+    >,
+    user: *mut c_void,
+) -> CkStatus {
+    boundary(|| {
+        // SAFETY: the caller's contract.
+        let (registry, json) = unsafe { (read_registry(registry)?, read_bytes(json, len, "json")?) };
+        let pool = Pool::from_bytes("json", json).map_err(Failure::of(CkStatus::InvalidKernel))?;
+        let mut kernels = Vec::with_capacity(pool.len());
+        for kernel in &pool {
+            let hooks = match hooks_of {
+                None => None,
+                Some(hooks_of) => {
+                    let name =
+                        CString::new(kernel.name.as_str()).map_err(Failure::of(CkStatus::InvalidKernel))?;
+                    let mut hooks = CkKernelHooks::none(Priority::NORMAL);
+                    // SAFETY: the caller's callback, with what its documentation promises.
+                    if unsafe { hooks_of(name.as_ptr(), &raw mut hooks, user) } == 0 {
+                        continue;
+                    }
+                    // SAFETY: a struct of this function's own, whose size the callback may have spoilt.
+                    unsafe { read_hooks(&raw const hooks) }?
+                }
+            };
+            kernels.push(new_kernel(kernel.clone(), hooks));
+        }
+        add(registry, kernels)
+    })
+}
+
+/// What an export holds beside the kernels. Begin with all bytes 0 and `struct_size` set: those are the defaults.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct CkExportOptions {
+    /// `sizeof(ck_export_options)`.
+    pub struct_size: usize,
+    /// What the text calls the registry; NULL for "default".
+    pub registry_name: *const c_char,
+    /// The time of a GEMM export as CK writes it, "YYYY-MM-DDThh:mm:ss"; NULL leaves it out, so that the same kernels give the
+    /// same text. Convolution exports have none.
+    pub timestamp: *const c_char,
+    /// Not 0: kernels are counted by type, pipeline, architecture and so on.
+    pub statistics: i32,
+    /// Must be 0.
+    pub reserved: i32,
+}
+
+// SAFETY: `repr(C)`, begins with its size, and holds only integers and addresses.
+unsafe impl Versioned for CkExportOptions {
+    const NAME: &'static str = "ck_export_options";
+}
+
+/// Writes the kernels of one operation as the JSON that CK's registry of that operation exports. A `ck_op` says which; `options`
+/// may be NULL for the defaults. Free the text with `ck_string_free`.
+///
+/// # Safety
+/// `registry` is from `ck_registry_create`; `options` is NULL or points to a `ck_export_options` with its `struct_size` set;
+/// `text` points to an address.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ck_registry_export_json(
+    registry: *const CkRegistry,
+    op: i32,
+    options: *const CkExportOptions,
+    text: *mut *mut c_char,
+) -> CkStatus {
+    boundary(|| {
+        // SAFETY: the caller's contract.
+        let registry = unsafe { read_registry(registry) }?;
+        let op = word("op", op, Op::ALL, Op::WORDS)?;
+        let mut asked = ExportOptions::default();
+        if !options.is_null() {
+            // SAFETY: the caller's contract.
+            let raw = unsafe { read_struct(options) }?;
+            if raw.reserved != 0 {
+                let message = format!("reserved is {}, expected 0", raw.reserved);
+                return Err(Failure::new(CkStatus::InvalidArgument, message));
+            }
+            asked.statistics = raw.statistics != 0;
+            // SAFETY: the caller's contract.
+            unsafe {
+                asked.timestamp = read_optional_text(raw.timestamp, "timestamp")?;
+                if let Some(name) = read_optional_text(raw.registry_name, "registry_name")? {
+                    asked.registry_name = name;
+                }
+            }
+        }
+        let json = registry.export_json(op, &asked).map_err(Failure::of(CkStatus::Io))?;
+        // SAFETY: the caller's contract.
+        unsafe { give_text(text, "text", &json) }
+    })
+}

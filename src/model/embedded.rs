@@ -1,0 +1,125 @@
+//! Models inside the library, for programs that ship without model files.
+//!
+//! The build script takes every directory of `models/`, unless the cargo feature `embedded-models` is off.
+
+use std::ffi::CStr;
+
+use super::{FeatureSpec, Model, ModelError, Target};
+
+/// A model whose files are part of the library.
+#[derive(Debug)]
+pub struct EmbeddedModel {
+    name: &'static CStr,
+    spec: &'static [u8],
+    forests: &'static [(Target, &'static [u8])],
+}
+
+static MODELS: &[EmbeddedModel] = include!(concat!(env!("OUT_DIR"), "/embedded_models.rs"));
+
+impl EmbeddedModel {
+    /// What the names of embedded models begin with where a directory could stand, too.
+    pub const PREFIX: &'static str = "embedded:";
+
+    /// All models of this build, by name; none when it was built without.
+    pub fn all() -> &'static [Self] {
+        MODELS
+    }
+
+    /// The model with this name.
+    pub fn find(name: &str) -> Result<&'static Self, ModelError> {
+        Self::find_in(MODELS, name)
+    }
+
+    fn find_in(models: &'static [Self], name: &str) -> Result<&'static Self, ModelError> {
+        models.iter().find(|model| model.name() == name).ok_or_else(|| ModelError::NotEmbedded {
+            model: name.to_owned(),
+            known: models.iter().map(Self::name).collect(),
+        })
+    }
+
+    /// Its name: that of its directory.
+    pub fn name(&self) -> &'static str {
+        // The build script takes ASCII names only.
+        self.name.to_str().unwrap_or_default()
+    }
+
+    /// Its name, as C wants it.
+    pub const fn c_name(&self) -> &'static CStr {
+        self.name
+    }
+
+    /// Its spec, which says what it is for; the forests are not read for it.
+    pub fn spec(&self) -> Result<FeatureSpec, ModelError> {
+        FeatureSpec::from_json(&self.label(), self.spec)
+    }
+
+    /// Reads and checks it, as if it were loaded from its directory.
+    pub fn load(&self) -> Result<Model, ModelError> {
+        Model::from_bytes(&self.label(), self.spec, self.forests)
+    }
+
+    fn label(&self) -> String {
+        format!("{}{}", Self::PREFIX, self.name())
+    }
+}
+
+impl Model {
+    /// The embedded model with this name; see [`EmbeddedModel::all`].
+    pub fn embedded(name: &str) -> Result<Self, ModelError> {
+        EmbeddedModel::find(name)?.load()
+    }
+
+    /// Loads an embedded model by `embedded:NAME`, a model directory by anything else.
+    pub fn open(place: impl AsRef<std::path::Path>) -> Result<Self, ModelError> {
+        let place = place.as_ref();
+        match place.to_str().and_then(|text| text.strip_prefix(EmbeddedModel::PREFIX)) {
+            Some(name) => Self::embedded(name),
+            None => Self::load(place),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    static ONE: &[EmbeddedModel] = &[EmbeddedModel {
+        name: c"conv_small",
+        spec: include_bytes!("../../tests/golden/models/conv_small/feature_spec.json"),
+        forests: &[(
+            Target::Tflops,
+            include_bytes!("../../tests/golden/models/conv_small/model_tflops.lgbm.gz").as_slice(),
+        )],
+    }];
+
+    #[test]
+    fn an_embedded_model_is_the_model_of_its_directory() {
+        let embedded = EmbeddedModel::find_in(ONE, "conv_small").unwrap();
+        let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/models/conv_small");
+        let (inside, outside) = (embedded.load().unwrap(), Model::load(directory).unwrap());
+        assert_eq!(inside.name(), "embedded:conv_small");
+        assert_eq!(embedded.spec().unwrap().op(), outside.spec().op());
+        let forests = |model: &Model| model.forest(Target::Tflops).unwrap().num_features();
+        assert_eq!(forests(&inside), forests(&outside));
+        let row = vec![1.0; forests(&inside)];
+        assert_eq!(inside.predict_row(&row).unwrap(), outside.predict_row(&row).unwrap());
+    }
+
+    #[test]
+    fn a_missing_name_lists_what_there_is() {
+        let error = EmbeddedModel::find_in(ONE, "conv").unwrap_err().to_string();
+        assert_eq!(error, "no model 'conv' is embedded in this library: it has conv_small");
+        let error = EmbeddedModel::find_in(&[], "conv").unwrap_err().to_string();
+        assert_eq!(error, "no model 'conv' is embedded in this library: it has none");
+    }
+
+    #[test]
+    fn every_embedded_model_of_this_build_loads() {
+        for embedded in EmbeddedModel::all() {
+            let model = embedded.load().unwrap();
+            assert!(model.ranking_forest().is_some(), "{}", embedded.name());
+            assert_eq!(Model::open(model.name()).unwrap().name(), model.name());
+        }
+        assert!(cfg!(feature = "embedded-models") || EmbeddedModel::all().is_empty());
+    }
+}

@@ -1,0 +1,183 @@
+//! The best kernels of a wide pool, without the exact sums of all others.
+//!
+//! ```text
+//! F = a power of two, such that all sums of leaf values times F fit into 32 bits
+//! about[lane]  = sum over trees of round(F * leaf value)        whole numbers, in any order, sixteen to a vector
+//! cutoff       = about[the count-th best kernel] - 2 E
+//! score[lane]  = the exact sum, tree after tree                 only for lanes with about[lane] >= cutoff
+//! ```
+//!
+//! Why that misses no kernel. Let `s` be a kernel's score, `r` the same sum in real numbers, `a` its whole number, `T` the
+//! trees and `M` the sum over trees of the largest size of a leaf value; `F * M <= 2^30` and `T < 2^20`.
+//!
+//! 1. `F` is a power of two, so `F * v` is exact for each leaf value `v` (or both are far below 1/2), and rounding it moves
+//!    it by at most 1/2: `|a - F r| <= T / 2`. So `|a| <= 2^30 + 2^19`, and no sum of 32 bits overflows.
+//! 2. `s` comes from `T` additions, each of which rounds a number of at most `2 M` by at most `2^-53` of its size:
+//!    `|s - r| <= T * 2^-52 * M`, and times `F` that is at most `2^20 * 2^-52 * 2^30 < 1`.
+//! 3. So `|a - F s| <= E` for `E = T / 2 + 1`. The `count` kernels with the highest `a`, of which the lowest is `c`, have
+//!    `F s >= c - E`. A kernel with `a < c - 2 E` has `F s <= a + E < c - E`: each of those is better than it.
+//!
+//! For the lowest scores the same holds with the signs turned.
+
+use super::narrow::{self, Narrow};
+use super::pool::Lanes;
+use super::scratch::{Scratch, grow};
+use super::{PoolScorer, SizeError, Way};
+use crate::forest::Forest;
+
+/// The most kernels that may be asked for.
+const MOST_WANTED: usize = 32;
+/// Lanes whose exact sums cost less than those of the whole pool.
+const MOST_LANES: usize = 4 * narrow::LANES;
+
+/// A kernel of a shortlist.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Listed {
+    /// Its place in the pool.
+    pub kernel: usize,
+    /// Its raw score, with the forest's own bits.
+    pub score: f64,
+}
+
+/// What a shortlist is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Wanted {
+    /// How many of the best kernels must be on it.
+    pub count: usize,
+    /// Whether the best are those with the highest raw scores, or those with the lowest.
+    pub highest: bool,
+}
+
+/// How sums of leaf values become whole numbers.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Scale {
+    factor: f64,
+    error: i64,
+}
+
+impl Scale {
+    /// `None` for more trees than the proof above allows.
+    pub(super) fn new(forest: &Forest) -> Option<Scale> {
+        let trees = forest.trees();
+        if trees.len() >= 1 << 20 {
+            return None;
+        }
+        let largest =
+            |values: &[f64]| values.iter().fold(0.0, |largest: f64, value| largest.max(value.abs()));
+        let sum: f64 = trees.iter().map(|tree| largest(tree.leaf_values())).sum();
+        // The exponent of the power of two above the sum; adding may have rounded it down, but not past one more.
+        let above = ((sum.to_bits() >> 52) as i32 - 1023 + 2).max(-900);
+        Some(Scale { factor: 2f64.powi(30 - above), error: trees.len() as i64 / 2 + 2 })
+    }
+}
+
+impl PoolScorer {
+    /// Lists the kernels that can be among the best of those that `may` says yes to, into [`Scratch::shortlist`], in the
+    /// pool's order. Each of the `count` best is there, whatever kernels of equal score; no other's raw
+    /// score is better than [`Scratch::beyond`].
+    ///
+    /// `false`, and no list, where scoring the whole pool is the better way: for a pool of up to 32 lanes, for many
+    /// kernels, where many are too close to each other. Other arguments as in [`score`](Self::score).
+    pub fn shortlist(
+        &self,
+        uniform: &[f64],
+        pair: &[f64],
+        wanted: Wanted,
+        may: impl Fn(usize) -> bool,
+        scratch: &mut Scratch,
+    ) -> Result<bool, SizeError> {
+        let values = self.values(uniform, pair)?;
+        let (Way::Wide { walk, ladders, cells }, Some(scale)) = (&self.way, self.scale) else {
+            return Ok(false);
+        };
+        if !(1..=MOST_WANTED).contains(&wanted.count) {
+            return Ok(false);
+        }
+        walk.fit(cells, ladders, scratch);
+        Narrow::fit(cells, ladders, scratch);
+        scratch.fit_shortlist(self.kernels(), walk.room());
+        walk.estimate(cells, ladders, &values, scale.factor, scratch);
+
+        // Of the turned numbers the highest are always the best.
+        let turn = |whole: i32| if wanted.highest { i64::from(whole) } else { -i64::from(whole) };
+        let Some(last) = last_wanted(&self.lanes, wanted.count, &may, turn, scratch) else {
+            return Ok(false);
+        };
+        let cutoff = last - 2 * scale.error;
+        let beyond = (cutoff - 1 + scale.error) as f64 / scale.factor;
+        scratch.beyond = if wanted.highest { beyond } else { -beyond };
+        let Scratch { listed, listed_lanes, whole, .. } = scratch;
+        for (kernel, &lane) in self.lanes.lane_of.iter().enumerate() {
+            if turn(whole[lane as usize]) >= cutoff && may(kernel) {
+                listed.push(Listed { kernel, score: f64::NAN });
+                if !listed_lanes.contains(&lane) {
+                    if listed_lanes.len() == MOST_LANES {
+                        return Ok(false);
+                    }
+                    listed_lanes.push(lane);
+                }
+            }
+        }
+        listed_lanes.sort_unstable();
+        let chosen = std::mem::take(&mut scratch.listed_lanes);
+        for (group, lanes) in chosen.chunks(narrow::LANES).enumerate() {
+            narrow::answer_for(&self.lanes, lanes, ladders, &values, &mut scratch.answers);
+            narrow::sum(walk.isa(), cells, lanes.len(), scratch);
+            let Scratch { listed_sums, sums, .. } = scratch;
+            listed_sums[group * narrow::LANES..][..lanes.len()].copy_from_slice(&sums[..lanes.len()]);
+        }
+        for listed in &mut scratch.listed {
+            // The lane is one of the chosen.
+            let place = chosen.binary_search(&self.lanes.lane_of[listed.kernel]).unwrap_or(0);
+            listed.score = scratch.listed_sums[place];
+        }
+        scratch.listed_lanes = chosen;
+        Ok(true)
+    }
+}
+
+impl Scratch {
+    /// The kernels of the last [`PoolScorer::shortlist`].
+    pub fn shortlist(&self) -> &[Listed] {
+        &self.listed
+    }
+
+    /// No kernel that is not on the shortlist, of those it was made for, has a better raw score than this; all of its
+    /// `count` best have one.
+    pub fn beyond(&self) -> f64 {
+        self.beyond
+    }
+
+    fn fit_shortlist(&mut self, kernels: usize, lanes: usize) {
+        grow(&mut self.whole, lanes);
+        grow(&mut self.listed_sums, MOST_LANES);
+        self.listed_lanes.clear();
+        self.listed_lanes.reserve(MOST_LANES);
+        self.best.clear();
+        self.best.reserve(MOST_WANTED);
+        self.listed.clear();
+        self.listed.reserve(kernels);
+    }
+}
+
+/// The whole number of the count-th best kernel; `None` when there are not so many.
+fn last_wanted(
+    lanes: &Lanes,
+    count: usize,
+    may: impl Fn(usize) -> bool,
+    turn: impl Fn(i32) -> i64,
+    scratch: &mut Scratch,
+) -> Option<i64> {
+    let Scratch { best, whole, .. } = scratch;
+    best.clear();
+    for (kernel, &lane) in lanes.lane_of.iter().enumerate() {
+        let number = turn(whole[lane as usize]);
+        if best.len() == count && best.last().is_some_and(|&last| number <= last) || !may(kernel) {
+            continue;
+        }
+        best.truncate(count - 1);
+        let place = best.partition_point(|&better| better >= number);
+        best.insert(place, number);
+    }
+    if best.len() == count { best.last().copied() } else { None }
+}

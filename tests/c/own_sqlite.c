@@ -1,0 +1,71 @@
+/* A program with functions of the same names as those inside the static library: neither side may get the other's.
+ *
+ * Arguments: a file for the store. */
+
+#include <string.h>
+
+#include "ck_select.h"
+
+#include "check.h"
+
+static int called = 0;
+
+int sqlite3_open_v2(const char *path, void **database, int flags, const char *system);
+int sqlite3_prepare_v3(void *database, const char *text, int size, unsigned flags, void **statement, const char **tail);
+int sqlite3_close(void *database);
+void rust_eh_personality(void);
+
+int sqlite3_open_v2(const char *path, void **database, int flags, const char *system) {
+    (void)path, (void)database, (void)flags, (void)system;
+    return ++called;
+}
+int sqlite3_prepare_v3(void *database, const char *text, int size, unsigned flags, void **statement, const char **tail) {
+    (void)database, (void)text, (void)size, (void)flags, (void)statement, (void)tail;
+    return ++called;
+}
+int sqlite3_close(void *database) {
+    (void)database;
+    return ++called;
+}
+void rust_eh_personality(void) { ++called; }
+
+static float a_millisecond(const ck_conv_problem *problem, void *stream, void *user) {
+    (void)problem, (void)stream, (void)user;
+    return 1;
+}
+
+int main(int argc, char **argv) {
+    if (argc != 2) {
+        printf("usage: own_sqlite STORE\n");
+        return 2;
+    }
+    ck_options options;
+    memset(&options, 0, sizeof options);
+    options.struct_size = sizeof options;
+    options.ignore_environment = 1;
+    options.mode = CK_MODE_SEARCH;
+    options.host_timing = 1;
+    options.arch = "gfx950";
+    options.store = argv[1];
+    ck_registry *registry = NULL;
+    ANSWERS(CK_STATUS_OK, ck_registry_create(&options, &registry));
+    ck_kernel_hooks hooks;
+    memset(&hooks, 0, sizeof hooks);
+    hooks.struct_size = sizeof hooks;
+    hooks.run_conv = a_millisecond;
+    ANSWERS(CK_STATUS_OK, ck_registry_add_kernel(registry, "grouped_conv_forward_bf16_2d_64x64x64_compv3", &hooks));
+    ck_conv_problem problem;
+    ANSWERS(CK_STATUS_OK, ck_conv_problem_init(&problem));
+    ck_selection selection;
+    memset(&selection, 0, sizeof selection);
+    selection.struct_size = sizeof selection;
+    ANSWERS(CK_STATUS_OK, ck_select_kernel(registry, &problem, &selection));
+    CHECK(selection.source == CK_SOURCE_SEARCH);
+    ANSWERS(CK_STATUS_OK, ck_select_kernel(registry, &problem, &selection));
+    CHECK(selection.source == CK_SOURCE_STORE);
+    /* A failure inside, with a name that is none. */
+    ANSWERS(CK_STATUS_INVALID_KERNEL, ck_registry_add_kernel(registry, "nothing", NULL));
+    ck_registry_destroy(registry);
+    CHECK(called == 0 && sqlite3_close(NULL) == 1);
+    return finish("own_sqlite");
+}

@@ -1,0 +1,369 @@
+/* Searching through the C interface, on a scripted device: tests/hip_double in place of AMD's runtime.
+ *
+ * Arguments: the double. Each scenario has a thread of its own, because the double's state is the thread's. */
+
+#define _POSIX_C_SOURCE 200112L
+
+#include <dlfcn.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ck_select.h"
+
+#include "check.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+/* The double's script. */
+static struct {
+    void (*launch)(double ms);
+    void (*fail_next)(const char *function, int code);
+    void (*lose)(int code);
+    void (*set_last_error)(int code);
+    void (*set_count)(int count);
+    void (*set_capturing)(int capturing);
+    int (*live_events)(void);
+} hip;
+
+static void find(void *library, const char *name, void *function, size_t size) {
+    void *address = dlsym(library, name);
+    if (address == NULL) {
+        printf("the double has no %s\n", name);
+        exit(2);
+    }
+    /* C has no conversion from an address to a function's. */
+    memcpy(function, &address, size);
+}
+
+/* What the library said since the log was cleared. */
+static char said[1 << 16];
+
+static void keep(int32_t level, const char *source, const char *text, void *user) {
+    (void)user;
+    const size_t used = strlen(said);
+    snprintf(said + used, sizeof said - used, "%d %s: %s\n", (int)level, source, text);
+}
+
+#define SAYS(text)                                                                         \
+    do {                                                                                   \
+        if (strstr(said, text) == NULL) {                                                  \
+            ++failures;                                                                    \
+            printf("%s:%d: the log does not say '%s':\n%s\n", __FILE__, __LINE__, text, said); \
+        }                                                                                  \
+    } while (0)
+
+/* A kernel, and what happens when it is run. */
+typedef struct {
+    double ms;        /* what the stream is given */
+    float answers;    /* the callback's answer */
+    int last_error;   /* left behind */
+    const char *call; /* the runtime's next call of this name fails ... */
+    int code;         /* ... with this */
+    int lost;         /* the device is lost with this */
+    int runs;
+} kernel;
+
+static void run(kernel *self, void *stream) {
+    CHECK(stream == NULL);
+    ++self->runs;
+    if (self->answers >= 0) {
+        hip.launch(self->ms);
+    }
+    if (self->last_error != 0) {
+        hip.set_last_error(self->last_error);
+    }
+    if (self->call != NULL) {
+        hip.fail_next(self->call, self->code);
+    }
+    if (self->lost != 0) {
+        hip.lose(self->lost);
+    }
+}
+
+static float run_conv(const ck_conv_problem *problem, void *stream, void *user) {
+    CHECK(problem->struct_size == sizeof *problem && problem->n == 1);
+    run(user, stream);
+    return ((kernel *)user)->answers;
+}
+
+static float run_gemm(const ck_gemm_problem *problem, void *stream, void *user) {
+    CHECK(problem->struct_size == sizeof *problem && problem->m == 64);
+    run(user, stream);
+    return ((kernel *)user)->answers;
+}
+
+static ck_options searching(void) {
+    ck_options options;
+    memset(&options, 0, sizeof options);
+    options.struct_size = sizeof options;
+    options.ignore_environment = 1;
+    options.mode = CK_MODE_SEARCH;
+    options.store = "off";
+    options.warmup = -1;
+    options.repeats = 2;
+    return options;
+}
+
+static ck_conv_problem layer(void) {
+    ck_conv_problem problem;
+    ANSWERS(CK_STATUS_OK, ck_conv_problem_init(&problem));
+    return problem;
+}
+
+static ck_registry *registry_of(const ck_options *options, kernel *kernels, size_t count) {
+    ck_registry *registry = NULL;
+    ANSWERS(CK_STATUS_OK, ck_registry_create(options, &registry));
+    for (size_t at = 0; at < count; ++at) {
+        char name[16];
+        snprintf(name, sizeof name, "kernel_%d", (int)at);
+        ck_kernel_hooks hooks;
+        memset(&hooks, 0, sizeof hooks);
+        hooks.struct_size = sizeof hooks;
+        hooks.user = &kernels[at];
+        hooks.run_conv = run_conv;
+        hooks.run_gemm = run_gemm;
+        ck_conv_kernel_desc conv;
+        ANSWERS(CK_STATUS_OK, ck_conv_kernel_desc_init(&conv));
+        conv.name = name;
+        ANSWERS(CK_STATUS_OK, ck_registry_add_conv_kernels(registry, &conv, &hooks, 1));
+        char gemm_name[24];
+        snprintf(gemm_name, sizeof gemm_name, "gemm_%d", (int)at);
+        ck_gemm_kernel_desc matrix;
+        ANSWERS(CK_STATUS_OK, ck_gemm_kernel_desc_init(&matrix));
+        matrix.name = gemm_name;
+        ANSWERS(CK_STATUS_OK, ck_registry_add_gemm_kernels(registry, &matrix, &hooks, 1));
+    }
+    return registry;
+}
+
+/* Selects, and remembers what was said. */
+static ck_selection selected(ck_registry *registry) {
+    ck_conv_problem problem = layer();
+    ck_selection selection;
+    memset(&selection, 0, sizeof selection);
+    selection.struct_size = sizeof selection;
+    said[0] = '\0';
+    ANSWERS(CK_STATUS_OK, ck_select_kernel(registry, &problem, &selection));
+    CHECK(hip.live_events() == 0);
+    return selection;
+}
+
+/* Nothing could be measured: the next source answers, and the same state is not tried twice. */
+static void falls_through(ck_registry *registry, const char *why) {
+    ck_selection selection = selected(registry);
+    CHECK(selection.source == CK_SOURCE_PRIORITY && isnan(selection.measured_ms) && selection.index == 0);
+    SAYS(why);
+    ck_registry_destroy(registry);
+}
+
+static void *the_fastest_wins(void *unused) {
+    kernel kernels[] = {{.ms = 2}, {.ms = 0.5}, {.ms = 1}};
+    ck_options options = searching();
+    ck_registry *registry = registry_of(&options, kernels, COUNT(kernels));
+    ck_selection selection = selected(registry);
+    CHECK(selection.source == CK_SOURCE_SEARCH && strcmp(selection.name, "kernel_1") == 0);
+    CHECK(selection.measured_ms == 0.5 && selection.user == &kernels[1] && isnan(selection.score));
+    SAYS("* kernel_1: 0.500000 ms, median of 2");
+    const int runs = kernels[0].runs + kernels[1].runs + kernels[2].runs;
+    CHECK(runs == 6);
+    selection = selected(registry);
+    CHECK(selection.source == CK_SOURCE_STORE && selection.measured_ms == 0.5);
+    CHECK(runs == kernels[0].runs + kernels[1].runs + kernels[2].runs);
+
+    ck_gemm_problem matrix;
+    ANSWERS(CK_STATUS_OK, ck_gemm_problem_init(&matrix));
+    matrix.m = 64;
+    ANSWERS(CK_STATUS_OK, ck_select_gemm_kernel(registry, &matrix, &selection));
+    CHECK(selection.source == CK_SOURCE_SEARCH && strcmp(selection.name, "gemm_1") == 0);
+    ck_registry_destroy(registry);
+    return unused;
+}
+
+static void *what_times_itself_is_believed(void *unused) {
+    kernel kernels[] = {{.ms = 0.25, .answers = 3}, {.ms = 0.5, .answers = 2}, {.answers = NAN}, {.answers = INFINITY}};
+    ck_options options = searching();
+    ck_registry *registry = registry_of(&options, kernels, COUNT(kernels));
+    ck_selection selection = selected(registry);
+    CHECK(selection.user == &kernels[1] && selection.measured_ms == 2);
+    SAYS("kernel_2: failed: NaN ms is no time");
+    SAYS("kernel_3: failed: inf ms is no time");
+    ck_registry_destroy(registry);
+    return unused;
+}
+
+static void *failing_kernels_are_skipped(void *unused) {
+    kernel kernels[] = {
+        {.answers = -98},
+        {.ms = 0.5, .last_error = 98},
+        {.ms = 0.5, .call = "hipEventRecord", .code = 400},
+        {.ms = 0.5, .call = "hipEventQuery", .code = 719},
+        {.ms = 0.5, .call = "hipEventElapsedTime", .code = 999},
+        {.ms = 1},
+    };
+    ck_options options = searching();
+    ck_registry *registry = registry_of(&options, kernels, COUNT(kernels));
+    ck_selection selection = selected(registry);
+    CHECK(selection.source == CK_SOURCE_SEARCH && selection.user == &kernels[5] && selection.measured_ms == 1);
+    SAYS("kernel_0: failed: its callback failed with hipErrorInvalidDeviceFunction (98)");
+    SAYS("kernel_1: failed: its launch left hipErrorInvalidDeviceFunction (98) behind");
+    SAYS("kernel_2: failed: hipEventRecord: hipErrorInvalidHandle (400)");
+    SAYS("kernel_3: failed: hipEventQuery: hipErrorLaunchFailure (719)");
+    SAYS("kernel_4: failed: hipEventElapsedTime: hipErrorUnknown (999)");
+    ck_registry_destroy(registry);
+
+    /* When all fail there is no winner, and no second attempt. */
+    registry = registry_of(&options, kernels, 1);
+    selection = selected(registry);
+    const int runs = kernels[0].runs;
+    CHECK(selection.source == CK_SOURCE_PRIORITY);
+    SAYS("nothing measured: 1 of 1 candidates tried");
+    selection = selected(registry);
+    CHECK(selection.source == CK_SOURCE_PRIORITY && kernels[0].runs == runs);
+    ck_registry_destroy(registry);
+    return unused;
+}
+
+static void *slow_kernels_are_cut_off(void *unused) {
+    kernel kernels[] = {{.ms = 0.5}, {.ms = 40}};
+    ck_options options = searching();
+    options.repeats = 5;
+    ck_registry *registry = registry_of(&options, kernels, COUNT(kernels));
+    ck_selection selection = selected(registry);
+    CHECK(selection.user == &kernels[0] && kernels[1].runs == 1);
+    SAYS("kernel_1: cut off, no run faster than 40.000000 ms");
+    ck_registry_destroy(registry);
+    return unused;
+}
+
+static void *a_spent_budget_keeps_the_first(void *unused) {
+    kernel kernels[6] = {{.ms = 300}, {.ms = 300}, {.ms = 300}, {.ms = 300}, {.ms = 300}, {.ms = 300}};
+    ck_options options = searching();
+    options.budget_ms = 1000;
+    ck_registry *registry = registry_of(&options, kernels, COUNT(kernels));
+    ck_selection selection = selected(registry);
+    CHECK(selection.user == &kernels[0] && selection.source == CK_SOURCE_SEARCH && kernels[5].runs == 0);
+    SAYS("the budget is spent");
+    SAYS("kernel_5: not measured: the budget is spent");
+    ck_registry_destroy(registry);
+    return unused;
+}
+
+static void *a_hanging_kernel_hangs_nobody(void *unused) {
+    kernel kernels[] = {{.ms = 1}, {.ms = 1e15}, {.ms = 0.5}};
+    ck_options options = searching();
+    options.run_timeout_ms = 500;
+    options.cutoff = 1e300;
+    ck_registry *registry = registry_of(&options, kernels, COUNT(kernels));
+    ck_selection selection = selected(registry);
+    CHECK(selection.user == &kernels[0] && selection.measured_ms == 1 && kernels[2].runs == 0);
+    SAYS("kernel_1: hangs: not finished after ");
+    SAYS("a candidate hangs, so its stream must not be relied on");
+    SAYS("kernel_2: not tried");
+    ck_registry_destroy(registry);
+    /* The stream is still busy. */
+    falls_through(registry_of(&options, kernels, COUNT(kernels)), "earlier work on the stream does not finish");
+    return unused;
+}
+
+static void *a_lost_device_ends_the_search(void *unused) {
+    kernel kernels[] = {{.ms = 1}, {.ms = 1, .lost = 999}, {.ms = 0.5}};
+    ck_options options = searching();
+    ck_registry *registry = registry_of(&options, kernels, COUNT(kernels));
+    ck_conv_problem problem = layer();
+    ck_selection selection;
+    memset(&selection, 0, sizeof selection);
+    selection.struct_size = sizeof selection;
+    said[0] = '\0';
+    ANSWERS(CK_STATUS_OK, ck_select_kernel(registry, &problem, &selection));
+    CHECK(selection.user == &kernels[0] && selection.source == CK_SOURCE_SEARCH && kernels[2].runs == 0);
+    SAYS("the device is lost: hipEventRecord: hipErrorUnknown (999)");
+    SAYS("kernel_1: the device was lost:");
+    ck_registry_destroy(registry);
+    return unused;
+}
+
+static void *without_a_device_the_chain_goes_on(void *unused) {
+    kernel kernels[] = {{.ms = 1}, {.ms = 0.5}};
+    ck_options options = searching();
+    for (int count = -1; count <= 0; ++count) {
+        hip.set_count(count);
+        ck_registry *registry = registry_of(&options, kernels, COUNT(kernels));
+        char *text = NULL;
+        ck_conv_problem problem = layer();
+        ANSWERS(CK_STATUS_OK, ck_explain_selection(registry, &problem, &text));
+        CHECK(strstr(text, "search: all kernels, before the model, but ") != NULL);
+        CHECK(strstr(text, "finds no device: hipErrorNoDevice (100)") != NULL);
+        ck_string_free(text);
+        falls_through(registry, "finds no device: hipErrorNoDevice (100)");
+    }
+    hip.set_count(1);
+    hip.fail_next("hipGetDevice", 999);
+    falls_through(registry_of(&options, kernels, COUNT(kernels)), "hipGetDevice: hipErrorUnknown (999)");
+    CHECK(kernels[0].runs == 0 && kernels[1].runs == 0);
+    return unused;
+}
+
+static void *a_device_that_refuses_is_left_alone(void *unused) {
+    kernel kernels[] = {{.ms = 1}};
+    ck_options options = searching();
+    hip.fail_next("hipEventCreate", 2);
+    falls_through(registry_of(&options, kernels, 1), "nothing could be tried: hipEventCreate: ");
+    hip.set_capturing(1);
+    falls_through(registry_of(&options, kernels, 1), "the stream is being captured into a graph");
+    CHECK(kernels[0].runs == 0);
+    return unused;
+}
+
+/* The library is none: the chain goes on, too. */
+static void *without_a_runtime_the_chain_goes_on(void *unused) {
+    kernel kernels[] = {{.ms = 1}};
+    ck_options options = searching();
+    falls_through(registry_of(&options, kernels, 1), "no HIP runtime can be loaded (/there/is/no/such/runtime");
+    CHECK(kernels[0].runs == 0);
+    return unused;
+}
+
+static int no_events(void) { return 0; }
+
+int main(int argc, char **argv) {
+    if (argc != 2) {
+        printf("usage: search HIP_DOUBLE\n");
+        return 2;
+    }
+    ANSWERS(CK_STATUS_OK, ck_set_log_callback(CK_LOG_LEVEL_DEBUG, keep, NULL));
+    setenv("CK_SELECT_HIP_LIBRARY", argv[1], 1);
+    void *library = dlopen(argv[1], RTLD_NOW);
+    if (library == NULL) {
+        hip.live_events = no_events;
+        (void)without_a_runtime_the_chain_goes_on(NULL);
+        return finish("search without a runtime");
+    }
+    find(library, "hip_double_launch", &hip.launch, sizeof hip.launch);
+    find(library, "hip_double_fail_next", &hip.fail_next, sizeof hip.fail_next);
+    find(library, "hip_double_lose", &hip.lose, sizeof hip.lose);
+    find(library, "hip_double_set_last_error", &hip.set_last_error, sizeof hip.set_last_error);
+    find(library, "hip_double_set_count", &hip.set_count, sizeof hip.set_count);
+    find(library, "hip_double_set_capturing", &hip.set_capturing, sizeof hip.set_capturing);
+    find(library, "hip_double_live_events", &hip.live_events, sizeof hip.live_events);
+    void *(*const scenarios[])(void *) = {
+        the_fastest_wins,
+        what_times_itself_is_believed,
+        failing_kernels_are_skipped,
+        slow_kernels_are_cut_off,
+        a_spent_budget_keeps_the_first,
+        a_hanging_kernel_hangs_nobody,
+        a_lost_device_ends_the_search,
+        without_a_device_the_chain_goes_on,
+        a_device_that_refuses_is_left_alone,
+    };
+    for (size_t at = 0; at < COUNT(scenarios); ++at) {
+        pthread_t thread;
+        if (pthread_create(&thread, NULL, scenarios[at], NULL) != 0 || pthread_join(thread, NULL) != 0) {
+            printf("no thread\n");
+            return 2;
+        }
+    }
+    return finish("search");
+}
