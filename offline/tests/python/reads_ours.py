@@ -28,7 +28,7 @@ for column in conv.columns:
         assert kind == "int64", (column, kind)
 first, second = conv.iloc[0], conv.iloc[1]
 assert (first.block_size, first.gemm_m_per_block, first.gemm_n_per_block) == (16, 64, 128)
-assert (first.op_type, first.variant, first.dtype, first.ndim_spatial) == ("grouped_conv", "forward", "bf16", 2)
+assert (first.op_type, first.variant, first["dtype"], first.ndim_spatial) == ("grouped_conv", "forward", "bf16", 2)
 assert (first.has_dsb, first.has_si, second.has_si) == (1, 0, 1)
 assert (first.tflops, first.latency_ms, first.non_zero, first.problem_idx) == (300.25, 0.1, 7, 3)
 assert pd.isna(second.latency_ms) and list(conv.is_valid) == [True, False]
@@ -41,7 +41,7 @@ assert list(gemm.columns) == (
     "pad_k persistent run_id"
 ).split(), list(gemm.columns)
 row = gemm.iloc[0]
-assert (row.op_type, row.dtype, row.layout, row.pipeline, row.scheduler) == (
+assert (row.op_type, row["dtype"], row.layout, row.pipeline, row.scheduler) == (
     "gemm_universal", "fp8", "rcr", "mem", "interwave")
 assert (row.m, row.n, row.k, row.split_k) == (16, 1536, 7168, 2)
 assert (row.tile_m, row.warp_n, row.warp_tile_k) == (64, 4, 32)
