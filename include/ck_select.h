@@ -456,7 +456,7 @@ typedef struct {
    */
   int32_t mode;
   /**
-   * Not 0: the environment (`CK_SELECT_MODE`, `CK_SELECT_OVERRIDE`, `CK_SELECT_STORE`) is not looked at.
+   * Not 0: the environment (`CK_SELECT_MODE`, `_OVERRIDE`, `_STORE`, `_CAPTURE`) is not looked at.
    */
   int32_t ignore_environment;
   /**
@@ -636,7 +636,7 @@ typedef struct {
    */
   const char *epilogue;
   /**
-   * What it takes for granted: "default", "filter1x1_stride1_pad0" and so on; NULL is "default".
+   * What it takes for granted: `default`, `filter1x1_stride1_pad0` and so on; NULL is `default`.
    */
   const char *specialization;
   /**
@@ -748,7 +748,7 @@ typedef struct {
    */
   const char *epilogue;
   /**
-   * What it does to each element of the result: "Relu", "MultiDAdd" and so on; NULL is "PassThrough".
+   * What it does to each element of the result: `Relu`, `MultiDAdd` and so on; NULL is `PassThrough`.
    */
   const char *elementwise;
   /**

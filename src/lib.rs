@@ -18,6 +18,7 @@
 
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
+mod capture;
 pub mod features;
 pub mod ffi;
 pub mod forest;

@@ -16,7 +16,31 @@ pub(crate) struct CsvFile {
     pub(crate) reader: csv::Reader<Box<dyn Read>>,
 }
 
+/// A whole file as text.
+pub(crate) struct Text {
+    pub(crate) name: String,
+    pub(crate) text: String,
+}
+
+/// Reads a file whole. `-` is standard input.
+pub(crate) fn read_text(path: &Path) -> Result<Text, CliError> {
+    let (name, text) = if path == Path::new("-") {
+        ("standard input".to_owned(), io::read_to_string(io::stdin()))
+    } else {
+        (path.display().to_string(), std::fs::read_to_string(path))
+    };
+    match text {
+        Ok(text) => Ok(Text { name, text }),
+        Err(error) => Err(CliError::io(name, &error)),
+    }
+}
+
 impl CsvFile {
+    /// A file that is in memory already.
+    pub(crate) fn of_text(text: Text, with_header: bool) -> Self {
+        Self::new(text.name, Box::new(io::Cursor::new(text.text)), with_header)
+    }
+
     pub(crate) fn open(path: &Path, with_header: bool) -> Result<Self, CliError> {
         let (name, source): (String, Box<dyn Read>) = if path == Path::new("-") {
             ("standard input".to_owned(), Box::new(io::stdin()))
@@ -25,12 +49,16 @@ impl CsvFile {
             let file = File::open(path).map_err(|error| CliError::io(&name, &error))?;
             (name, Box::new(file))
         };
+        Ok(Self::new(name, source, with_header))
+    }
+
+    fn new(name: String, source: Box<dyn Read>, with_header: bool) -> Self {
         let reader = csv::ReaderBuilder::new()
             .has_headers(with_header)
             .comment(Some(b'#'))
             .trim(csv::Trim::All)
             .from_reader(source);
-        Ok(Self { name, reader })
+        Self { name, reader }
     }
 
     /// The header's columns by name.

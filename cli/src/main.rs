@@ -37,6 +37,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Rank(commands::rank::Args),
+    Enumerate(commands::enumerate::Args),
     Explain(commands::explain::Args),
     Features(commands::features::Args),
     Predict(commands::predict::Args),
@@ -58,6 +59,7 @@ enum Command {
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Rank(args) => commands::rank::run(&args),
+        Command::Enumerate(args) => commands::enumerate::run(&args),
         Command::Explain(args) => commands::explain::run(&args),
         Command::Features(args) => commands::features::run(&args),
         Command::Predict(args) => commands::predict::run(&args),

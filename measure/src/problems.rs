@@ -5,7 +5,7 @@ use std::path::Path;
 
 use ck_select::features::Fields;
 use ck_select::kernel::{Kernel, KernelKind};
-use ck_select::problem::{ConvProblem, GemmProblem, Problem, ProblemDefaults, ProblemError};
+use ck_select::problem::{ConvProblem, GemmProblem, Problem, ProblemDefaults, ProblemError, ProblemLine};
 use ck_select::vocab::Op;
 use csv::StringRecord;
 
@@ -92,7 +92,8 @@ impl ProblemSet {
     /// Reads a file's contents; `label` names it in errors. The format shows itself:
     ///
     /// * **Text** has one problem a line, as `key=value` pairs, the way that problems are printed and captured. `#`
-    ///   begins a comment line. Problems of the other operation are passed over. A last line without an end that
+    ///   begins a comment line. Problems of the other operation are passed over. When a line says its operation as
+    ///   `op=…`, as captured ones do, a line that does not was cut off and is passed over. A last line without an end that
     ///   is no problem was torn by a crash of whoever wrote it, and is passed over, too.
     /// * **CSV** has a column for each field, as for `ckselect rank`. Rows that repeat a problem count once.
     pub fn from_bytes(label: &Path, bytes: &[u8], op: Op) -> Result<Self, MeasureError> {
@@ -144,9 +145,27 @@ impl Reading<'_> {
             Op::Gemm => Op::GroupedConv,
         };
         let mut others = 0;
+        let says_op = |line: &str| matches!(ProblemLine::parse(line), Ok(ProblemLine::Problem(_)));
+        let all_say_op = text.lines().any(says_op);
         for (number, raw) in (1_u64..).zip(text.split_inclusive('\n')) {
             let line = raw.trim();
             if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            if all_say_op {
+                match ProblemLine::parse(line) {
+                    Ok(ProblemLine::Problem(problem)) if problem.op() == self.op => {
+                        self.push(None, problem, said_in_line(line));
+                    }
+                    Ok(ProblemLine::Problem(_)) => others += 1,
+                    Ok(ProblemLine::Nothing | ProblemLine::Incomplete) => {
+                        let file = self.label.display();
+                        self.notes.push(format!("{file}: line {number}: passed over: it is torn"));
+                    }
+                    Err(fault) => {
+                        return Err(MeasureError::file(self.label, format!("line {number}: {fault}")));
+                    }
+                }
                 continue;
             }
             match Problem::parse(self.op, line, &ProblemDefaults::of(self.op)) {
@@ -288,6 +307,21 @@ mod tests {
             conv("# nothing\n").unwrap_err(),
             "p: found no grouped_conv problem, expected at least one"
         );
+    }
+
+    /// A line of which only the end is missing would read as another problem, were it not for the operation.
+    #[test]
+    fn captured_lines_say_their_operation() {
+        let text = "N=1,C=64,K=64,Hi=8,Wi=8,Y=1,X=1,op=grouped_conv\nop=gemm_universal M=1,N=2,K=3\n\
+                    N=1,C=64,K=64,Hi=8,Wi=8,Y=1,X=1,stride_w=1\nC=64,K=64,Hi=8,Wi=8,Y=3,X=3,op=grouped_conv";
+        let set = conv(text).unwrap();
+        assert_eq!(numbers(&set), [0, 1]);
+        assert_eq!(
+            set.notes,
+            ["p: line 3: passed over: it is torn", "p: 1 lines passed over: no grouped_conv problems"]
+        );
+        let error = conv("C=64,K=64,Hi=8,Wi=8,Y=1,X=1,op=grouped_conv\nC=64,op=grouped_conv\n").unwrap_err();
+        assert!(error.starts_with("p: line 2: K: found nothing"), "{error}");
     }
 
     #[test]

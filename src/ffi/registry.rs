@@ -42,7 +42,7 @@ pub struct CkOptions {
     pub struct_size: usize,
     /// A `ck_mode`.
     pub mode: i32,
-    /// Not 0: the environment (`CK_SELECT_MODE`, `CK_SELECT_OVERRIDE`, `CK_SELECT_STORE`) is not looked at.
+    /// Not 0: the environment (`CK_SELECT_MODE`, `_OVERRIDE`, `_STORE`, `_CAPTURE`) is not looked at.
     pub ignore_environment: i32,
     /// A file of rules `problem -> kernel name`, which come before everything else; NULL for none. Copied.
     pub override_file: *const c_char,
@@ -254,7 +254,7 @@ fn measuring(raw: &CkOptions) -> Result<SearchOptions, Failure> {
 fn options_failure(error: OptionsError) -> Failure {
     let status = match error {
         OptionsError::Mode { .. } | OptionsError::HostArch => CkStatus::InvalidArgument,
-        OptionsError::Override(_) => CkStatus::Io,
+        OptionsError::Override(_) | OptionsError::Capture { .. } => CkStatus::Io,
         OptionsError::Model(_) => CkStatus::InvalidModel,
     };
     Failure::new(status, error)

@@ -1,8 +1,11 @@
 //! What is asked: a grouped convolution or a GEMM, as a plain value.
 
+mod list;
 mod text;
 mod words;
 
+pub(crate) use list::line as problem_line;
+pub use list::{ProblemLine, ProblemLineFault, ProblemList, ProblemListError};
 pub use text::{ProblemDefaults, ProblemError};
 pub(crate) use words::WORDS;
 

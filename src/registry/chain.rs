@@ -150,6 +150,7 @@ impl Registry {
             return Ok(selection);
         }
         let state = self.state.load();
+        state.note(problem);
         let selection = self.ask_sources(&state, problem)?;
         // What was measured just now is the store's the next time.
         if let Some(key) = key.filter(|_| selection.source != Source::Search)
@@ -386,6 +387,7 @@ impl Registry {
     /// Ranks by the model that fits all kernels that fit: place, kernel, score; best first. Support is not asked.
     pub fn rank(&self, problem: &Problem) -> Result<Vec<(usize, &Entry, f64)>, SelectError> {
         let state = self.state.load();
+        state.note(problem);
         let mut scratch = RankScratch::default();
         let places = Self::ask_model(&state, self.prepared(&state), problem, &mut scratch)?;
         let known = scratch.ranking().iter().filter_map(|ranked| {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::{Entry, Registry};
-use crate::kernel::{ConvKernel, GemmKernel, KernelKind, Mnk};
+use crate::kernel::{ConvKernel, GemmKernel, Kernel, KernelKind, Mnk};
 use crate::vocab::{Major, Op};
 
 /// A document of either registry; kernels of the other operation are not in it.
@@ -40,6 +40,7 @@ impl Default for ExportOptions<'_> {
 type Counts = BTreeMap<String, usize>;
 
 #[derive(Serialize)]
+#[allow(clippy::struct_field_names)] // CK's keys
 struct ConvStatistics {
     by_datatype: Counts,
     by_pipeline: Counts,
@@ -47,6 +48,7 @@ struct ConvStatistics {
 }
 
 #[derive(Serialize)]
+#[allow(clippy::struct_field_names)] // CK's keys
 struct GemmStatistics {
     by_datatype: Counts,
     by_pipeline: Counts,
@@ -68,6 +70,15 @@ struct GemmMetadata<'a> {
     registry_name: &'a str,
     total_kernels: usize,
     export_version: &'a str,
+}
+
+/// A kernel of either registry.
+#[derive(Serialize)]
+#[serde(untagged)]
+#[allow(clippy::large_enum_variant)] // lives only while it is written
+enum Either<'a> {
+    Conv(Conv<'a>),
+    Gemm(Gemm<'a>),
 }
 
 #[derive(Serialize)]
@@ -181,11 +192,25 @@ impl Registry {
     }
 }
 
+/// One kernel as CK's registry of its operation exports it: an element of [`Registry::export_json`].
+pub fn kernel_json(kernel: &Kernel) -> impl Serialize + '_ {
+    match &kernel.kind {
+        KernelKind::Conv(conv) => Either::Conv(exported_conv(&kernel.name, conv)),
+        KernelKind::Gemm(gemm) => Either::Gemm(exported_gemm(&kernel.name, gemm)),
+    }
+}
+
 fn conv(entry: &Entry) -> Option<Conv<'_>> {
-    let KernelKind::Conv(kernel) = &entry.kernel().kind else { return None };
+    match &entry.kernel().kind {
+        KernelKind::Conv(kernel) => Some(exported_conv(entry.name(), kernel)),
+        KernelKind::Gemm(_) => None,
+    }
+}
+
+fn exported_conv<'a>(name: &'a str, kernel: &'a ConvKernel) -> Conv<'a> {
     let ConvKernel { tile, wave, warp_tile, .. } = kernel;
-    Some(Conv {
-        name: entry.name(),
+    Conv {
+        name,
         signature: ConvSignature {
             dtype_in: kernel.dtype_in.as_str(),
             dtype_wei: kernel.dtype_wei.as_str(),
@@ -209,14 +234,20 @@ fn conv(entry: &Entry) -> Option<Conv<'_>> {
             num_groups_to_merge: kernel.num_groups_to_merge,
         },
         arch: kernel.arch.as_ref().map_or("", |arch| arch.as_str()),
-    })
+    }
 }
 
 fn gemm(entry: &Entry) -> Option<Gemm<'_>> {
-    let KernelKind::Gemm(kernel) = &entry.kernel().kind else { return None };
+    match &entry.kernel().kind {
+        KernelKind::Gemm(kernel) => Some(exported_gemm(entry.name(), kernel)),
+        KernelKind::Conv(_) => None,
+    }
+}
+
+fn exported_gemm<'a>(name: &'a str, kernel: &'a GemmKernel) -> Gemm<'a> {
     let GemmKernel { layout, .. } = kernel;
-    Some(Gemm {
-        name: entry.name(),
+    Gemm {
+        name,
         identifier: kernel.identifier(),
         signature: GemmSignature {
             dtype_a: kernel.dtype_a.as_str(),
@@ -249,7 +280,7 @@ fn gemm(entry: &Entry) -> Option<Gemm<'_>> {
             num_wave_groups: kernel.num_wave_groups,
         },
         gfx_arch: kernel.arch.as_ref().map_or("", |arch| arch.as_str()),
-    })
+    }
 }
 
 fn counts<K>(kernels: &[K], word: impl Fn(&K) -> String) -> Counts {

@@ -20,7 +20,7 @@ mod state;
 
 pub use chain::{SelectError, Selection, Source};
 pub use entry::{Entry, Hooks, Priority, UserData};
-pub use export::ExportOptions;
+pub use export::{ExportOptions, kernel_json};
 pub use fitting::ModelKey;
 pub use options::{Mode, Options, OptionsError};
 pub use overrides::{OverrideError, Overrides};
@@ -233,9 +233,10 @@ impl Registry {
     /// Replaces the options; an override file that they name is read now.
     pub fn set_options(&self, options: Options) -> Result<(), OptionsError> {
         let overrides = options.read_overrides()?;
+        let capture = options.open_capture()?;
         let turn = self.turn();
         let mut state = State::clone(&self.state.load());
-        state.set_options(options, overrides)?;
+        state.set_options(options, overrides, capture)?;
         self.publish(state, turn);
         Ok(())
     }

@@ -3,8 +3,10 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use super::{OverrideError, Overrides};
+use crate::capture::Capture;
 use crate::model::ModelError;
 use crate::tuning::device::Stream;
 use crate::tuning::search::SearchOptions;
@@ -70,6 +72,8 @@ pub struct Options {
     pub measuring: SearchOptions,
     /// The stream to measure on.
     pub stream: Stream,
+    /// A file to which every distinct problem is appended, for [`ProblemList`](crate::problem::ProblemList) to read.
+    pub capture: Option<PathBuf>,
 }
 
 impl Default for Options {
@@ -87,6 +91,7 @@ impl Default for Options {
             embedded_models: false,
             measuring: SearchOptions::default(),
             stream: Stream::DEFAULT,
+            capture: None,
         }
     }
 }
@@ -109,11 +114,19 @@ pub enum OptionsError {
     /// An embedded model that cannot be loaded.
     #[error(transparent)]
     Model(#[from] ModelError),
+    /// A file that cannot collect problems.
+    #[error("capture: {}: {error}", path.display())]
+    Capture {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        error: std::io::Error,
+    },
 }
 
 impl Options {
     /// These options with what the environment says put over them: `CK_SELECT_MODE`, `CK_SELECT_OVERRIDE`,
-    /// `CK_SELECT_STORE`.
+    /// `CK_SELECT_STORE`, `CK_SELECT_CAPTURE`.
     ///
     /// `variable` looks a variable up, usually [`std::env::var_os`].
     pub fn with_environment(
@@ -130,6 +143,9 @@ impl Options {
         if let Some(path) = set(Location::VARIABLE) {
             self.store = Some(path.into());
         }
+        if let Some(path) = set("CK_SELECT_CAPTURE") {
+            self.capture = Some(path.into());
+        }
         Ok(self)
     }
 
@@ -140,6 +156,13 @@ impl Options {
             Mode::Model => self.search || self.refine_out_of_range > 0,
             Mode::Priority => false,
         }
+    }
+
+    pub(super) fn open_capture(&self) -> Result<Option<Arc<Capture>>, OptionsError> {
+        let open = |path: &PathBuf| {
+            Capture::open(path).map_err(|error| OptionsError::Capture { path: path.clone(), error })
+        };
+        self.capture.as_ref().map(open).transpose()
     }
 
     /// Checks what only together makes sense, and reads the override file.

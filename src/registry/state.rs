@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::prepared::Prepared;
 use super::{ModelKey, Options, OptionsError, Overrides, Priority};
+use crate::capture::Capture;
 use crate::model::{EmbeddedModel, Model, ModelError};
 use crate::problem::Problem;
 use crate::vocab::Arch;
@@ -36,12 +37,14 @@ pub(super) struct State {
     reopens_winners: bool,
     options: Options,
     overrides: Arc<Overrides>,
+    capture: Option<Arc<Capture>>,
 }
 
 impl State {
     pub(super) fn new(options: Options) -> Result<Self, OptionsError> {
         let overrides = Arc::new(options.read_overrides()?);
         let models = if options.embedded_models { embedded()? } else { Vec::new() };
+        let capture = options.open_capture()?;
         Ok(Self {
             generation: 0,
             ids: Vec::new(),
@@ -53,6 +56,7 @@ impl State {
             reopens_winners: false,
             options,
             overrides,
+            capture,
         })
     }
 
@@ -74,6 +78,14 @@ impl State {
 
     pub(super) const fn options(&self) -> &Options {
         &self.options
+    }
+
+    /// Writes a problem down, if the options ask for it. Decisions that are remembered were written down when they were
+    /// made, for the same options.
+    pub(super) fn note(&self, problem: &Problem) {
+        if let Some(capture) = &self.capture {
+            capture.note(problem);
+        }
     }
 
     pub(super) fn overrides(&self) -> &Overrides {
@@ -147,13 +159,19 @@ impl State {
         self.models.iter().map(|loaded| loaded.key).collect()
     }
 
-    pub(super) fn set_options(&mut self, options: Options, overrides: Overrides) -> Result<(), OptionsError> {
+    pub(super) fn set_options(
+        &mut self,
+        options: Options,
+        overrides: Overrides,
+        capture: Option<Arc<Capture>>,
+    ) -> Result<(), OptionsError> {
         if options.embedded_models != self.options.embedded_models {
             let embedded = if options.embedded_models { embedded()? } else { Vec::new() };
             self.models.retain(|known| !known.embedded);
             self.models.extend(embedded);
         }
         self.options = options;
+        self.capture = capture;
         self.overrides = Arc::new(overrides);
         self.unprepare();
         // Compiled models are taken over; the winners may have to come from elsewhere.

@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use ck_select::model::Target;
-use ck_select::problem::{Problem, ProblemDefaults};
+use ck_select::problem::{Problem, ProblemDefaults, ProblemList};
 use ck_select::select::Ranker;
 use csv::StringRecord;
 
 use super::ModelAndPool;
 use crate::error::CliError;
-use crate::input::{CsvFile, NamedRow};
+use crate::input::{self, CsvFile, NamedRow, Text};
 use crate::output::Output;
 use crate::table::{Cell, Format, Table};
 
@@ -31,8 +31,9 @@ pub(crate) struct Args {
     /// One problem, as key=value pairs
     #[arg(long, value_name = "PAIRS", group = "asked")]
     problem: Option<String>,
-    /// Many problems: a CSV with a column for each field. Rows of a benchmark CSV (with a `kernel` column) that
-    /// repeat a problem count once
+    /// Many problems: a CSV with a column for each field, or a list with one problem a line and its operation as
+    /// `op=…` (what CK_SELECT_CAPTURE writes). Repeated problems of a list and of a benchmark CSV (with a `kernel`
+    /// column) count once
     #[arg(long, value_name = "FILE", group = "asked")]
     problems: Option<PathBuf>,
     /// Only the best COUNT kernels of each problem
@@ -94,13 +95,17 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     out.finish()
 }
 
-/// The problems of a CSV, each with its `problem_idx`, else with its place among the rows.
+/// The problems of a list or of a CSV, each with its `problem_idx`, else with its place.
 fn read_problems(
     path: &Path,
     ranker: &Ranker,
     defaults: &ProblemDefaults,
 ) -> Result<Vec<(String, Problem)>, CliError> {
-    let mut file = CsvFile::open(path, true)?;
+    let text = input::read_text(path)?;
+    if ProblemList::recognizes(&text.text) {
+        return listed_problems(&text, ranker);
+    }
+    let mut file = CsvFile::of_text(text, true);
     let columns = file.columns()?;
     // One row a measurement: a problem stands there once for each kernel.
     let measurements = columns.contains_key("kernel") || columns.contains_key("kernel_name");
@@ -120,4 +125,23 @@ fn read_problems(
         }
     }
     Ok(problems)
+}
+
+/// The problems of a list that are of the model's operation.
+fn listed_problems(text: &Text, ranker: &Ranker) -> Result<Vec<(String, Problem)>, CliError> {
+    let op = ranker.model().spec().op();
+    let ProblemList { problems, incomplete } = ProblemList::parse(&text.name, &text.text)?;
+    if let (Some(first), name) = (incomplete.first(), &text.name) {
+        let count = incomplete.len();
+        eprintln!(
+            "ckselect: warning: {name}: {count} incomplete lines are passed over, the first is line {first}: they do not \
+             say op={op}"
+        );
+    }
+    let others = problems.iter().filter(|problem| problem.op() != op).count();
+    if others > 0 {
+        eprintln!("ckselect: {}: {others} problems are passed over: they are not {op}", text.name);
+    }
+    let mine = problems.into_iter().filter(|problem| problem.op() == op);
+    Ok(mine.enumerate().map(|(place, problem)| (place.to_string(), problem)).collect())
 }

@@ -1,0 +1,212 @@
+//! `ckselect enumerate`: which kernels there are.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use ck_select::vocab::{Dtype, GemmLayout, Op, UnknownWord};
+use ck_select_enumerate::config::{Config, ReadConfig};
+use ck_select_enumerate::filter::{CONV_FIELDS, Filter, GEMM_FIELDS};
+use ck_select_enumerate::rules::Rules;
+use ck_select_enumerate::{EnumerateError, Enumeration, Request, enumerate, export};
+
+use crate::error::CliError;
+use crate::output::Output;
+use crate::table::{Format, Table};
+
+const EXAMPLES: &str = "Examples:
+  ckselect enumerate configs/forward_2d.json --arch gfx950
+  ckselect enumerate configs/forward_2d.json --valid-only --output pool.txt
+  ckselect enumerate configs/bwd_data_2d.json --list \\
+      --filter \"c.tile_n >= 128 and c.pipeline == 'mem' and not c.split_image\"
+  ckselect enumerate configs/gemm_default.json --dtype fp8 --layout rcr --count-only
+  ckselect enumerate --list-fields --op grouped_conv
+
+A filter is an expression as in Python, over the fields of a kernel `c`: and, or, not, in, comparisons (also chained),
++ - * / // %, texts, numbers, lists and tuples, abs, len, max, min, startswith, endswith. It is read by a parser of its own
+and never executed as code. docs/enumeration.md says what the configurations can hold and which counts they give.";
+
+/// List the kernels of a configuration
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// The configuration, upstream's JSON: traits of a convolution sweep, or ranges of GEMM tiles
+    #[arg(value_name = "CONFIG.json", required_unless_present = "list_fields")]
+    config: Option<PathBuf>,
+    /// The architecture
+    #[arg(long, default_value = "gfx950")]
+    arch: String,
+    /// The operation, when the configuration could be for either: gemm_universal or grouped_conv
+    #[arg(long, value_parser = op)]
+    op: Option<Op>,
+    /// Spatial dimensions, instead of the configuration's (convolutions)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(2..=3))]
+    ndim: Option<u8>,
+    /// Type of A and B (GEMMs; fp8 when not given)
+    #[arg(long, value_parser = dtype)]
+    dtype: Option<Dtype>,
+    /// Memory orders of A, B, C (GEMMs; rcr when not given)
+    #[arg(long, value_parser = layout)]
+    layout: Option<GemmLayout>,
+    /// Only kernels for which this expression is true
+    #[arg(long, value_name = "EXPR")]
+    filter: Option<String>,
+    /// The same from a file, which holds one expression. It is asked before --filter
+    #[arg(long, value_name = "FILE")]
+    filter_file: Option<PathBuf>,
+    /// Only kernels that can be built for the architecture
+    #[arg(long)]
+    valid_only: bool,
+    /// Write the kernels' names with their places
+    #[arg(long, group = "shown")]
+    list: bool,
+    /// Write nothing but how many kernels there are
+    #[arg(long, group = "shown")]
+    count_only: bool,
+    /// Write what filters can ask of a kernel
+    #[arg(long, group = "shown")]
+    list_fields: bool,
+    /// Write the kernels as JSON, for CK's tools and `--pool`; - is standard output
+    #[arg(long, value_name = "FILE")]
+    export_json: Option<PathBuf>,
+    /// Write the names, one a line, for `--pool`; - is standard output
+    #[arg(long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Take rule files from this directory where it has them (arch.json, conv.json, gemm.json, …)
+    #[arg(long, value_name = "DIR")]
+    rules: Option<PathBuf>,
+    /// How to write lists and counts
+    #[arg(long, value_enum, default_value = "table")]
+    format: Format,
+}
+
+fn op(word: &str) -> Result<Op, String> {
+    word.parse().map_err(|error: UnknownWord| error.to_string())
+}
+
+fn dtype(word: &str) -> Result<Dtype, String> {
+    word.parse().map_err(|error: UnknownWord| error.to_string())
+}
+
+fn layout(word: &str) -> Result<GemmLayout, String> {
+    word.parse().map_err(|error: UnknownWord| error.to_string())
+}
+
+pub(crate) fn run(args: &Args) -> Result<(), CliError> {
+    if args.list_fields {
+        return list_fields(args);
+    }
+    let Some(path) = &args.config else { return Err(CliError::usage("the configuration is missing")) };
+    let rules = match &args.rules {
+        Some(directory) => Rules::read(directory)?,
+        None => Rules::built_in()?,
+    };
+    let ReadConfig { config, warnings } = Config::read(path, args.op)?;
+    check_options(args, &config)?;
+    let request = request(args, config.op())?;
+    let found = enumerate(&rules, &config, &request).map_err(|error| match error {
+        EnumerateError::Arch(unknown) => CliError::usage(format!("--arch: {unknown}")),
+        other => other.into(),
+    })?;
+    for warning in warnings.iter().chain(&found.warnings) {
+        eprintln!("ckselect: warning: {warning}");
+    }
+    if let Some(file) = &args.export_json {
+        let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+        write_text(file, &export::to_json(&found.kernels, &name, &args.arch)?)?;
+    }
+    if let Some(file) = &args.output {
+        write_text(file, &export::to_text(&found.kernels))?;
+    }
+    if args.list {
+        return write_table(&listed(&found), args.format);
+    }
+    if args.count_only {
+        return write_text(Path::new("-"), &format!("{}\n", found.kernels.len()));
+    }
+    // What went to standard output as a file is not followed by anything else.
+    let taken = [&args.export_json, &args.output].into_iter().flatten().any(|file| file == Path::new("-"));
+    if taken { Ok(()) } else { write_table(&summary(&found, args), args.format) }
+}
+
+/// Options of the other operation are mistakes.
+fn check_options(args: &Args, config: &Config) -> Result<(), CliError> {
+    let wrong = match config.op() {
+        Op::GroupedConv if args.dtype.is_some() => {
+            "--dtype is for GEMMs; types of convolutions are in the configuration"
+        }
+        Op::GroupedConv if args.layout.is_some() => "--layout is for GEMMs",
+        Op::Gemm if args.ndim.is_some() => "--ndim is for convolutions",
+        _ => return Ok(()),
+    };
+    Err(CliError::usage(wrong))
+}
+
+fn request(args: &Args, op: Op) -> Result<Request, CliError> {
+    let mut request = Request::new(args.arch.as_str());
+    request.ndim = args.ndim;
+    request.dtype = args.dtype.unwrap_or(request.dtype);
+    request.layout = args.layout.unwrap_or(request.layout);
+    request.valid_only = args.valid_only;
+    if let Some(path) = &args.filter_file {
+        let name = path.display().to_string();
+        let text = std::fs::read_to_string(path).map_err(|error| CliError::io(&name, &error))?;
+        let filter = Filter::parse_file(op, &text).map_err(|e| CliError::failed(format!("{name}: {e}")))?;
+        request.filters.push((name, filter));
+    }
+    if let Some(text) = &args.filter {
+        let filter = Filter::parse(op, text).map_err(|e| CliError::usage(format!("--filter: {e}")))?;
+        request.filters.push(("--filter".to_owned(), filter));
+    }
+    Ok(request)
+}
+
+/// Where the kernels went, step by step; of those that cannot be built, why.
+fn summary(found: &Enumeration, args: &Args) -> Table {
+    let mut table = Table::new(["kernels", "of them"]);
+    let mut row = |count: usize, what: &str| table.push(vec![count.into(), what.into()]);
+    row(found.expanded, "expanded");
+    if found.repeated > 0 {
+        row(found.repeated, "repeat a name");
+    }
+    if args.valid_only {
+        row(found.refused.values().sum(), "cannot be built");
+    }
+    for (reason, &count) in &found.refused {
+        row(count, &format!("- {reason}"));
+    }
+    if args.filter.is_some() || args.filter_file.is_some() {
+        row(found.filtered, "filtered out");
+    }
+    row(found.kernels.len(), "kept");
+    table
+}
+
+fn listed(found: &Enumeration) -> Table {
+    let mut table = Table::new(["index", "kernel"]);
+    for (index, kernel) in found.kernels.iter().enumerate() {
+        table.push(vec![index.into(), kernel.name.as_str().into()]);
+    }
+    table
+}
+
+fn list_fields(args: &Args) -> Result<(), CliError> {
+    let mut table = Table::new(["op", "field", "meaning"]);
+    let conv = CONV_FIELDS.iter().map(|field| (Op::GroupedConv, field.name, field.doc));
+    let gemm = GEMM_FIELDS.iter().map(|field| (Op::Gemm, field.name, field.doc));
+    for (op, name, doc) in conv.chain(gemm).filter(|(op, ..)| args.op.is_none_or(|wanted| wanted == *op)) {
+        table.push(vec![op.as_str().into(), format!("c.{name}").into(), doc.into()]);
+    }
+    write_table(&table, args.format)
+}
+
+fn write_table(table: &Table, format: Format) -> Result<(), CliError> {
+    let mut out = Output::create(None)?;
+    table.write(format, &mut out).map_err(|error| CliError::io(out.name(), &error))?;
+    out.finish()
+}
+
+fn write_text(path: &Path, text: &str) -> Result<(), CliError> {
+    let mut out = Output::create(Some(path))?;
+    out.write_all(text.as_bytes()).map_err(|error| CliError::io(out.name(), &error))?;
+    out.finish()
+}

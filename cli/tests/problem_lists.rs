@@ -1,0 +1,52 @@
+//! `ckselect rank --problems` over lists of problems, which `CK_SELECT_CAPTURE` writes.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn run(arguments: &[&str]) -> Output {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    Command::new(env!("CARGO_BIN_EXE_ckselect")).current_dir(root).args(arguments).output().unwrap()
+}
+
+#[test]
+fn captured_problems_can_be_ranked() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("seen");
+    let conv = "N=16,C=256,K=128,Hi=28,Wi=28,Y=3,X=3,pad_h=1,pad_w=1";
+    let text = format!(
+        "# seen\n{conv},op=grouped_conv\nop=gemm_universal M=1,N=2,K=3\nop=grouped_conv {conv}\n\
+         op=grouped_conv N=1,C=64,K=64,Hi=56,Wi=56,Y=1,X=1\nN=16,C=256,K=128,Hi=28,op=grouped_c"
+    );
+    fs::write(&path, &text).unwrap();
+    let rank = |path: &str| {
+        let pool = "configs/forward_bf16.txt";
+        run(&[
+            "rank",
+            "--model",
+            "tests/golden/models/conv_small",
+            "--pool",
+            pool,
+            "--problems",
+            path,
+            "--top",
+            "1",
+            "--format",
+            "csv",
+        ])
+    };
+    let found = rank(path.to_str().unwrap());
+    let stderr = String::from_utf8(found.stderr).unwrap();
+    assert_eq!(found.status.code(), Some(0), "{stderr}");
+    let labels: Vec<String> = String::from_utf8(found.stdout)
+        .unwrap()
+        .lines()
+        .map(|line| line.split(',').next().unwrap().to_owned())
+        .collect();
+    assert_eq!(labels, ["problem", "0", "1"], "a repeated problem counts once");
+    assert!(stderr.contains("1 incomplete lines are passed over, the first is line 6"), "{stderr}");
+    assert!(stderr.contains("1 problems are passed over: they are not grouped_conv"), "{stderr}");
+    fs::write(&path, format!("{text}onv,X=1\n")).unwrap();
+    let error = String::from_utf8(rank(path.to_str().unwrap()).stderr).unwrap();
+    assert!(error.contains(", line 6: "), "{error}");
+}

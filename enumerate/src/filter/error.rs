@@ -1,0 +1,142 @@
+//! What is wrong with a filter, and where.
+
+use std::fmt;
+use std::ops::Range;
+
+/// What kind of mistake it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FilterFault {
+    /// The text is no expression.
+    Syntax,
+    /// A name that does not exist.
+    Name,
+    /// An operation between types that do not have it. Python's `TypeError`.
+    Type,
+    /// A value that an operation cannot work on, such as the least of nothing. Python's `ValueError`.
+    Value,
+    /// Python's `ZeroDivisionError`.
+    ZeroDivision,
+    /// A value that does not fit into 64 bits or memory.
+    Overflow,
+}
+
+/// A filter that cannot be read or evaluated. Its text shows the place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FilterError {
+    /// What kind of mistake it is.
+    pub fault: FilterFault,
+    /// What was found and what would have been accepted.
+    pub message: String,
+    /// The line, from 1.
+    pub line: usize,
+    /// The column in characters, from 1.
+    pub column: usize,
+    /// The source line, and how many of its characters are meant.
+    shown: String,
+    width: usize,
+}
+
+impl FilterError {
+    /// A mistake at the bytes `span` of `text`.
+    pub(super) fn new(
+        fault: FilterFault,
+        text: &str,
+        span: Range<usize>,
+        message: impl Into<String>,
+    ) -> Self {
+        let start = span.start.min(text.len());
+        let before = text.get(..start).unwrap_or_default();
+        let line_start = before.rfind('\n').map_or(0, |at| at + 1);
+        let shown = text.get(line_start..).and_then(|rest| rest.lines().next()).unwrap_or_default();
+        let column = before.get(line_start..).unwrap_or_default().chars().count() + 1;
+        let meant = text.get(span).and_then(|span| span.lines().next()).unwrap_or_default();
+        Self {
+            fault,
+            message: message.into(),
+            line: before.matches('\n').count() + 1,
+            column,
+            shown: shown.to_owned(),
+            width: meant.chars().count().max(1),
+        }
+    }
+}
+
+impl fmt::Display for FilterError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        /// Characters of a long line on either side of the mistake.
+        const ROOM: usize = 60;
+        if self.line > 1 {
+            write!(f, "line {}, ", self.line)?;
+        }
+        writeln!(f, "column {}: {}", self.column, self.message)?;
+        let skipped = (self.column - 1).saturating_sub(ROOM);
+        let line: String = self.shown.chars().skip(skipped).take(2 * ROOM).collect();
+        let indent: String = line
+            .chars()
+            .take(self.column - 1 - skipped)
+            .map(|c| if c == '\t' { '\t' } else { ' ' })
+            .collect();
+        let room = line.chars().count().saturating_sub(indent.chars().count()).max(1);
+        write!(f, "  {line}\n  {indent}{}", "^".repeat(self.width.min(room)))
+    }
+}
+
+impl std::error::Error for FilterError {}
+
+/// The candidate that `word` was most likely meant to be, if any is near.
+pub(super) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let most = (word.chars().count() / 3).clamp(1, 3);
+    let near = candidates.into_iter().map(|candidate| (distance(word, candidate), candidate));
+    near.filter(|&(distance, _)| distance <= most).min_by_key(|&(distance, _)| distance).map(|(_, word)| word)
+}
+
+/// Letters to insert, remove, replace or swap with their neighbour.
+fn distance(a: &str, b: &str) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    let mut rows = vec![vec![0; b.len() + 1]; a.len() + 1];
+    for i in 0..=a.len() {
+        for j in 0..=b.len() {
+            rows[i][j] = if i == 0 || j == 0 {
+                i + j
+            } else {
+                let replaced = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
+                let mut best = replaced.min(rows[i - 1][j] + 1).min(rows[i][j - 1] + 1);
+                if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                    best = best.min(rows[i - 2][j - 2] + 1);
+                }
+                best
+            };
+        }
+    }
+    rows[a.len()][b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_caret_stands_under_the_mistake() {
+        let error = FilterError::new(FilterFault::Name, "c.x > 1 and\n\tc.ü.y", 13..17, "wrong");
+        assert_eq!(error.to_string(), "line 2, column 2: wrong\n  \tc.ü.y\n  \t^^^");
+        let end = FilterError::new(FilterFault::Syntax, "a", 1..1, "early end");
+        assert_eq!(end.to_string(), "column 2: early end\n  a\n   ^");
+    }
+
+    #[test]
+    fn long_lines_are_cut_around_the_mistake() {
+        let text = format!("{}?{}", "x".repeat(500), "y".repeat(500));
+        let shown = FilterError::new(FilterFault::Syntax, &text, 500..501, "odd").to_string();
+        let lines: Vec<&str> = shown.lines().collect();
+        assert_eq!(lines[1].find('?'), lines[2].find('^'));
+        assert!(lines[1].len() < 130);
+    }
+
+    #[test]
+    fn near_words_are_found() {
+        let words = ["tile_m", "tile_n", "pipeline", "wave_m"];
+        assert_eq!(nearest("tile_x", words), Some("tile_m"));
+        assert_eq!(nearest("pipelien", words), Some("pipeline"));
+        assert_eq!(nearest("colour", words), None);
+    }
+}

@@ -1,0 +1,226 @@
+use proptest::prelude::*;
+
+use super::*;
+
+const NAMES: [&str; 4] = ["tile_m", "tile_n", "pipeline", "name"];
+
+fn message(text: &str) -> String {
+    let error = Expression::parse(text, &NAMES).and_then(|it| it.value(&|_| Value::Int(7))).unwrap_err();
+    format!("{}:{}: {}", error.line, error.column, error.message)
+}
+
+#[test]
+fn mistakes_are_pointed_at_and_explained() {
+    for (text, expected) in [
+        ("", "1:1: found the end, expected an operand"),
+        ("c.tile_m >", "1:11: found the end, expected an operand"),
+        ("c.tile_m > 3 c.tile_n", "1:14: found 'c', expected an operator or the end"),
+        ("c.tile_m = 64", "1:10: found '=', expected an operator or the end; '==' compares"),
+        (
+            "c.tile_m > 1 & c.tile_n",
+            "1:14: found '&', expected an operator or the end; 'and', 'or' and 'not' combine",
+        ),
+        ("c.tile_m ** 2", "1:10: found '**', expected an operator or the end; there are no powers"),
+        ("c.name[0]", "1:7: found '[', expected an operator or the end; there are no indices"),
+        ("c.name is None", "1:8: found 'is', expected an operator or the end; '==' compares"),
+        ("1 if c.name else 2", "1:3: found 'if', expected an operator or the end; there are no conditional"),
+        ("lambda x: x", "1:1: found 'lambda', expected an operand"),
+        ("1 + not 2", "1:5: found 'not', expected an operand; put 'not …' into parentheses"),
+        ("(1, 2", "1:6: found the end, expected an operator, ',' or ')'"),
+        ("[1 2]", "1:4: found '2', expected an operator, ',' or ']'"),
+        ("{1}", "1:1: found '{', expected an operand"),
+        ("c", "1:2: found the end, expected '.' and a field, as in c.tile_m"),
+        ("c.5", "1:2: found '.5', expected '.' and a field"),
+        ("c.(1)", "1:3: found '(', expected the name of a field"),
+        (
+            "c.tile_x == 3",
+            "1:3: kernels have no field 'tile_x', did you mean 'tile_m'? The fields are: tile_m, tile_n, pipeline, name",
+        ),
+        (
+            "c.colour == 3",
+            "1:3: kernels have no field 'colour'. The fields are: tile_m, tile_n, pipeline, name",
+        ),
+        ("c.name()", "1:7: found '(', expected an operator, because 'name' is a value and no function"),
+        ("tile_m > 3", "1:1: unknown name 'tile_m', did you mean 'c.tile_m'?"),
+        ("mux(1, 2)", "1:1: unknown name 'mux', did you mean 'max'?"),
+        (
+            "config.tile_m",
+            "1:1: unknown name 'config', expected c.<field>, a number, a text or one of: abs, len, max, min",
+        ),
+        ("true", "1:1: unknown name 'true', did you mean 'True'?"),
+        ("max", "1:4: found the end, expected '(' after the function 'max'"),
+        ("len()", "1:1: len() with 0 arguments, expected one argument"),
+        ("abs(1, 2)", "1:1: abs() with 2 arguments, expected one argument"),
+        ("max()", "1:1: max() with 0 arguments, expected at least one argument"),
+        ("c.name.upper()", "1:8: no method 'upper', expected startswith or endswith"),
+        ("c.name.startswith", "1:18: found the end, expected '(' after the method 'startswith'"),
+        ("'a'.startswith('a', 1)", "1:1: startswith() takes one argument"),
+        ("c.tile_m\n  and 1 // 0", "2:7: '//' by zero"),
+        ("c.tile_m + 'a' > 3", "1:1: '+' is not for int and str"),
+        ("1 < 2 < (3 < 'a')", "1:10: '<' does not order int and str"),
+        ("'a' in 3", "1:1: 'in' needs a list, a tuple or a str to look in, found int"),
+        ("9223372036854775807 + 1", "1:1: the result does not fit into 64 bits"),
+        ("-9223372036854775807 - 2", "1:1: the result does not fit into 64 bits"),
+        ("(-9223372036854775807 - 1) // -1", "1:1: the result does not fit into 64 bits"),
+        ("abs(-9223372036854775807 - 1)", "1:1: the result does not fit into 64 bits"),
+        ("'a' * 99999999", "1:1: a text or sequence longer than 65536"),
+        ("c.tile_m.startswith('a')", "1:1: int has no methods, only str has"),
+    ] {
+        let found = message(text);
+        assert!(found.starts_with(expected), "{text}\n  found    {found}\n  expected {expected}");
+    }
+}
+
+#[test]
+fn depth_is_bounded_and_chains_are_not_deep() {
+    for deep in [
+        format!("{}1{}", "(".repeat(5000), ")".repeat(5000)),
+        "not ".repeat(5000) + "1",
+        "-".repeat(5000) + "1",
+        "[".repeat(5000),
+        "1".to_owned() + &"+1".repeat(5000),
+        "max(".repeat(5000),
+    ] {
+        assert!(message(&deep).ends_with("nested more than 150 deep"), "{}", &deep[..10]);
+    }
+    let chain = vec!["c.tile_m == 8"; 3000].join(" or ");
+    let value = Expression::parse(&chain, &NAMES).unwrap().value(&|_| Value::Int(7)).unwrap();
+    assert!(matches!(value, Value::Bool(false)));
+    let chain = vec!["c.tile_m"; 3000].join(" <= ");
+    assert!(Expression::parse(&chain, &NAMES).unwrap().value(&|_| Value::Int(7)).unwrap().truthy());
+}
+
+#[test]
+fn repeated_nothing_is_cheap() {
+    for text in ["'' * 9223372036854775807 == ''", "[] * 9223372036854775807 == []"] {
+        assert!(Expression::parse(text, &NAMES).unwrap().value(&|_| Value::None).unwrap().truthy());
+    }
+}
+
+#[test]
+fn fields_are_looked_at_only_when_they_matter() {
+    let expression = Expression::parse("c.tile_m > 1000 and c.tile_n // 0", &NAMES).unwrap();
+    assert!(!expression.value(&|_| Value::Int(7)).unwrap().truthy());
+}
+
+#[test]
+fn files_hold_one_expression() {
+    let parse = |text: &str| Filter::parse_file(Op::GroupedConv, text);
+    parse("# wide tiles\nc.tile_n >= 128\n  and not c.split_image  # of whole images\n").unwrap();
+    parse("\u{feff}c.tile_n >= 128").unwrap();
+    for (text, line) in [
+        ("def filter_config(c):\n    return c.tile_n >= 128\n", 1),
+        ("# mine\n\nimport os\n", 3),
+        ("\"\"\"Wide tiles.\"\"\"\n\ndef filter_config(c):\n    return True\n", 1),
+        ("@cache\ndef f(c): return 1", 1),
+    ] {
+        let error = parse(text).unwrap_err();
+        assert_eq!(error.line, line);
+        assert!(error.message.starts_with("this is Python code, which is never executed"), "{error}");
+    }
+    let error = parse("c.tile_n >= 128\ndefault").unwrap_err();
+    assert!(error.to_string().starts_with("line 2, column 1: found 'default'"), "{error}");
+}
+
+/// Every field has a value of its documented kind, for a kernel of each operation.
+#[test]
+fn all_fields_can_be_read() {
+    let conv = "grouped_conv_bwd_weight_bf16_2d_64x128x64_mem_interwave_gm2_dsb_si_2stage";
+    let gemm =
+        "gemm_universal_fp8_rcr_compv3_cshuffle_intrawave_False_True_False_True_128x64x32_1x4x1_32x16x16";
+    let holds = |name: &str, op: Op, text: &str| {
+        let kernel = Kernel::from_name(name).unwrap();
+        assert!(Filter::parse(op, text).unwrap().keeps(&kernel).unwrap(), "{text}");
+    };
+    for text in [
+        "c.name == 'grouped_conv_bwd_weight_bf16_2d_64x128x64_mem_interwave_gm2_dsb_si_2stage'",
+        "c.variant == 'bwd_weight' and c.ndim_spatial == 2 and c.dtype == 'bf16' and c.layout == 'nhwgc' and c.arch == None",
+        "(c.tile_m, c.tile_n, c.tile_k) == (64, 128, 64) and c.tile_str == '64x128x64'",
+        "(c.wave_m, c.wave_n, c.wave_k) == (2, 2, 1) and c.wave_str == '2x2x1'",
+        "(c.warp_tile_m, c.warp_tile_n, c.warp_tile_k) == (32, 32, 16) and c.warp_str == '32x32x16'",
+        "(c.vector_size_a, c.vector_size_b, c.vector_size_c) == (4, 8, 8) and c.vec_str == '4x8x8'",
+        "(c.pipeline, c.epilogue, c.scheduler) == ('mem', 'cshuffle', 'interwave')",
+        "(c.block_per_cu, c.num_wave_groups, c.num_groups_to_merge) == (1, 1, 2)",
+        "c.pad_m and c.pad_n and c.pad_k and c.double_smem_buffer and c.split_image and c.two_stage and not c.explicit_gemm",
+    ] {
+        holds(conv, Op::GroupedConv, text);
+    }
+    for text in [
+        "c.name.startswith('gemm_universal_') and (c.dtype, c.layout, c.arch) == ('fp8', 'rcr', None)",
+        "(c.tile_m, c.tile_n, c.tile_k, c.warp_m, c.warp_n, c.warp_k) == (128, 64, 32, 1, 4, 1)",
+        "(c.warp_tile_m, c.warp_tile_n, c.warp_tile_k) == (32, 16, 16)",
+        "(c.pipeline, c.epilogue, c.scheduler) == ('compv3', 'cshuffle', 'intrawave')",
+        "(c.pad_m, c.pad_n, c.pad_k, c.persistent) == (False, True, False, True)",
+    ] {
+        holds(gemm, Op::Gemm, text);
+    }
+    let other = Filter::parse(Op::Gemm, "True").unwrap();
+    assert!(!other.keeps(&Kernel::from_name(conv).unwrap()).unwrap(), "a kernel of another operation");
+    for (names, docs) in [
+        (
+            CONV_FIELDS.iter().map(|f| f.name).collect::<Vec<_>>(),
+            CONV_FIELDS.iter().map(|f| f.doc).collect::<Vec<_>>(),
+        ),
+        (GEMM_FIELDS.iter().map(|f| f.name).collect(), GEMM_FIELDS.iter().map(|f| f.doc).collect()),
+    ] {
+        let unique: std::collections::HashSet<_> = names.iter().collect();
+        assert_eq!(unique.len(), names.len());
+        assert!(docs.iter().all(|doc| !doc.is_empty()));
+    }
+}
+
+/// Pieces that filters are made of, in any order.
+fn pieces() -> impl Strategy<Value = String> {
+    let piece = prop::sample::select(vec![
+        "c.tile_m",
+        "c.",
+        "c",
+        "1",
+        "2.5",
+        "1e",
+        "'a'",
+        "'",
+        "\"",
+        "(",
+        ")",
+        "[",
+        "]",
+        ",",
+        "and",
+        "or",
+        "not",
+        "in",
+        "==",
+        "<",
+        "=",
+        "+",
+        "-",
+        "//",
+        "%",
+        "max(",
+        "len",
+        ".startswith(",
+        "None",
+        "True",
+        "#",
+        "\n",
+        "ä",
+        "\\",
+        "if",
+    ]);
+    prop::collection::vec(piece, 0..24).prop_map(|pieces| pieces.join(" "))
+}
+
+proptest! {
+    #[test]
+    fn any_text_gives_a_value_or_an_error_in_the_text(text in prop_oneof![pieces(), any::<String>()]) {
+        let result = Expression::parse(&text, &NAMES).and_then(|it| it.value(&|_| Value::Int(7)));
+        if let Err(error) = result {
+            let lines: Vec<&str> = text.split('\n').collect();
+            prop_assert!(error.line <= lines.len().max(1));
+            let line = lines.get(error.line - 1).copied().unwrap_or_default();
+            prop_assert!(error.column <= line.chars().count() + 1, "{error}");
+            prop_assert!(!error.to_string().is_empty());
+        }
+    }
+}

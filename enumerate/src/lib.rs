@@ -1,0 +1,27 @@
+//! Which kernels there are.
+//!
+//! ```text
+//! rules ──┐
+//!         ├─ expand ── valid ── filter ── kernels ── export
+//! config ─┘
+//! ```
+//!
+//! - [`rules`]: upstream's tables, as data files
+//! - [`config`]: what to enumerate, in upstream's JSON
+//! - [`enumerate`]: the kernels of a configuration
+//! - [`valid`]: which of them can be built
+//! - [`filter`]: Python's expressions over a kernel's fields, never executed as code
+//! - [`export`]: files that CK's tools and pools read
+//!
+//! `docs/enumeration.md` says which rule gives which count.
+
+#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
+
+pub mod config;
+mod expand;
+pub mod export;
+pub mod filter;
+pub mod rules;
+pub mod valid;
+
+pub use expand::{EnumerateError, Enumeration, Request, enumerate};

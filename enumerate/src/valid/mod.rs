@@ -1,0 +1,7 @@
+//! Which kernels can be built.
+
+mod conv;
+mod gemm;
+
+pub use conv::{ConvRefusal, conv_refusal};
+pub use gemm::{GemmRefusal, GemmValidator};

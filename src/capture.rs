@@ -1,0 +1,309 @@
+//! Writing down which problems a process asks for, so that its owner can tune for them.
+//!
+//! A captured problem is a line of a [`ProblemList`](crate::problem::ProblemList), appended by one write. A problem that is
+//! known already costs a look into a table that no reader ever waits for: no lock, no allocation, no system call. The
+//! table also learns what the file held before and what other processes append, so that each problem stands there once;
+//! only two processes that meet a new problem in the same moment may both write it, which readers undo.
+//!
+//! Whatever goes wrong ends the capture, never a selection.
+
+use std::fs::{File, OpenOptions};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use crate::log::{self, Level};
+use crate::problem::{Problem, ProblemLine, WORDS, problem_line};
+
+/// Most problems that a file collects.
+pub(crate) const MAX_PROBLEMS: usize = 1 << 16;
+/// Places of the table, so many that it is never more than half full.
+const PLACES: usize = 2 * MAX_PROBLEMS;
+/// Longest file that is read and appended to: what so many problems need, and room for comments.
+const MAX_BYTES: u64 = 64 << 20;
+
+/// Captures of this process by file, so that registries with the same file share one.
+static OPEN: Mutex<Vec<(PathBuf, Weak<Capture>)>> = Mutex::new(Vec::new());
+
+/// A file that collects problems.
+pub(crate) struct Capture {
+    path: PathBuf,
+    known: Known,
+    /// Nothing is written any more.
+    ended: AtomicBool,
+    writer: Mutex<Writer>,
+}
+
+struct Writer {
+    file: File,
+    /// Up to where the file's lines are in the table.
+    read_to: u64,
+}
+
+impl Capture {
+    /// The capture into a file, which is made when it is not there. What it holds is known from the beginning.
+    pub(crate) fn open(path: &Path) -> io::Result<Arc<Self>> {
+        let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+        open.retain(|(_, capture)| capture.strong_count() > 0);
+        let known = open.iter().find(|(known, _)| known == path).and_then(|(_, capture)| capture.upgrade());
+        if let Some(capture) = known {
+            return Ok(capture);
+        }
+        let file = OpenOptions::new().read(true).append(true).create(true).open(path)?;
+        if !file.metadata()?.is_file() {
+            return Err(io::Error::other("not a regular file"));
+        }
+        let capture = Arc::new(Self {
+            path: path.to_owned(),
+            known: Known::new(),
+            ended: AtomicBool::new(false),
+            writer: Mutex::new(Writer { file, read_to: 0 }),
+        });
+        capture.with_writer(|writer, known| writer.learn(known).map(|_| ()));
+        open.push((path.to_owned(), Arc::downgrade(&capture)));
+        Ok(capture)
+    }
+
+    /// Writes a problem down unless it is known. What is no valid problem is passed over.
+    pub(crate) fn note(&self, problem: &Problem) {
+        let Some(words) = problem.words() else { return };
+        if self.known.contains(&words) || self.ended.load(Ordering::Relaxed) || problem.validate().is_err() {
+            return;
+        }
+        self.with_writer(|writer, known| writer.append(known, problem, &words));
+    }
+
+    fn with_writer(&self, work: impl FnOnce(&mut Writer, &Known) -> Result<(), Ended>) {
+        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.ended.load(Ordering::Relaxed) {
+            return;
+        }
+        if let Err(reason) = work(&mut writer, &self.known) {
+            self.ended.store(true, Ordering::Relaxed);
+            let path = self.path.display();
+            log::line(
+                Level::Warn,
+                "capture",
+                format_args!("{path}: no more problems are captured: {reason}"),
+            );
+        }
+    }
+}
+
+impl std::fmt::Debug for Capture {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Capture").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+/// Why a capture ended.
+#[derive(Debug, thiserror::Error)]
+enum Ended {
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    #[error("it holds {MAX_PROBLEMS} problems")]
+    Full,
+    #[error("it is longer than {} MiB", MAX_BYTES >> 20)]
+    TooLong,
+}
+
+impl Writer {
+    /// Reads what was appended since the last time. Returns whether the file ends within a line.
+    fn learn(&mut self, known: &Known) -> Result<bool, Ended> {
+        let length = self.file.metadata()?.len();
+        if length > MAX_BYTES {
+            return Err(Ended::TooLong);
+        }
+        // A shorter file was cut by somebody; what it lost stays known.
+        self.read_to = self.read_to.min(length);
+        let mut bytes = vec![0; (length - self.read_to) as usize];
+        read_at(&self.file, self.read_to, &mut bytes)?;
+        let whole = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
+        for line in bytes[..whole].split(|&byte| byte == b'\n') {
+            let Ok(text) = std::str::from_utf8(line) else { continue };
+            // What others wrote there is theirs to judge.
+            if let Ok(ProblemLine::Problem(problem)) = ProblemLine::parse(text)
+                && let Some(words) = problem.words()
+                && !known.insert(&words)
+            {
+                return Err(Ended::Full);
+            }
+        }
+        self.read_to += whole as u64;
+        Ok(whole < bytes.len())
+    }
+
+    fn append(&mut self, known: &Known, problem: &Problem, words: &[u64; WORDS]) -> Result<(), Ended> {
+        // Another process that holds the lock may write the same problem now. That is better than waiting for it.
+        let locked = self.file.try_lock().is_ok();
+        let written = self.append_line(known, problem, words);
+        if locked {
+            // A lock that cannot be given back ends with the process.
+            let _ = self.file.unlock();
+        }
+        written
+    }
+
+    fn append_line(&mut self, known: &Known, problem: &Problem, words: &[u64; WORDS]) -> Result<(), Ended> {
+        let torn = self.learn(known)?;
+        if known.contains(words) {
+            return Ok(());
+        }
+        // A line that was cut off by a crash ends here, and is passed over by readers.
+        let line = format!("{}{}\n", if torn { "\n" } else { "" }, problem_line(problem));
+        let written = self.file.write(line.as_bytes())?;
+        if written < line.len() {
+            return Err(io::Error::from(io::ErrorKind::WriteZero).into());
+        }
+        if known.insert(words) { Ok(()) } else { Err(Ended::Full) }
+    }
+}
+
+#[cfg(unix)]
+fn read_at(file: &File, offset: u64, bytes: &mut [u8]) -> io::Result<()> {
+    std::os::unix::fs::FileExt::read_exact_at(file, bytes, offset)
+}
+
+#[cfg(not(unix))]
+fn read_at(file: &File, offset: u64, bytes: &mut [u8]) -> io::Result<()> {
+    use std::io::{Read as _, Seek as _, SeekFrom};
+    let mut file = file;
+    file.seek(SeekFrom::Start(offset))?;
+    file.read_exact(bytes)
+}
+
+/// A growing set of problems that readers search without waiting: an open hash table of numbers of entries that never
+/// move. Only one thread at a time inserts.
+struct Known {
+    /// The number of an entry plus 1; 0 is free.
+    places: Box<[AtomicU32]>,
+    entries: boxcar::Vec<[u64; WORDS]>,
+}
+
+impl Known {
+    fn new() -> Self {
+        Self {
+            places: std::iter::repeat_with(|| AtomicU32::new(0)).take(PLACES).collect(),
+            entries: boxcar::Vec::new(),
+        }
+    }
+
+    fn contains(&self, words: &[u64; WORDS]) -> bool {
+        self.find(words).is_none()
+    }
+
+    /// The free place for a problem; `None` when it is there.
+    fn find(&self, words: &[u64; WORDS]) -> Option<&AtomicU32> {
+        let mut hasher = DefaultHasher::new();
+        words.hash(&mut hasher);
+        let start = hasher.finish() as usize % PLACES;
+        // At least half of the places are free, so one is found soon.
+        let probes = self.places[start..].iter().chain(&self.places[..start]);
+        for place in probes {
+            match place.load(Ordering::Acquire) {
+                0 => return Some(place),
+                number if self.entries.get(number as usize - 1) == Some(words) => return None,
+                _ => {}
+            }
+        }
+        None
+    }
+
+    /// Adds a problem; false when there is no room for more.
+    fn insert(&self, words: &[u64; WORDS]) -> bool {
+        let Some(place) = self.find(words) else { return true };
+        if self.entries.count() == MAX_PROBLEMS {
+            return false;
+        }
+        let number = self.entries.push(*words) as u32 + 1;
+        place.store(number, Ordering::Release);
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::problem::{GemmProblem, ProblemList};
+
+    fn gemm(m: i64) -> Problem {
+        GemmProblem::new(m, 64, 64).into()
+    }
+
+    fn read(path: &Path) -> ProblemList {
+        ProblemList::parse("capture", &std::fs::read_to_string(path).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn each_problem_is_written_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("seen");
+        let capture = Capture::open(&path).unwrap();
+        for m in [1, 2, 1, 3, 2] {
+            capture.note(&gemm(m));
+        }
+        capture.note(&gemm(0));
+        capture.note(&gemm(1 << 40));
+        assert_eq!(read(&path).problems, [gemm(1), gemm(2), gemm(3)]);
+        assert_eq!(std::fs::read_to_string(&path).unwrap().lines().count(), 3);
+        assert!(Arc::ptr_eq(&capture, &Capture::open(&path).unwrap()), "one capture for a file");
+    }
+
+    #[test]
+    fn what_the_file_holds_is_known_and_a_torn_line_is_ended() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("seen");
+        std::fs::write(&path, format!("# mine\n{}\nM=5,N=64,K", problem_line(&gemm(1)))).unwrap();
+        let capture = Capture::open(&path).unwrap();
+        capture.note(&gemm(1));
+        capture.note(&gemm(2));
+        // Another process appends meanwhile.
+        let mut other = OpenOptions::new().append(true).open(&path).unwrap();
+        writeln!(other, "{}", problem_line(&gemm(3))).unwrap();
+        for m in [3, 4] {
+            capture.note(&gemm(m));
+        }
+        let list = read(&path);
+        assert_eq!((list.problems, list.incomplete), ([1, 2, 3, 4].map(gemm).to_vec(), vec![3]));
+        assert_eq!(std::fs::read_to_string(&path).unwrap().lines().count(), 6);
+    }
+
+    #[test]
+    fn a_full_capture_ends() {
+        let known = Known::new();
+        let words = |n: usize| {
+            let mut words = [0; WORDS];
+            words[WORDS - 1] = n as u64;
+            words
+        };
+        for n in 0..MAX_PROBLEMS {
+            assert!(known.insert(&words(n)));
+        }
+        assert!(known.insert(&words(7)) && !known.insert(&words(MAX_PROBLEMS)));
+        assert!(
+            (0..MAX_PROBLEMS).all(|n| known.contains(&words(n))) && !known.contains(&words(MAX_PROBLEMS))
+        );
+    }
+
+    #[test]
+    fn what_is_no_file_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(Capture::open(folder.path()).is_err());
+        assert!(Capture::open(&folder.path().join("none/seen")).is_err());
+        #[cfg(target_os = "linux")]
+        assert_eq!(Capture::open(Path::new("/dev/null")).unwrap_err().to_string(), "not a regular file");
+    }
+
+    /// A disk that is full ends the capture; the registry goes on.
+    #[test]
+    fn a_long_file_is_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("seen");
+        File::create(&path).unwrap().set_len(MAX_BYTES + 1).unwrap();
+        let capture = Capture::open(&path).unwrap();
+        capture.note(&gemm(1));
+        assert_eq!(std::fs::metadata(&path).unwrap().len(), MAX_BYTES + 1);
+    }
+}

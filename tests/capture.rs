@@ -1,0 +1,258 @@
+//! Captured problems: through the C interface, by many processes at once, through kills, and at no cost when repeated.
+//!
+//! The children are this test program again: `child` does nothing unless the environment names a task.
+
+#![cfg(unix)]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::collections::HashSet;
+use std::ffi::CString;
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::ptr::null;
+use std::time::Duration;
+
+use ck_select::ffi::{
+    CkConvProblem, CkSelection, CkStatus, ck_conv_problem_init, ck_registry_add_kernel, ck_registry_create,
+    ck_registry_destroy, ck_select_kernel,
+};
+use ck_select::kernel::Kernel;
+use ck_select::problem::{ConvProblem, Problem, ProblemList};
+use ck_select::registry::{Options, Priority, Registry, UserData};
+
+const VARIABLE: &str = "CK_SELECT_CAPTURE";
+const TASK: &str = "CK_SELECT_TEST_TASK";
+const FIRST: &str = "CK_SELECT_TEST_FIRST";
+const KERNEL: &str = "grouped_conv_forward_bf16_2d_64x64x64_compv3";
+
+thread_local! {
+    static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
+}
+
+/// The system's allocator, counting.
+struct Counting;
+
+// SAFETY: every call goes on to the system's allocator as it came; the counter cannot allocate.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
+        // SAFETY: the caller's promise.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promise.
+        unsafe { System.dealloc(memory, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+fn problem(n: i64) -> Problem {
+    ConvProblem { n, c: 64, k: 64, ..ConvProblem::new_2d([28, 28], [3, 3]) }.into()
+}
+
+fn registry(path: &Path) -> Registry {
+    let options = Options { capture: Some(path.to_owned()), ..Options::default() };
+    let registry = Registry::new(options).unwrap();
+    registry.add(Kernel::from_name(KERNEL).unwrap(), Priority::NORMAL, UserData::default(), None).unwrap();
+    registry
+}
+
+fn read(path: &Path) -> ProblemList {
+    ProblemList::parse("capture", &fs::read_to_string(path).unwrap()).unwrap()
+}
+
+fn spawn(task: &str, path: &Path, first: i64) -> Child {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["child", "--exact", "--nocapture", "--test-threads=1"]);
+    command.env(TASK, task).env(VARIABLE, path).env(FIRST, first.to_string());
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::inherit()).spawn().unwrap()
+}
+
+/// What a C program does: `count` problems from `first` on, each twice.
+fn select_through_c(first: i64, count: i64) {
+    let name = CString::new(KERNEL).unwrap();
+    let mut registry = std::ptr::null_mut();
+    // SAFETY: the contracts of the C interface: addresses of values that live for the calls, and one destruction.
+    unsafe {
+        assert_eq!(ck_registry_create(null(), &raw mut registry), CkStatus::Ok);
+        assert_eq!(ck_registry_add_kernel(registry, name.as_ptr(), null()), CkStatus::Ok);
+        for n in (first..first + count).chain(first..first + count) {
+            let mut problem: CkConvProblem = std::mem::zeroed();
+            assert_eq!(ck_conv_problem_init(&raw mut problem), CkStatus::Ok);
+            (problem.n, problem.c, problem.k) = (n, 64, 64);
+            (problem.input, problem.filter) = ([1, 28, 28], [1, 3, 3]);
+            let mut selection: CkSelection = std::mem::zeroed();
+            selection.struct_size = size_of::<CkSelection>();
+            assert_eq!(ck_select_kernel(registry, &raw const problem, &raw mut selection), CkStatus::Ok);
+        }
+        ck_registry_destroy(registry);
+    }
+}
+
+#[test]
+fn child() {
+    let Ok(task) = std::env::var(TASK) else { return };
+    let first: i64 = std::env::var(FIRST).unwrap().parse().unwrap();
+    match task.as_str() {
+        "some" => select_through_c(first, 200),
+        "endless" => {
+            let mut first = first;
+            loop {
+                select_through_c(first, 500);
+                first += 500;
+            }
+        }
+        other => panic!("{other}"),
+    }
+}
+
+#[test]
+fn a_c_program_captures_what_the_environment_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("seen");
+    assert!(spawn("some", &path, 1).wait().unwrap().success());
+    let first = fs::read_to_string(&path).unwrap();
+    let list = read(&path);
+    assert_eq!((list.incomplete.len(), list.problems.len(), first.lines().count()), (0, 200, 200));
+    // The types are those that `ck_conv_problem_init` sets.
+    let expected = |n: i64| match problem(n) {
+        Problem::Conv(conv) => (conv.n, conv.c, conv.input),
+        Problem::Gemm(_) => unreachable!(),
+    };
+    for (problem, n) in list.problems.iter().zip(1..) {
+        let Problem::Conv(conv) = problem else { panic!("{problem}") };
+        assert_eq!((conv.n, conv.c, conv.input), expected(n));
+    }
+    // The same again, and then some more: only those are new.
+    assert!(spawn("some", &path, 1).wait().unwrap().success());
+    assert_eq!(fs::read_to_string(&path).unwrap(), first);
+    assert!(spawn("some", &path, 101).wait().unwrap().success());
+    assert_eq!(fs::read_to_string(&path).unwrap().lines().count(), 300);
+}
+
+#[test]
+fn a_repeated_problem_touches_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("seen");
+    let registry = registry(&path);
+    let problems: Vec<Problem> = (1..=3000).map(problem).collect();
+    // More problems than the decision cache has places, so that the second round decides anew.
+    for problem in &problems {
+        registry.select(problem).unwrap();
+    }
+    let state = |path: &Path| {
+        let metadata = fs::metadata(path).unwrap();
+        (metadata.len(), metadata.mtime(), metadata.mtime_nsec(), metadata.atime(), metadata.atime_nsec())
+    };
+    let before = state(&path);
+    let allocations = ALLOCATIONS.get();
+    for problem in &problems {
+        registry.select(problem).unwrap();
+    }
+    assert_eq!(ALLOCATIONS.get(), allocations);
+    assert_eq!(state(&path), before);
+    assert_eq!(read(&path).problems, problems);
+}
+
+/// Other registries of the process, new options, rankings, and problems that no kernel can run.
+#[test]
+fn every_distinct_problem_is_there_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("seen");
+    let (one, two) = (registry(&path), registry(&path));
+    let gemm: Problem = ck_select::problem::GemmProblem::new(1, 2, 3).into();
+    one.select(&problem(1)).unwrap();
+    two.select(&problem(1)).unwrap();
+    two.select(&problem(2)).unwrap();
+    assert!(one.select(&gemm).is_err() && one.rank(&problem(3)).is_err());
+    assert!(one.select(&problem(0)).is_err(), "no problem at all");
+    assert_eq!(read(&path).problems, [problem(1), problem(2), gemm, problem(3)]);
+    one.set_options(Options::default()).unwrap();
+    one.select(&problem(4)).unwrap();
+    assert_eq!(read(&path).problems.len(), 4);
+    let other = folder.path().join("other");
+    one.set_options(Options { capture: Some(other.clone()), ..Options::default() }).unwrap();
+    one.select(&problem(4)).unwrap();
+    assert_eq!(read(&other).problems, [problem(4)]);
+    let options = Options { capture: Some(folder.path().to_owned()), ..Options::default() };
+    let error = Registry::new(options).unwrap_err().to_string();
+    assert!(error.starts_with(&format!("capture: {}: ", folder.path().display())), "{error}");
+}
+
+#[test]
+fn threads_write_each_problem_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("seen");
+    let registry = registry(&path);
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| (1..=500).for_each(|n| assert!(registry.select(&problem(n)).is_ok())));
+        }
+    });
+    assert_eq!(fs::read_to_string(&path).unwrap().lines().count(), 500);
+    assert_eq!(read(&path).problems.into_iter().collect::<HashSet<_>>(), (1..=500).map(problem).collect());
+}
+
+#[test]
+fn many_processes_lose_nothing_and_tear_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("seen");
+    // Overlapping ranges: most problems are met by two processes at about the same time.
+    let children: Vec<Child> = (0..8).map(|at| spawn("some", &path, 1 + 100 * at)).collect();
+    for mut child in children {
+        assert!(child.wait().unwrap().success());
+    }
+    let list = read(&path);
+    assert_eq!((list.problems.len(), list.incomplete.len()), (900, 0));
+}
+
+#[test]
+fn kills_lose_at_most_the_line_in_flight() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("seen");
+    for round in 0..12u64 {
+        let children: Vec<Child> = (0..3).map(|at| spawn("endless", &path, 1 + 100_000 * at)).collect();
+        let before = fs::metadata(&path).map_or(0, |metadata| metadata.len());
+        // Killed while they write, each time at another moment.
+        while fs::metadata(&path).map_or(0, |metadata| metadata.len()) < before + 1 + 3000 * round
+            && fs::read_to_string(&path).map_or(0, |text| text.lines().count()) < 60_000
+        {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        for mut child in children {
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+    }
+    // Half a line at the end, as a crash of the machine leaves it.
+    let mut text = fs::read_to_string(&path).unwrap();
+    let written = read(&path);
+    text.push_str("direction=forward,ndim=2,N=9");
+    fs::write(&path, &text).unwrap();
+    assert_eq!(read(&path).problems, written.problems);
+    // Without a gap: each process wrote its problems in order, whatever moment it was killed at.
+    let mut numbers: Vec<i64> = written
+        .problems
+        .iter()
+        .map(|problem| match problem {
+            Problem::Conv(conv) => conv.n,
+            Problem::Gemm(_) => unreachable!(),
+        })
+        .collect();
+    numbers.sort_unstable();
+    for (at, &number) in numbers.iter().enumerate() {
+        let begins = number % 100_000 == 1;
+        assert!(begins || numbers[at - 1] == number - 1, "{number} without its predecessor");
+    }
+    // Who comes next ends the half line and goes on.
+    assert!(spawn("some", &path, 5_000_001).wait().unwrap().success());
+    let after = read(&path);
+    assert_eq!(after.problems.len(), written.problems.len() + 200);
+    assert_eq!(after.incomplete.len(), written.incomplete.len() + 1);
+}
