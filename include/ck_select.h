@@ -665,7 +665,7 @@ typedef struct {
    */
   const char *epilogue;
   /**
-   * What it takes for granted: "default", "filter1x1_stride1_pad0" and so on; NULL is "default".
+   * What it takes for granted: `default`, `filter1x1_stride1_pad0` and so on; NULL is `default`.
    */
   const char *specialization;
   /**
@@ -777,7 +777,7 @@ typedef struct {
    */
   const char *epilogue;
   /**
-   * What it does to each element of the result: "Relu", "MultiDAdd" and so on; NULL is "PassThrough".
+   * What it does to each element of the result: `Relu`, `MultiDAdd` and so on; NULL is `PassThrough`.
    */
   const char *elementwise;
   /**

@@ -33,7 +33,7 @@ pub struct CkConvKernelDesc {
     pub scheduler: *const c_char,
     /// How results leave the registers: "cshuffle", "default" and so on.
     pub epilogue: *const c_char,
-    /// What it takes for granted: "default", "filter1x1_stride1_pad0" and so on; NULL is "default".
+    /// What it takes for granted: `default`, `filter1x1_stride1_pad0` and so on; NULL is `default`.
     pub specialization: *const c_char,
     /// How a stream-K kernel adds its partial results: "none", "tree" or "linear"; NULL when it is none.
     pub stream_k_reduction: *const c_char,
@@ -98,7 +98,7 @@ pub struct CkGemmKernelDesc {
     pub scheduler: *const c_char,
     /// How results leave the registers: "cshuffle", "default" and so on.
     pub epilogue: *const c_char,
-    /// What it does to each element of the result: "Relu", "MultiDAdd" and so on; NULL is "PassThrough".
+    /// What it does to each element of the result: `Relu`, `MultiDAdd` and so on; NULL is `PassThrough`.
     pub elementwise: *const c_char,
     /// A `ck_dtype`: A's.
     pub dtype_a: i32,

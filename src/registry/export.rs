@@ -40,6 +40,7 @@ impl Default for ExportOptions<'_> {
 type Counts = BTreeMap<String, usize>;
 
 #[derive(Serialize)]
+#[allow(clippy::struct_field_names)] // CK's keys
 struct ConvStatistics {
     by_datatype: Counts,
     by_pipeline: Counts,
@@ -47,6 +48,7 @@ struct ConvStatistics {
 }
 
 #[derive(Serialize)]
+#[allow(clippy::struct_field_names)] // CK's keys
 struct GemmStatistics {
     by_datatype: Counts,
     by_pipeline: Counts,
