@@ -1,6 +1,5 @@
-//! The library's own steps, one by one, on the small models of the tests: `make bench`, or `cargo bench -p ck-select-parity --bench
-//! library`.
-//! What users wait for, beside LightGBM, is in `compare`.
+//! The library's own steps, one by one, on the small models of the tests: `make bench`, or
+//! `cargo bench -p ck-select-parity --bench library`. What users wait for, beside LightGBM, is in `compare`.
 
 use std::hint::black_box;
 use std::path::PathBuf;
