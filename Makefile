@@ -17,12 +17,13 @@ include mk/offline.mk
 
 .DEFAULT_GOAL := help
 
-.PHONY: help demo demo-library examples test test-slurm lint bench bench-harness fuzz clean
+.PHONY: help demo demo-library examples test ckselect test-slurm lint bench bench-harness fuzz clean
 
 help:
 	@echo 'make demo   choose kernels with a small model, from C++ and from the command line'
 	@echo 'make examples   build the C and C++ programs of cpp_examples'
 	@echo 'make install PREFIX=/usr/local   library, headers, pkg-config and CMake files for C and C++'
+	@echo 'make ckselect   the command line with `ckselect train`, which needs LightGBM'
 	@echo 'make test   install what the tests need and run all tests'
 	@echo 'make lint   formatting, clippy and documentation, warnings denied'
 	@echo 'make bench  ours beside LightGBM, as a table; JSON=FILE for programs'
@@ -70,12 +71,17 @@ demo-library:
 	@ln -sf $(TARGET_DIR)/release/libck_select.so $(DEMO_LIB)
 
 test: lightgbm-tools browser offline-python
-	$(LIGHTGBM_ENV) CK_SELECT_PYTHON="$(OFFLINE_PYTHON)" $(CARGO) test --workspace --exclude ck-select-loom
+	$(LIGHTGBM_ENV) CK_SELECT_PYTHON="$(OFFLINE_PYTHON)" $(CARGO) test --workspace --exclude ck-select-loom \
+		--features ckselect/train
 	@$(MAKE) --no-print-directory loom test-hip-link test-python
+
+# The command line with `ckselect train`, which needs LightGBM.
+ckselect: lightgbm-tools
+	$(LIGHTGBM_ENV) $(CARGO) build --release --package ckselect --features train
 
 lint: lightgbm-tools
 	$(CARGO) fmt --all --check
-	$(LIGHTGBM_ENV) $(CARGO) clippy --workspace --all-targets -- -D warnings
+	$(LIGHTGBM_ENV) $(CARGO) clippy --workspace --all-targets --features ckselect/train -- -D warnings
 	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --no-deps --quiet --package ck-select --package ck-select-enumerate
 	@$(MAKE) --no-print-directory lint-python
 

@@ -1,4 +1,4 @@
-# What building the real LightGBM needs, for the crate ck-select-parity and nothing else: CMake of at least 3.28, which
+# What building the real LightGBM needs, for training and for the crate ck-select-parity: CMake of at least 3.28, which
 # Debian 12 does not have, and libclang. Whatever runs cargo for that crate puts the tools first in its PATH:
 #
 #     lightgbm-tools: once, quick when all is there

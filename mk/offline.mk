@@ -3,8 +3,8 @@
 #     make bench-offline [CASES=convert] [ROWS=1000000] [ROUNDS=3] [JSON=FILE]
 #     make bench-offline-large [ROWS=20000000]     peak memory of a conversion larger than the memory should be
 #
-# They need a Python with pandas and pyarrow: CK_SELECT_PYTHON names one, else a virtual environment is made. The tests of
-# offline/tests/python.rs take the same variable.
+# They need a Python with pandas, pyarrow and lightgbm: CK_SELECT_PYTHON names one, else a virtual environment is made. The tests of
+# offline/tests take the same variable.
 
 OFFLINE_VENV   := $(abspath $(dir $(lastword $(MAKEFILE_LIST)))/..)/target/tools/pandas
 OFFLINE_PYTHON := $(or $(CK_SELECT_PYTHON),$(OFFLINE_VENV)/bin/python)
@@ -17,7 +17,8 @@ $(OFFLINE_VENV)/.ready:
 	@command -v python3 >/dev/null || { \
 		echo "offline-python: python3 with its venv module is needed (Debian: python3-venv)" >&2; exit 1; }
 	python3 -m venv "$(OFFLINE_VENV)"
-	"$(OFFLINE_VENV)/bin/pip" install --quiet --disable-pip-version-check 'pandas>=2,<4' 'pyarrow>=15'
+	"$(OFFLINE_VENV)/bin/pip" install --quiet --disable-pip-version-check \
+		'pandas>=2,<4' 'pyarrow>=15' 'lightgbm==4.7.0'
 	@touch "$@"
 
 bench-offline: offline-python

@@ -56,6 +56,7 @@ enum Command {
     /// What a sweep starts to load kernels and run them
     #[command(hide = true)]
     BenchWorker,
+    Train(commands::train::Args),
 }
 
 fn main() -> ExitCode {
@@ -79,6 +80,7 @@ fn main() -> ExitCode {
         Command::Merge(args) => commands::merge::run(&args),
         Command::BenchGuard => commands::bench::guard(),
         Command::BenchWorker => commands::bench::worker(),
+        Command::Train(args) => commands::train::run(&args),
     };
     match result {
         // A reader that has seen enough (`| head`) is no failure.

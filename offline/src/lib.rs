@@ -11,8 +11,12 @@ pub mod convert;
 pub mod evaluate;
 pub mod figures;
 pub mod judge;
+#[cfg(feature = "lightgbm")]
+pub mod lightgbm;
 pub mod measurements;
 pub mod predictions;
 pub mod report;
 pub mod shapes;
+#[cfg(feature = "lightgbm")]
+pub mod train;
 pub mod validate;

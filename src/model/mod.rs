@@ -30,7 +30,8 @@ pub enum Target {
     Latency,
     /// Gigabytes a second.
     Bandwidth,
-    /// Logarithm of the speed as a share of the problem's fastest kernel: it only ranks.
+    /// A score that only orders the kernels of a problem, such as the logarithm of the speed as a share of the fastest
+    /// kernel's.
     Relative,
 }
 

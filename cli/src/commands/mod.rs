@@ -14,6 +14,7 @@ pub(crate) mod predict;
 pub(crate) mod rank;
 pub(crate) mod shapes;
 pub(crate) mod store;
+pub(crate) mod train;
 pub(crate) mod validate;
 
 use std::path::{Path, PathBuf};

@@ -1,11 +1,11 @@
 //! Training data, as values here and as LightGBM's own binned copy.
 
-use std::ffi::{CStr, CString, c_void};
+use std::ffi::{CStr, CString, c_char, c_void};
 use std::ptr;
 
 use lightgbm3_sys as sys;
 
-use crate::{LightGbmError, check, silence};
+use super::{LightGbmError, c_text, check, silence};
 
 /// Rows to train on, with what is to be learned.
 #[derive(Debug, Clone, Default)]
@@ -18,6 +18,10 @@ pub struct Matrix {
     pub labels: Vec<f32>,
     /// For ranking: how many rows each group has, in order. Otherwise empty.
     pub groups: Vec<i32>,
+    /// How much each row counts. Empty: all the same.
+    pub weights: Vec<f32>,
+    /// The columns' names. Empty: LightGBM's own.
+    pub names: Vec<String>,
 }
 
 impl Matrix {
@@ -45,7 +49,10 @@ impl Dataset {
         like: Option<&Dataset>,
     ) -> Result<Dataset, LightGbmError> {
         silence();
-        assert_eq!(data.values.len(), data.width * data.height(), "one label for each row");
+        let expected = data.width * data.height();
+        if data.values.len() != expected {
+            return Err(LightGbmError(format!("{} values, expected {expected}", data.values.len())));
+        }
         let mut handle = ptr::null_mut();
         // SAFETY: the values are height x width doubles, row after row, which the call copies.
         check(unsafe {
@@ -65,7 +72,23 @@ impl Dataset {
         if !data.groups.is_empty() {
             dataset.set(c"group", &data.groups, sys::C_API_DTYPE_INT32)?;
         }
+        if !data.weights.is_empty() {
+            dataset.set(c"weight", &data.weights, sys::C_API_DTYPE_FLOAT32)?;
+        }
+        dataset.name(&data.names)?;
         Ok(dataset)
+    }
+
+    fn name(&self, names: &[String]) -> Result<(), LightGbmError> {
+        if names.is_empty() {
+            return Ok(());
+        }
+        let texts = names.iter().map(|name| c_text(name)).collect::<Result<Vec<_>, _>>()?;
+        let mut pointers: Vec<*const c_char> = texts.iter().map(|text| text.as_ptr()).collect();
+        // SAFETY: as many C strings as it is told, which the call copies.
+        check(unsafe {
+            sys::LGBM_DatasetSetFeatureNames(self.handle, pointers.as_mut_ptr(), pointers.len() as i32)
+        })
     }
 
     /// Scores to train on top of, one a row.

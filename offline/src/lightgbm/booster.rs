@@ -1,12 +1,12 @@
 //! A model of the real LightGBM.
 
-use std::ffi::{CStr, CString, c_int};
+use std::ffi::{CStr, c_int};
 use std::ptr;
 
 use lightgbm3_sys as sys;
 
-use crate::dataset::Dataset;
-use crate::{LightGbmError, Matrix, check, silence};
+use super::dataset::Dataset;
+use super::{LightGbmError, Matrix, c_text, check, silence};
 
 /// A model of the real LightGBM: trained here, or read from a text.
 pub struct Booster {
@@ -48,26 +48,12 @@ impl<'a> Training<'a> {
 
     /// Trains a model.
     pub fn run(&self) -> Result<Booster, LightGbmError> {
-        let params = text(&format!("{} verbosity=-1 num_threads=1", self.params));
-        let data = Dataset::new(self.data, &params, None)?;
-        if let Some(start) = self.start {
-            data.start_from(&start.predict(&self.data.values, Output::RawScore)?)?;
-        }
-        let mut handle = ptr::null_mut();
-        // SAFETY: the dataset is live and moves into the booster, which frees it last.
-        check(unsafe { sys::LGBM_BoosterCreate(data.handle, params.as_ptr(), &raw mut handle) })?;
-        let mut booster = Booster { handle, iterations: -1, data: vec![data] };
-        if let Some(start) = self.start {
-            // SAFETY: both handles are live; the trees are copied.
-            check(unsafe { sys::LGBM_BoosterMerge(handle, start.handle) })?;
-        }
+        let params = format!("{} verbosity=-1 num_threads=1", self.params);
+        let mut booster = Booster::begin(self.data, &params, self.start)?;
         match self.validation {
             None => booster.update(self.iterations)?,
             Some((matrix, patience)) => {
-                let validation = Dataset::new(matrix, &params, booster.data.first())?;
-                // SAFETY: both handles are live, and the booster frees the data last.
-                check(unsafe { sys::LGBM_BoosterAddValidData(handle, validation.handle) })?;
-                booster.data.push(validation);
+                booster.watch(matrix, &params)?;
                 booster.update_until_stale(self.iterations, patience)?;
             }
         }
@@ -76,10 +62,90 @@ impl<'a> Training<'a> {
 }
 
 impl Booster {
+    /// A model without trees of its own, to be trained on the data, on top of the trees of `start`.
+    pub fn begin(data: &Matrix, params: &str, start: Option<&Booster>) -> Result<Booster, LightGbmError> {
+        let params = c_text(params)?;
+        let scores = start.map(|start| start.predict(&data.values, Output::RawScore)).transpose()?;
+        let data = Dataset::new(data, &params, None)?;
+        if let Some(scores) = scores {
+            data.start_from(&scores)?;
+        }
+        let mut handle = ptr::null_mut();
+        // SAFETY: the dataset is live and moves into the booster, which frees it last.
+        check(unsafe { sys::LGBM_BoosterCreate(data.handle, params.as_ptr(), &raw mut handle) })?;
+        let booster = Booster { handle, iterations: -1, data: vec![data] };
+        if let Some(start) = start {
+            // SAFETY: both handles are live; the trees are copied.
+            check(unsafe { sys::LGBM_BoosterMerge(handle, start.handle) })?;
+        }
+        Ok(booster)
+    }
+
+    /// Scores these rows, too, after every iteration; with the parameters that the training began with.
+    pub fn watch(&mut self, rows: &Matrix, params: &str) -> Result<(), LightGbmError> {
+        let rows = Dataset::new(rows, &c_text(params)?, self.data.first())?;
+        // SAFETY: both handles are live, and the booster frees the data last.
+        check(unsafe { sys::LGBM_BoosterAddValidData(self.handle, rows.handle) })?;
+        self.data.push(rows);
+        Ok(())
+    }
+
+    /// Trains one more tree by the objective of the parameters; false when there was nothing left to split.
+    pub fn boost(&mut self) -> Result<bool, LightGbmError> {
+        let mut finished = 0;
+        // SAFETY: the handle is live and has training data.
+        check(unsafe { sys::LGBM_BoosterUpdateOneIter(self.handle, &raw mut finished) })?;
+        Ok(finished == 0)
+    }
+
+    /// Trains one more tree on first and second derivatives of a loss of one's own, one of each a row; the parameters
+    /// must say `objective=none`.
+    pub fn boost_by(&mut self, gradients: &[f32], hessians: &[f32]) -> Result<bool, LightGbmError> {
+        let rows = self.rows(0)?;
+        if gradients.len() != rows || hessians.len() != rows {
+            let (first, second) = (gradients.len(), hessians.len());
+            return Err(LightGbmError(format!("{first} and {second} derivatives for {rows} rows")));
+        }
+        let mut finished = 0;
+        // SAFETY: the handle is live, and both slices have a value for each row of the training data.
+        check(unsafe {
+            sys::LGBM_BoosterUpdateOneIterCustom(
+                self.handle,
+                gradients.as_ptr(),
+                hessians.as_ptr(),
+                &raw mut finished,
+            )
+        })?;
+        Ok(finished == 0)
+    }
+
+    /// The raw scores of the training rows (0) or of the rows watched first (1).
+    pub fn scores(&self, which: usize) -> Result<Vec<f64>, LightGbmError> {
+        let mut scores = vec![0.0; self.rows(which)?];
+        let mut written = 0;
+        // SAFETY: there is room for a score of each row, which is what LightGBM said that it writes.
+        check(unsafe {
+            sys::LGBM_BoosterGetPredict(self.handle, which as c_int, &raw mut written, scores.as_mut_ptr())
+        })?;
+        Ok(scores)
+    }
+
+    fn rows(&self, which: usize) -> Result<usize, LightGbmError> {
+        let mut rows = 0;
+        // SAFETY: the handle is live; LightGBM checks the index.
+        check(unsafe { sys::LGBM_BoosterGetNumPredict(self.handle, which as c_int, &raw mut rows) })?;
+        Ok(rows as usize)
+    }
+
+    /// Keeps only so many iterations in texts and predictions.
+    pub fn keep(&mut self, iterations: usize) {
+        self.iterations = iterations as c_int;
+    }
+
     /// Reads a model from its text.
     pub fn from_text(model: &str) -> Result<Booster, LightGbmError> {
         silence();
-        let model = text(model);
+        let model = c_text(model)?;
         let (mut handle, mut iterations) = (ptr::null_mut(), 0);
         // SAFETY: a C string, which the call copies.
         check(unsafe {
@@ -91,7 +157,7 @@ impl Booster {
     /// Reads a model from a file.
     pub fn from_file(path: &str) -> Result<Booster, LightGbmError> {
         silence();
-        let path = text(path);
+        let path = c_text(path)?;
         let (mut handle, mut iterations) = (ptr::null_mut(), 0);
         // SAFETY: a C string.
         check(unsafe {
@@ -171,10 +237,7 @@ impl Booster {
 
     fn update(&mut self, iterations: usize) -> Result<(), LightGbmError> {
         for _ in 0..iterations {
-            let mut finished = 0;
-            // SAFETY: the handle is live and has training data.
-            check(unsafe { sys::LGBM_BoosterUpdateOneIter(self.handle, &raw mut finished) })?;
-            if finished == 1 {
+            if !self.boost()? {
                 break;
             }
         }
@@ -187,7 +250,7 @@ impl Booster {
         let mut lowest = (f64::INFINITY, 0);
         for iteration in 1..=iterations {
             self.update(1)?;
-            let loss = self.validation_loss()?;
+            let loss = self.losses()?.first().copied().unwrap_or(f64::NAN);
             if loss < lowest.0 {
                 lowest = (loss, iteration);
             }
@@ -195,18 +258,19 @@ impl Booster {
                 break;
             }
         }
-        self.iterations = lowest.1 as c_int;
+        self.keep(lowest.1);
         Ok(())
     }
 
-    fn validation_loss(&self) -> Result<f64, LightGbmError> {
+    /// The metrics of the parameters on the rows watched first.
+    pub fn losses(&self) -> Result<Vec<f64>, LightGbmError> {
         let mut count = 0;
         // SAFETY: the handle is live.
         check(unsafe { sys::LGBM_BoosterGetEvalCounts(self.handle, &raw mut count) })?;
         let mut losses = vec![f64::NAN; count as usize];
         // SAFETY: there is room for as many results as there are metrics; 1 is the first validation data.
         check(unsafe { sys::LGBM_BoosterGetEval(self.handle, 1, &raw mut count, losses.as_mut_ptr()) })?;
-        Ok(losses[0])
+        Ok(losses)
     }
 }
 
@@ -215,8 +279,4 @@ impl Drop for Booster {
         // SAFETY: made by LightGBM and freed once, before the data that it refers to.
         unsafe { sys::LGBM_BoosterFree(self.handle) };
     }
-}
-
-fn text(text: &str) -> CString {
-    CString::new(text).expect("a text without NUL bytes")
 }

@@ -1,0 +1,137 @@
+//! `ckselect train`: from measurements to a model directory.
+
+use std::path::PathBuf;
+
+use ck_select::vocab::{Arch, Direction, Dtype, Op};
+
+use super::word;
+use crate::error::CliError;
+use crate::table::Format;
+
+#[cfg(feature = "train")]
+mod plan;
+#[cfg(feature = "train")]
+mod run;
+#[cfg(feature = "train")]
+mod timestamp;
+
+const EXAMPLES: &str = "Examples:
+  ckselect train --data sweep.csv --out models/mine --op grouped_conv --arch gfx950
+  ckselect train --data oracle.csv --extra-data sweep.csv --out models/mine --op grouped_conv --arch gfx950 \\
+      --objective listwise --params n_estimators=800 --early-stopping off --seeds 5
+  ckselect train --data parquet/ --out models/gemm --op gemm_universal --dtype fp8 --arch gfx942 \\
+      --objective log1p --targets tflops,latency,bandwidth
+
+Objectives that only rank (relative, listwise, softmax, pairwise, lambdarank, rank_xendcg) train model_relative.lgbm.gz,
+by which the model ranks, and a forest for each of --targets beside it. log1p and raw are upstream's: the forest of
+tflops ranks. Parameters have the names of scikit-learn's interface of LightGBM, or LightGBM's own;
+TARGET.NAME=VALUE sets one for a single target.";
+
+/// Train a model from measurements
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+#[cfg_attr(not(feature = "train"), allow(dead_code))]
+pub(crate) struct Args {
+    /// Measurements: benchmark CSVs, parquet, JSON, logs; a folder stands for its files *.parquet
+    #[arg(long, value_name = "PATH", required = true, num_args = 1..)]
+    data: Vec<PathBuf>,
+    /// Measurements that are only ever trained on, never held out by cross-validation
+    #[arg(long, value_name = "PATH", num_args = 1..)]
+    extra_data: Vec<PathBuf>,
+    /// How much the rows of a file count: FILE=WEIGHT
+    #[arg(long, value_name = "FILE=WEIGHT")]
+    weight: Vec<String>,
+    /// The model directory to write
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+    /// Replace the model directory if it is there
+    #[arg(long)]
+    overwrite: bool,
+    /// The operation: gemm_universal or grouped_conv
+    #[arg(long, value_parser = word::<Op>)]
+    op: Op,
+    /// The architecture that was measured, such as gfx950
+    #[arg(long, value_parser = word::<Arch>)]
+    arch: Arch,
+    /// Only kernels with inputs of this type; without, the data must have one type only
+    #[arg(long, value_parser = word::<Dtype>)]
+    dtype: Option<Dtype>,
+    /// Only convolutions of this direction; without, the data must have one direction only
+    #[arg(long, value_name = "DIRECTION", value_parser = word::<Direction>)]
+    variant: Option<Direction>,
+    /// Values to predict, of tflops, latency, bandwidth
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "tflops")]
+    targets: Vec<String>,
+    /// relative, log1p, raw, listwise, softmax, pairwise, lambdarank or rank_xendcg
+    #[arg(long, value_name = "NAME", default_value = "relative")]
+    objective: String,
+    /// The target that ranks: relative if it is trained, else tflops
+    #[arg(long, value_name = "TARGET")]
+    rank_target: Option<String>,
+    /// A feature engine (see `ckselect features --help`), or feature names separated by commas
+    #[arg(long, value_name = "ENGINE|NAMES")]
+    features: Option<String>,
+    /// Training parameters; those that are not given have the defaults of the objective
+    #[arg(long, value_name = "NAME=VALUE", num_args = 1..)]
+    params: Vec<String>,
+    /// Folds of the cross-validation; 1 for none
+    #[arg(long, value_name = "COUNT", default_value = "5", value_parser = clap::value_parser!(u8).range(1..=100))]
+    folds: u8,
+    /// What stays on one side of a fold: whole problems, or upstream's keys, which pool strides and padding
+    #[arg(long, value_enum, default_value = "problem")]
+    group_by: Group,
+    /// Shuffle groups of equal size among the folds
+    #[arg(long, value_name = "SEED")]
+    fold_seed: Option<u64>,
+    /// Which problems say when to stop: a part of those trained on, those held out (upstream's way), or none. By
+    /// default inner for objectives that only rank, and held-out for the others
+    #[arg(long, value_enum)]
+    early_stopping: Option<Stopping>,
+    /// Try COUNT sets of random parameters, judged inside of the problems that are trained on
+    #[arg(long, value_name = "COUNT", default_value = "0", value_parser = clap::value_parser!(u16).range(..=1000))]
+    tune: u16,
+    /// Rounds of making problems count more that are chosen badly
+    #[arg(long, value_name = "ROUNDS", default_value = "0", value_parser = clap::value_parser!(u8).range(..=20))]
+    hard_examples: u8,
+    /// Continue the forests of this model, by so many trees as --params n_estimators says (500 by default)
+    #[arg(long, value_name = "DIR")]
+    warm_start: Option<PathBuf>,
+    /// The seed of everything random
+    #[arg(long, default_value = "42", value_parser = clap::value_parser!(u64).range(..=1_000_000_000))]
+    seed: u64,
+    /// Average the forests of so many seeds
+    #[arg(long, value_name = "COUNT", default_value = "1", value_parser = clap::value_parser!(u8).range(1..=50))]
+    seeds: u8,
+    /// Folds to train at the same time; every single training uses one thread. 0: as many as there are processors
+    #[arg(long, value_name = "COUNT", default_value = "0")]
+    threads: usize,
+    /// How to write the figures of the cross-validation
+    #[arg(long, value_enum, default_value = "table")]
+    format: Format,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Group {
+    Problem,
+    Upstream,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Stopping {
+    Inner,
+    HeldOut,
+    Off,
+}
+
+#[cfg(feature = "train")]
+pub(crate) fn run(args: &Args) -> Result<(), CliError> {
+    run::run(args)
+}
+
+#[cfg(not(feature = "train"))]
+pub(crate) fn run(_: &Args) -> Result<(), CliError> {
+    Err(CliError::usage(
+        "this ckselect was built without LightGBM, which trains; build one with it by `make ckselect`, or with CMake \
+         3.28 and libclang by `cargo build --release -p ckselect --features train`",
+    ))
+}

@@ -1,0 +1,210 @@
+//! What the options ask for, checked before any work.
+
+use std::path::{Path, PathBuf};
+
+use ck_select::features::{Engine, Extractor, Rules, Schema};
+use ck_select::hardware::Hardware;
+use ck_select::model::Target;
+use ck_select::vocab::Op;
+use ck_select_offline::measurements::{Measurements, files_of};
+use ck_select_offline::train::{Goal, GroupBy, Objective, Params, Plan, Role, Stop, TrainError, WarmStart};
+
+use super::{Args, Group, Stopping};
+use crate::error::CliError;
+
+/// Trees that a warm start adds when nothing else is said; upstream's number.
+const WARM_TREES: &str = "500";
+
+/// The files to read, in order, each with what is special about it.
+pub(super) fn files(args: &Args) -> Result<(Vec<PathBuf>, Vec<Role>), CliError> {
+    let mut files = Vec::new();
+    let mut roles = Vec::new();
+    for (paths, only_trains) in [(&args.data, false), (&args.extra_data, true)] {
+        for file in paths.iter().map(|path| files_of(path)).collect::<Result<Vec<_>, _>>()?.concat() {
+            if files.contains(&file) {
+                return Err(CliError::usage(format!("{} is given twice", file.display())));
+            }
+            files.push(file);
+            roles.push(Role { only_trains, ..Role::default() });
+        }
+    }
+    for pair in &args.weight {
+        let wrong = || {
+            CliError::usage(format!("--weight: found '{pair}', expected FILE=WEIGHT with a weight above 0"))
+        };
+        let (name, weight) = pair.rsplit_once('=').ok_or_else(wrong)?;
+        let weight: f64 =
+            weight.parse().ok().filter(|weight| *weight > 0.0 && *weight <= 1e6).ok_or_else(wrong)?;
+        let named =
+            |file: &PathBuf| file == Path::new(name) || file.file_name().is_some_and(|last| last == name);
+        let place = files.iter().position(named).ok_or_else(|| {
+            CliError::usage(format!("--weight: '{name}' is none of the files of --data and --extra-data"))
+        })?;
+        roles[place].weight = weight;
+    }
+    Ok((files, roles))
+}
+
+/// The forests to train.
+pub(super) fn goals(args: &Args) -> Result<(Vec<Goal>, Target), CliError> {
+    let objective: Objective =
+        args.objective.parse().map_err(|error| CliError::usage(format!("--objective: {error}")))?;
+    let mut goals: Vec<Goal> = Vec::new();
+    let ranks = objective.only_ranks();
+    if ranks {
+        goals.push(Goal { target: Target::Relative, objective, params: Params::of(objective) });
+    }
+    for word in &args.targets {
+        let target: Target = word.parse().map_err(|error| CliError::usage(format!("--targets: {error}")))?;
+        if target == Target::Relative {
+            if ranks {
+                continue;
+            }
+            let message = "--targets: relative needs an objective that ranks, such as --objective relative";
+            return Err(CliError::usage(message));
+        }
+        if goals.iter().any(|goal| goal.target == target) {
+            return Err(CliError::usage(format!("--targets: {target} stands twice")));
+        }
+        // Upstream never takes logarithms of times.
+        let objective = match (objective, target) {
+            (Objective::Raw, _) | (_, Target::Latency) => Objective::Raw,
+            _ => Objective::Log1p,
+        };
+        let params = if ranks { Params::beside_a_ranking() } else { Params::of(objective) };
+        goals.push(Goal { target, objective, params });
+    }
+    let usage = |error: TrainError| CliError::usage(format!("--params: {error}"));
+    for goal in &mut goals {
+        if args.warm_start.is_some() {
+            goal.params.set("n_estimators", WARM_TREES).map_err(usage)?;
+        }
+    }
+    for pair in &args.params {
+        let (name, value) = pair
+            .split_once('=')
+            .ok_or_else(|| CliError::usage(format!("--params: found '{pair}', expected NAME=VALUE")))?;
+        let (only, name) = match name.split_once('.') {
+            Some((target, name)) => {
+                let target: Target =
+                    target.parse().map_err(|error| CliError::usage(format!("--params: {error}")))?;
+                (Some(target), name)
+            }
+            None => (None, name),
+        };
+        let mut used = false;
+        for goal in goals.iter_mut().filter(|goal| only.is_none_or(|only| only == goal.target)) {
+            // A parameter of our own objectives means nothing to the forest beside them.
+            if name == "sharpness" && goal.objective != Objective::Listwise {
+                continue;
+            }
+            goal.params.set(name, value).map_err(usage)?;
+            used = true;
+        }
+        if !used {
+            return Err(CliError::usage(format!("--params: no forest of this training heeds '{pair}'")));
+        }
+    }
+    for goal in &goals {
+        goal.params.validate(args.seeds.into()).map_err(usage)?;
+    }
+    let rank_by = match &args.rank_target {
+        Some(word) => word.parse().map_err(|error| CliError::usage(format!("--rank-target: {error}")))?,
+        None if ranks => Target::Relative,
+        None => Target::Tflops,
+    };
+    if !goals.iter().any(|goal| goal.target == rank_by) {
+        return Err(CliError::usage(format!(
+            "{rank_by} ranks, but it is not trained: see --targets and --rank-target"
+        )));
+    }
+    Ok((goals, rank_by))
+}
+
+/// Columns, rules and hardware.
+fn extractor(args: &Args, ranks: bool) -> Result<Extractor, CliError> {
+    let op = args.op;
+    let default = match (op, ranks) {
+        (Op::Gemm, _) => Engine::Gemm72,
+        (Op::GroupedConv, true) => Engine::ConvSelect,
+        (Op::GroupedConv, false) => Engine::Conv97,
+    };
+    let (schema, rules) = match &args.features {
+        None => (Schema::of_engine(default), default.rules()),
+        Some(list) => match list.parse::<Engine>() {
+            Ok(engine) if engine.op() == op => (Schema::of_engine(engine), engine.rules()),
+            Ok(engine) => {
+                let message =
+                    format!("--features: {} is for {}, the data is for {op}", engine.as_str(), engine.op());
+                return Err(CliError::usage(message));
+            }
+            Err(_) => {
+                let names: Vec<&str> =
+                    list.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
+                let schema = Schema::by_names(op, &names)
+                    .map_err(|error| CliError::usage(format!("--features: {error}")))?;
+                (schema, Rules::of_upstream(&names))
+            }
+        },
+    };
+    Ok(Extractor { schema, rules, hardware: Hardware::default(), arch: Some(args.arch) })
+}
+
+/// Columns that upstream's engines train as categories.
+fn categories(op: Op, names: &[&str]) -> Vec<String> {
+    let known: &[&str] = match op {
+        Op::GroupedConv => &["pipeline"],
+        Op::Gemm => &["layout", "pipeline", "scheduler", "epilogue"],
+    };
+    known.iter().filter(|name| names.contains(name)).map(|&name| name.to_owned()).collect()
+}
+
+/// Everything but what the data itself records.
+pub(super) fn plan(args: &Args, roles: Vec<Role>) -> Result<Plan, CliError> {
+    let (goals, rank_by) = goals(args)?;
+    let ranks = goals.iter().any(|goal| goal.target == Target::Relative);
+    let warm_start = args.warm_start.as_deref().map(WarmStart::load).transpose()?;
+    if warm_start.is_some() && args.seeds > 1 {
+        return Err(CliError::usage("--seeds: forests that continue another one are not averaged"));
+    }
+    let mut extractor = extractor(args, ranks)?;
+    extractor.hardware = Hardware::for_arch(&args.arch).unwrap_or_default();
+    if let (Some(warm), None) = (&warm_start, &args.features) {
+        // What the forests were trained with is what they go on with.
+        let old = warm.extractor();
+        extractor = Extractor { arch: Some(args.arch), ..old.clone() };
+    }
+    let stop = match args.early_stopping {
+        Some(Stopping::Inner) => Stop::Inner,
+        Some(Stopping::HeldOut) => Stop::HeldOut,
+        Some(Stopping::Off) => Stop::Never,
+        None if ranks => Stop::Inner,
+        None => Stop::HeldOut,
+    };
+    Ok(Plan {
+        categories: categories(args.op, &extractor.schema.names()),
+        extractor,
+        goals,
+        rank_by,
+        folds: args.folds.into(),
+        group_by: match args.group_by {
+            Group::Problem => GroupBy::Problem,
+            Group::Upstream => GroupBy::Upstream,
+        },
+        fold_seed: args.fold_seed,
+        stop,
+        trials: args.tune.into(),
+        hard_rounds: args.hard_examples.into(),
+        seed: args.seed,
+        seeds: args.seeds.into(),
+        roles,
+        warm_start,
+    })
+}
+
+/// The constants of the GPU that the data records are those that its features are computed with.
+pub(super) fn adopt_hardware(plan: &mut Plan, measurements: &Measurements) {
+    if let Some(hardware) = measurements.hardware() {
+        plan.extractor.hardware = hardware;
+    }
+}

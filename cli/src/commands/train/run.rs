@@ -1,0 +1,178 @@
+//! Reading, training, writing.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use ck_select::model::Target;
+use ck_select_offline::measurements::{Measurements, Wanted};
+use ck_select_offline::train::{CardInputs, Directory, TrainError, Trained, Watcher, train};
+use indicatif::{ProgressBar, ProgressStyle};
+use signal_hook::consts::{SIGINT, SIGTERM};
+
+use super::{Args, plan, timestamp};
+use crate::error::CliError;
+use crate::output::Output;
+use crate::table::{Cell, Table};
+
+pub(super) fn run(args: &Args) -> Result<(), CliError> {
+    let (files, roles) = plan::files(args)?;
+    let mut plan = plan::plan(args, roles)?;
+    Directory::check_free(&args.out, args.overwrite)?;
+    let wanted = Wanted { op: args.op, direction: args.variant, dtype: args.dtype, arch: Some(args.arch) };
+    let measurements = Measurements::read(&files, wanted)?;
+    for source in measurements.sources().iter().filter(|source| source.other > 0) {
+        eprintln!(
+            "ckselect: {}: {} rows of another operation, direction, type or architecture are left out",
+            source.path.display(),
+            source.other
+        );
+    }
+    plan::adopt_hardware(&mut plan, &measurements);
+    let direction = measurements.common_direction()?.map(|direction| direction.to_string());
+    let dtype = measurements.common_dtype()?.map_or_else(String::new, |dtype| dtype.to_string());
+    if let Some(warm) = &plan.warm_start {
+        warm.check(&plan, Some(&dtype))?;
+    }
+    let inputs = CardInputs {
+        name: file_name(&args.out),
+        dtype,
+        direction,
+        command: command(std::env::args()),
+        timestamp: timestamp::timestamp(),
+        digests: CardInputs::digests(&measurements)?,
+    };
+    let workers = rayon::ThreadPoolBuilder::new()
+        .num_threads(args.threads)
+        .build()
+        .map_err(|error| TrainError::Threads(error.to_string()))?;
+    let bar = Bar::default();
+    let trained = workers.install(|| train(&measurements, &plan, &bar));
+    bar.end();
+    let trained = trained?;
+    let directory = Directory::new(&measurements, &plan, &trained, &inputs)?;
+    // Until here nothing is on the disk, and Ctrl-C ends the process at once; from here it comes too late.
+    for signal in [SIGINT, SIGTERM] {
+        signal_hook::flag::register(signal, Arc::default())?;
+    }
+    directory.write(&args.out, args.overwrite)?;
+    report(args, &trained)
+}
+
+/// Progress on a terminal; nothing elsewhere.
+#[derive(Default)]
+struct Bar(Mutex<Option<ProgressBar>>);
+
+impl Bar {
+    fn end(&self) {
+        if let Ok(mut bar) = self.0.lock()
+            && let Some(bar) = bar.take()
+        {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+impl Watcher for Bar {
+    fn begins(&self, target: Target, trainings: usize) {
+        self.end();
+        let style = ProgressStyle::with_template("{msg:10} {wide_bar} {pos}/{len} trainings {eta}");
+        let bar = ProgressBar::new(trainings as u64).with_message(target.as_str());
+        if let (Ok(style), Ok(mut slot)) = (style, self.0.lock()) {
+            *slot = Some(bar.with_style(style));
+        }
+    }
+
+    fn trained(&self) {
+        if let Ok(bar) = self.0.lock()
+            && let Some(bar) = bar.as_ref()
+        {
+            bar.inc(1);
+        }
+    }
+}
+
+/// What cross-validation found: a line a fold, and one over all problems.
+fn report(args: &Args, trained: &[Trained]) -> Result<(), CliError> {
+    let mut table = Table::new([
+        "target",
+        "fold",
+        "problems",
+        "trees",
+        "rmse",
+        "r2",
+        "mean",
+        "median",
+        "p10",
+        "min",
+        "best_of_top3",
+    ]);
+    for one in trained {
+        let target = one.goal.target.as_str();
+        for fold in &one.validation.folds {
+            table.push(vec![
+                target.into(),
+                fold.fold.into(),
+                fold.val_groups.into(),
+                fold.best_iteration.into(),
+                fold.rmse.into(),
+                fold.r2.into(),
+                fold.mean_efficiency.into(),
+                fold.median_efficiency.into(),
+                fold.p10_efficiency.into(),
+                fold.min_efficiency.into(),
+                fold.best_of_top3.into(),
+            ]);
+        }
+        let all = one.validation.efficiency.as_ref();
+        table.push(vec![
+            target.into(),
+            "all".into(),
+            all.map_or(Cell::Empty, |all| all.problems.into()),
+            one.forest.trees().len().into(),
+            Cell::Empty,
+            Cell::Empty,
+            all.map(|all| all.mean).into(),
+            all.map(|all| all.median).into(),
+            all.map(|all| all.p10).into(),
+            all.map(|all| all.min).into(),
+            all.map(|all| all.best_of_top3).into(),
+        ]);
+    }
+    let mut out = Output::create(None)?;
+    table.write(args.format, &mut out).map_err(|error| CliError::io(out.name(), &error))?;
+    out.finish()
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
+}
+
+/// The command line, for the card: paths by their last part, since folders are the reader's own, and without what says
+/// how to run and not what to train.
+fn command(words: impl Iterator<Item = String>) -> String {
+    let mut line = vec!["ckselect".to_owned()];
+    let mut skip = false;
+    for word in words.skip(1) {
+        if skip {
+            skip = false;
+        } else if word == "--overwrite" {
+        } else if word == "--threads" || word == "--format" {
+            skip = true;
+        } else if word.starts_with("--threads=") || word.starts_with("--format=") {
+        } else if word.contains('/') && !word.starts_with("--") {
+            line.push(quoted(&file_name(Path::new(&word))));
+        } else {
+            line.push(quoted(&word));
+        }
+    }
+    line.join(" ")
+}
+
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_=.,+:/@%".contains(c);
+    if word.chars().all(plain) && !word.is_empty() {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}

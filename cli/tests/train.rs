@@ -1,0 +1,270 @@
+//! `ckselect train` as a user meets it: files, errors, exit codes, interruption.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+/// Small convolutions on eight kernels, with made-up times.
+fn sweep(problems: usize, dtype: &str) -> String {
+    let mut text = String::from(
+        "kernel,problem_idx,N,C,K,G,Hi,Wi,Y,X,stride_h,stride_w,pad_h,pad_w,latency_ms,tflops,non_zero\n",
+    );
+    for index in 0..problems {
+        let (n, c, k, extent) = (1 << (index % 5), 32 << (index % 3), 64 << (index % 4), 7 * (1 + index % 6));
+        let work = 2.0 * (n * c * k * extent * extent) as f64 / 1e9;
+        for (m, nn) in [(16, 64), (32, 64), (64, 64), (128, 128)] {
+            for pipeline in ["compv3", "compv4"] {
+                let rows = (n * extent * extent) as f64 / f64::from(m);
+                let tiles = rows.ceil() * (k as f64 / f64::from(nn)).ceil();
+                let bonus = if pipeline == "compv4" && c > 64 { 0.7 } else { 1.0 };
+                let time = 2e-3 + tiles * bonus * f64::from(m * nn) * 2e-8;
+                let _ = writeln!(
+                    text,
+                    "grouped_conv_forward_{dtype}_2d_{m}x{nn}x64_{pipeline},{index},{n},{c},{k},1,{extent},{extent},\
+                     1,1,1,1,0,0,{time:.6},{:.4},1",
+                    work / time
+                );
+            }
+        }
+    }
+    text
+}
+
+fn ckselect(folder: &Path, line: &str) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_ckselect"))
+        .current_dir(folder)
+        .env("SOURCE_DATE_EPOCH", "1700000000")
+        .args(line.split_whitespace())
+        .output()
+        .unwrap()
+}
+
+const BASE: &str = "train --data sweep.csv --op grouped_conv --arch gfx950";
+
+#[cfg(not(feature = "train"))]
+#[test]
+fn without_lightgbm_the_command_says_how_to_get_it() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("sweep.csv"), sweep(2, "bf16")).unwrap();
+    let ran = ckselect(folder.path(), &format!("{BASE} --out model"));
+    assert_eq!(ran.status.code(), Some(2));
+    let message = String::from_utf8(ran.stderr).unwrap();
+    assert!(message.contains("make ckselect") && message.contains("--features train"), "{message}");
+    assert!(!folder.path().join("model").exists());
+}
+
+#[cfg(feature = "train")]
+mod trained {
+    use std::collections::BTreeMap;
+    use std::process::Stdio;
+    use std::time::Duration;
+
+    use super::*;
+
+    const SMALL: &str =
+        "--params n_estimators=12 num_leaves=7 min_child_samples=5 --early-stopping off --folds 3";
+
+    fn folder(text: &str) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("sweep.csv"), text).unwrap();
+        folder
+    }
+
+    fn good(folder: &Path, line: &str) -> String {
+        let ran = ckselect(folder, line);
+        assert!(ran.status.success(), "{line}\n{}", String::from_utf8_lossy(&ran.stderr));
+        String::from_utf8(ran.stdout).unwrap()
+    }
+
+    fn bad(folder: &Path, line: &str, code: i32) -> String {
+        let ran = ckselect(folder, line);
+        assert_eq!(ran.status.code(), Some(code), "{line}\n{}", String::from_utf8_lossy(&ran.stderr));
+        assert!(ran.stdout.is_empty());
+        String::from_utf8(ran.stderr).unwrap()
+    }
+
+    fn contents(model: &Path) -> BTreeMap<String, Vec<u8>> {
+        let file =
+            |entry: fs::DirEntry| (entry.file_name().into_string().unwrap(), fs::read(entry.path()).unwrap());
+        fs::read_dir(model).unwrap().map(|entry| file(entry.unwrap())).collect()
+    }
+
+    #[test]
+    fn the_same_command_gives_the_same_bytes_on_any_number_of_threads() {
+        let (one, two) = (folder(&sweep(24, "bf16")), folder(&sweep(24, "bf16")));
+        let line = format!(
+            "{BASE} --out model {SMALL} --params subsample=0.8 subsample_freq=1 --objective listwise --seeds 2 --tune 1 \
+             --hard-examples 1"
+        );
+        let printed = good(one.path(), &format!("{line} --threads 1"));
+        assert_eq!(printed, good(two.path(), &format!("{line} --threads 3")));
+        let (one, two) = (contents(&one.path().join("model")), contents(&two.path().join("model")));
+        let names: Vec<&str> = one.keys().map(String::as_str).collect();
+        assert_eq!(
+            names,
+            [
+                "MODEL_CARD.md",
+                "cv_metrics_relative.json",
+                "cv_metrics_tflops.json",
+                "feature_importances_relative.json",
+                "feature_importances_tflops.json",
+                "feature_spec.json",
+                "model_relative.lgbm.gz",
+                "model_tflops.lgbm.gz",
+                "oof_predictions.parquet",
+                "train_manifest.json"
+            ]
+        );
+        for (name, bytes) in &one {
+            assert!(two[name] == *bytes, "{name}");
+        }
+        let manifest: serde_json::Value = serde_json::from_slice(&one["train_manifest.json"]).unwrap();
+        assert_eq!(manifest["timestamp"], "2023-11-14T22:13:20");
+    }
+
+    #[test]
+    fn the_model_ranks_and_predicts() {
+        let folder = folder(&sweep(24, "bf16"));
+        let path = folder.path();
+        let printed = good(path, &format!("{BASE} --out model {SMALL} --format csv"));
+        let header = printed.lines().next().unwrap();
+        assert_eq!(header, "target,fold,problems,trees,rmse,r2,mean,median,p10,min,best_of_top3");
+        assert_eq!(printed.lines().filter(|line| line.contains(",all,")).count(), 2);
+        let ranked = good(
+            path,
+            "rank --model model --pool sweep.csv --problem N=4,C=64,K=128,Hi=14,Wi=14,Y=1,X=1 --top 2 --format csv",
+        );
+        let mut lines = ranked.lines();
+        assert_eq!(lines.next(), Some("rank,kernel,score,tflops"));
+        assert!(lines.next().unwrap().starts_with("1,grouped_conv_forward_bf16_2d_"));
+        let card = fs::read_to_string(path.join("model/MODEL_CARD.md")).unwrap();
+        assert!(card.contains(&format!("$ ckselect {BASE} --out model {SMALL}\n")), "{card}");
+    }
+
+    #[test]
+    fn upstreams_way_trains_logarithms_by_its_engine_and_may_be_continued() {
+        let folder = folder(&sweep(24, "bf16"));
+        let path = folder.path();
+        good(path, &format!("{BASE} --out old --objective log1p --targets tflops,latency {SMALL}"));
+        let spec = |model: &str| -> serde_json::Value {
+            serde_json::from_slice(&fs::read(path.join(model).join("feature_spec.json")).unwrap()).unwrap()
+        };
+        let old = spec("old");
+        assert_eq!(old["feature_names"].as_array().unwrap().len(), 97);
+        assert_eq!(
+            (&old["log_targets"], &old["categorical_features"]),
+            (&["tflops"].into(), &["pipeline"].into())
+        );
+        assert_eq!(old["targets"], serde_json::json!(["tflops", "latency"]));
+        let line =
+            format!("{BASE} --out new --objective log1p --warm-start old --early-stopping off --folds 1");
+        good(path, &format!("{line} --params n_estimators=5 num_leaves=7"));
+        let manifest: serde_json::Value =
+            serde_json::from_slice(&fs::read(path.join("new/train_manifest.json")).unwrap()).unwrap();
+        assert_eq!(manifest["total_n_estimators"], 17);
+        assert_eq!(spec("new")["feature_names"], old["feature_names"]);
+
+        let message = bad(path, &format!("{line} --features conv91 --overwrite"), 1);
+        assert!(message.contains("Feature schema mismatch: added [], removed ["), "{message}");
+        let message = bad(path, &line.replace("--warm-start old", "--warm-start nowhere --overwrite"), 1);
+        assert!(message.contains("nowhere: no such directory"), "{message}");
+    }
+
+    #[test]
+    fn gemm_models_predict_three_targets() {
+        let mut text = String::from("kernel,m,n,k,latency_ms,tflops,bandwidth_gb_s\n");
+        for index in 0..24 {
+            let (m, n, k) = (16 << (index % 6), 128 << (index % 4), 256 << (index % 3));
+            for (tile, speed) in [(64, 100.0), (128, 160.0), (256, 220.0)] {
+                let tflops = speed * (m as f64 / f64::from(tile)).min(1.0);
+                let work = 2.0 * (m * n * k) as f64;
+                let _ = writeln!(
+                    text,
+                    "gemm_universal_fp8_rcr_compv3_cshuffle_intrawave_True_True_True_False_{tile}x128x64_2x2x1_32x32x16,\
+                     {m},{n},{k},{:.6},{tflops:.3},{:.2}",
+                    work / tflops / 1e9,
+                    tflops * 7.0
+                );
+            }
+        }
+        let folder = folder(&text);
+        let line = "train --data sweep.csv --op gemm_universal --arch gfx950 --out model --objective log1p \
+                    --targets tflops,latency,bandwidth";
+        good(folder.path(), &format!("{line} {SMALL} --params learning_rate=0.4"));
+        let ranked = good(
+            folder.path(),
+            "rank --model model --pool sweep.csv --problem M=512,N=512,K=512 --top 1 --format csv",
+        );
+        assert!(ranked.starts_with("rank,kernel,score,latency_ms,bandwidth_gb_s\n"), "{ranked}");
+        assert!(ranked.contains("_256x128x64_"), "{ranked}");
+    }
+
+    #[test]
+    fn what_must_not_be_mixed_is_refused() {
+        let mixed = sweep(6, "bf16") + sweep(6, "fp16").split_once('\n').unwrap().1;
+        let folder = folder(&mixed);
+        let message = bad(folder.path(), &format!("{BASE} --out model {SMALL}"), 1);
+        assert!(message.contains("mixes element types"), "{message}");
+        good(folder.path(), &format!("{BASE} --out model {SMALL} --dtype fp16"));
+        let card = fs::read_to_string(folder.path().join("model/MODEL_CARD.md")).unwrap();
+        assert!(card.contains("grouped_conv forward, fp16, on gfx950"), "{card}");
+    }
+
+    #[test]
+    fn mistakes_are_found_before_any_training_and_leave_nothing() {
+        let folder = folder(&sweep(6, "bf16"));
+        let path = folder.path();
+        for (more, code, message) in [
+            ("--objective mse", 2, "--objective: unknown objective 'mse', expected one of: log1p, raw"),
+            (
+                "--params boosting=dart",
+                2,
+                "--params: boosting: found no parameter, expected one of n_estimators",
+            ),
+            ("--params num_leaves=1", 2, "num_leaves: found '1', expected a whole number from 2"),
+            ("--params subsample=0.5", 2, "subsample: found 0.5, expected subsample_freq of at least 1"),
+            ("--params sharpness=3", 2, "no forest of this training heeds 'sharpness=3'"),
+            ("--seeds 3", 2, "seeds: found 3, expected a subsample or colsample below 1"),
+            ("--features magic", 2, "--features: no grouped_conv feature is named magic"),
+            ("--features gemm72", 2, "--features: gemm72 is for gemm_universal"),
+            ("--targets relative --objective log1p", 2, "--targets: relative needs an objective that ranks"),
+            ("--targets tflops,speed", 2, "--targets: unknown target 'speed'"),
+            ("--rank-target latency", 2, "latency ranks, but it is not trained"),
+            ("--weight other.csv=2", 2, "'other.csv' is none of the files"),
+            ("--weight sweep.csv=-1", 2, "expected FILE=WEIGHT with a weight above 0"),
+            ("--extra-data sweep.csv", 2, "sweep.csv is given twice"),
+            ("--targets tflops,bandwidth", 1, "target bandwidth: no valid row of the data has a value of it"),
+        ] {
+            let found = bad(path, &format!("{BASE} --out model {more}"), code);
+            assert!(found.contains(message), "{more}: {found}");
+            assert!(!path.join("model").exists(), "{more}");
+        }
+        fs::create_dir(path.join("model")).unwrap();
+        let message = bad(path, &format!("{BASE} --out model"), 1);
+        assert!(message.contains("model: is there already; --overwrite replaces it"), "{message}");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn ctrl_c_leaves_nothing() {
+        let folder = folder(&sweep(60, "bf16"));
+        let mut child = Command::new(env!("CARGO_BIN_EXE_ckselect"))
+            .current_dir(folder.path())
+            .args(
+                format!("{BASE} --out model --early-stopping off --params n_estimators=5000 num_leaves=255")
+                    .split_whitespace(),
+            )
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        std::thread::sleep(Duration::from_millis(300));
+        let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+        assert!(sent.success());
+        assert!(!child.wait().unwrap().success());
+        let left: Vec<_> =
+            fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(left, ["sweep.csv"]);
+    }
+}

@@ -1,0 +1,259 @@
+//! What can be set about a training, by the names that scikit-learn's interface of LightGBM has for it.
+
+use serde_json::{Map, Number, Value};
+
+use super::{Objective, TrainError};
+
+/// What a parameter may be.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Kind {
+    /// A whole number in this range.
+    Whole(i64, i64),
+    /// A number in this range.
+    Real(f64, f64),
+}
+
+/// One line a parameter: its name, LightGBM's own name, its range.
+type Known = (&'static str, &'static str, Kind);
+
+const ANY: f64 = 1e9;
+
+const KNOWN: &[Known] = &[
+    ("n_estimators", "num_iterations", Kind::Whole(1, MAX_TREES)),
+    ("early_stopping_rounds", "early_stopping_round", Kind::Whole(1, MAX_TREES)),
+    ("sharpness", "sharpness", Kind::Real(1e-3, 1e3)),
+    ("learning_rate", "learning_rate", Kind::Real(1e-6, 1.0)),
+    ("num_leaves", "num_leaves", Kind::Whole(2, 131_072)),
+    ("max_depth", "max_depth", Kind::Whole(-1, 1000)),
+    ("min_child_samples", "min_data_in_leaf", Kind::Whole(0, i32::MAX as i64)),
+    ("min_child_weight", "min_sum_hessian_in_leaf", Kind::Real(0.0, ANY)),
+    ("min_split_gain", "min_gain_to_split", Kind::Real(0.0, ANY)),
+    ("subsample", "bagging_fraction", Kind::Real(1e-3, 1.0)),
+    ("subsample_freq", "bagging_freq", Kind::Whole(0, 1000)),
+    ("colsample_bytree", "feature_fraction", Kind::Real(1e-3, 1.0)),
+    ("colsample_bynode", "feature_fraction_bynode", Kind::Real(1e-3, 1.0)),
+    ("reg_alpha", "lambda_l1", Kind::Real(0.0, ANY)),
+    ("reg_lambda", "lambda_l2", Kind::Real(0.0, ANY)),
+    ("max_bin", "max_bin", Kind::Whole(2, 255)),
+    ("min_data_in_bin", "min_data_in_bin", Kind::Whole(1, i32::MAX as i64)),
+    ("extra_trees", "extra_trees", Kind::Whole(0, 1)),
+    ("path_smooth", "path_smooth", Kind::Real(0.0, ANY)),
+    ("max_delta_step", "max_delta_step", Kind::Real(0.0, ANY)),
+    ("cat_smooth", "cat_smooth", Kind::Real(0.0, ANY)),
+    ("cat_l2", "cat_l2", Kind::Real(0.0, ANY)),
+    ("min_data_per_group", "min_data_per_group", Kind::Whole(1, i32::MAX as i64)),
+    ("max_cat_to_onehot", "max_cat_to_onehot", Kind::Whole(1, 255)),
+    ("lambdarank_truncation_level", "lambdarank_truncation_level", Kind::Whole(1, 10_000)),
+];
+
+/// The most trees of one training; upstream's bound.
+pub const MAX_TREES: i64 = 5000;
+
+/// Parameters that are ours, not LightGBM's.
+const OURS: [&str; 3] = ["n_estimators", "early_stopping_rounds", "sharpness"];
+
+/// The parameters of one training.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Params {
+    /// Name and value, in the order of the table of known parameters.
+    values: Vec<(&'static str, f64)>,
+}
+
+impl Params {
+    /// What is trained when nobody says otherwise: upstream's parameters for its own objectives, and a forest of small
+    /// trees for those that only rank, which is both more accurate and faster.
+    ///
+    /// Upstream lists a `subsample` of 0.85 that never acts, because LightGBM's `bagging_freq` stays 0. Here it is 1,
+    /// which is what upstream's models were really trained with.
+    pub fn of(objective: Objective) -> Self {
+        let values: &[(&str, f64)] = if objective.only_ranks() {
+            &[
+                ("n_estimators", 800.0),
+                ("early_stopping_rounds", 50.0),
+                ("sharpness", 5.0),
+                ("learning_rate", 0.05),
+                ("num_leaves", 15.0),
+                ("max_depth", -1.0),
+                ("min_child_samples", 20.0),
+                ("subsample", 1.0),
+                ("subsample_freq", 0.0),
+                ("colsample_bytree", 1.0),
+                ("reg_alpha", 0.0),
+                ("reg_lambda", 0.0),
+            ]
+        } else {
+            &[
+                ("n_estimators", 2000.0),
+                ("early_stopping_rounds", 50.0),
+                ("learning_rate", 0.02),
+                ("num_leaves", 255.0),
+                ("max_depth", 15.0),
+                ("min_child_samples", 10.0),
+                ("subsample", 1.0),
+                ("subsample_freq", 0.0),
+                ("colsample_bytree", 0.85),
+                ("reg_alpha", 0.05),
+                ("reg_lambda", 0.5),
+            ]
+        };
+        let mut params = Self { values: Vec::new() };
+        for &(name, value) in values {
+            params.put(name, value);
+        }
+        params
+    }
+
+    /// A forest of small trees that predicts a value: what goes beside a forest that ranks.
+    pub fn beside_a_ranking() -> Self {
+        let mut params = Self::of(Objective::Relative);
+        params.values.retain(|(name, _)| *name != "sharpness");
+        params
+    }
+
+    /// Sets a parameter from text, by either of its names.
+    pub fn set(&mut self, name: &str, text: &str) -> Result<(), TrainError> {
+        let known = KNOWN.iter().find(|known| known.0 == name || known.1 == name);
+        let Some(&(name, _, kind)) = known else {
+            let names: Vec<&str> = KNOWN.iter().map(|known| known.0).collect();
+            return Err(TrainError::param(name, "no parameter", format!("one of {}", names.join(", "))));
+        };
+        let (value, expected) = match kind {
+            Kind::Whole(low, high) => (
+                text.parse::<i64>()
+                    .ok()
+                    .filter(|value| (low..=high).contains(value))
+                    .map(|value| value as f64),
+                format!("a whole number from {low} to {high}"),
+            ),
+            Kind::Real(low, high) => (
+                text.parse::<f64>().ok().filter(|value| (low..=high).contains(value)),
+                format!("a number from {low} to {high}"),
+            ),
+        };
+        let value = value.ok_or_else(|| TrainError::param(name, format!("'{text}'"), expected))?;
+        self.put(name, value);
+        Ok(())
+    }
+
+    /// Checks the parameters together.
+    pub fn validate(&self, seeds: usize) -> Result<(), TrainError> {
+        let value = |name| self.get(name).unwrap_or(1.0);
+        let bagging = self.get("subsample_freq").unwrap_or(0.0) > 0.0;
+        if value("subsample") < 1.0 && !bagging {
+            let expected = "subsample_freq of at least 1 beside it; without, LightGBM takes all rows";
+            return Err(TrainError::param("subsample", value("subsample").to_string(), expected));
+        }
+        let random = (bagging && value("subsample") < 1.0)
+            || value("colsample_bytree") < 1.0
+            || value("colsample_bynode") < 1.0
+            || self.get("extra_trees") == Some(1.0);
+        if seeds > 1 && !random {
+            let expected = "a subsample or colsample below 1: without, every seed trains the same forest";
+            return Err(TrainError::param("seeds", seeds.to_string(), expected));
+        }
+        Ok(())
+    }
+
+    /// The most trees to train.
+    pub fn trees(&self) -> usize {
+        self.get("n_estimators").unwrap_or(1.0) as usize
+    }
+
+    /// The same with another number of trees.
+    pub fn with_trees(mut self, trees: usize) -> Self {
+        self.put("n_estimators", trees as f64);
+        self
+    }
+
+    /// Iterations without a better result after which early stopping stops.
+    pub fn patience(&self) -> usize {
+        self.get("early_stopping_rounds").unwrap_or(50.0) as usize
+    }
+
+    /// The exponent of [`Objective::Listwise`].
+    pub fn sharpness(&self) -> f64 {
+        self.get("sharpness").unwrap_or(5.0)
+    }
+
+    /// As LightGBM reads them.
+    pub(super) fn to_lightgbm(&self) -> String {
+        let ours = |name: &&(&str, f64)| !OURS.contains(&name.0);
+        let pair = |(name, value): &(&'static str, f64)| {
+            let known = KNOWN.iter().find(|known| known.0 == *name);
+            format!("{}={value}", known.map_or(*name, |known| known.1))
+        };
+        self.values.iter().filter(ours).map(pair).collect::<Vec<_>>().join(" ")
+    }
+
+    /// As a spec records them.
+    pub fn to_json(&self) -> Value {
+        let number = |value: f64| {
+            if value.fract() == 0.0 { Some(Number::from(value as i64)) } else { Number::from_f64(value) }
+        };
+        let pairs = self
+            .values
+            .iter()
+            .map(|&(name, value)| (name.to_owned(), number(value).map_or(Value::Null, Value::Number)));
+        Value::Object(pairs.collect::<Map<_, _>>())
+    }
+
+    /// The value of a parameter.
+    pub fn get(&self, name: &str) -> Option<f64> {
+        self.values.iter().find(|(known, _)| *known == name).map(|&(_, value)| value)
+    }
+
+    pub(super) fn put(&mut self, name: &str, value: f64) {
+        let place = |name: &str| KNOWN.iter().position(|known| known.0 == name);
+        let Some(known) = place(name) else { return };
+        match self.values.iter_mut().find(|(have, _)| *have == name) {
+            Some(slot) => slot.1 = value,
+            None => {
+                self.values.push((KNOWN[known].0, value));
+                self.values.sort_by_key(|&(name, _)| place(name));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn either_name_sets_a_parameter_and_lightgbm_gets_its_own() {
+        let mut params = Params::of(Objective::Relative);
+        params.set("feature_fraction", "0.5").unwrap();
+        params.set("num_leaves", "31").unwrap();
+        let text = params.to_lightgbm();
+        assert!(text.contains("feature_fraction=0.5") && text.contains("num_leaves=31"), "{text}");
+        assert!(!text.contains("sharpness") && !text.contains("n_estimators"), "{text}");
+        assert_eq!(params.to_json()["colsample_bytree"], 0.5);
+        assert_eq!(params.to_json()["n_estimators"], 800);
+    }
+
+    #[test]
+    fn what_would_do_nothing_is_refused() {
+        let mut params = Params::of(Objective::Log1p);
+        params.set("subsample", "0.85").unwrap();
+        let error = params.validate(1).unwrap_err().to_string();
+        assert!(error.contains("subsample: found 0.85, expected subsample_freq"), "{error}");
+        params.set("subsample_freq", "1").unwrap();
+        params.validate(3).unwrap();
+        let error = Params::of(Objective::Relative).validate(3).unwrap_err().to_string();
+        assert!(error.contains("seeds: found 3"), "{error}");
+    }
+
+    #[test]
+    fn unknown_names_and_values_out_of_range_are_named() {
+        let mut params = Params::of(Objective::Relative);
+        for (name, text, message) in [
+            ("boosting", "dart", "boosting: found no parameter, expected one of n_estimators"),
+            ("num_leaves", "1", "num_leaves: found '1', expected a whole number from 2 to 131072"),
+            ("learning_rate", "NaN", "learning_rate: found 'NaN', expected a number from 0.000001 to 1"),
+            ("n_estimators", "6000", "n_estimators: found '6000', expected a whole number from 1 to 5000"),
+        ] {
+            let error = params.set(name, text).unwrap_err().to_string();
+            assert!(error.contains(message), "{error}");
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! Cross-validation: what a training makes of problems that it has not seen.
+
+use std::collections::BTreeSet;
+
+use rayon::prelude::*;
+
+use crate::figures::Errors;
+
+use super::fit::{Recipe, Task};
+use super::folds::group_k_fold;
+use super::metrics::{Efficiency, FoldMetrics};
+use super::search::{self, Decisions};
+use super::{Stop, TrainError, Watcher};
+
+/// What cross-validation found.
+#[derive(Debug, Clone, Default)]
+pub struct Validation {
+    /// One entry a fold; none when there were too few problems to hold any out.
+    pub folds: Vec<FoldMetrics>,
+    /// Over the problems of all folds; `None` for targets that do not choose.
+    pub efficiency: Option<Efficiency>,
+    /// What the forest that had not seen the row says of it, in the space of the training; `None` for rows that were only
+    /// ever trained on.
+    pub predictions: Vec<Option<f64>>,
+    /// The fold of each row.
+    pub fold_of_row: Vec<Option<u32>>,
+}
+
+/// The fold of each problem; `None` where it is only ever trained on. Nothing at all when there are fewer than two groups.
+pub(super) fn assign(task: &Task<'_>, folds: usize, seed: Option<u64>) -> Option<Vec<Option<usize>>> {
+    let (data, keys) = (task.data, &task.groups);
+    // A group of which a part is only trained on cannot be held out.
+    let kept: BTreeSet<&String> =
+        data.problems.iter().zip(keys).filter(|(item, _)| item.only_trains).map(|(_, key)| key).collect();
+    let held: Vec<usize> = (0..keys.len()).filter(|&problem| !kept.contains(&keys[problem])).collect();
+    let items: Vec<(String, usize)> =
+        held.iter().map(|&problem| (keys[problem].clone(), data.problems[problem].span.len())).collect();
+    let groups: BTreeSet<&String> = items.iter().map(|item| &item.0).collect();
+    let folds = folds.min(groups.len());
+    if folds < 2 {
+        return None;
+    }
+    let mut fold_of = vec![None; keys.len()];
+    for (problem, fold) in held.into_iter().zip(group_k_fold(&items, folds, seed)) {
+        fold_of[problem] = Some(fold);
+    }
+    Some(fold_of)
+}
+
+/// The problems that a fold trains on, and those that it holds out.
+pub(super) fn split(fold_of: &[Option<usize>], fold: usize) -> (Vec<usize>, Vec<usize>) {
+    let held_out = |&problem: &usize| fold_of[problem] == Some(fold);
+    let (held, trained): (Vec<usize>, Vec<usize>) = (0..fold_of.len()).partition(held_out);
+    (trained, held)
+}
+
+struct Fold {
+    metrics: FoldMetrics,
+    held: Vec<usize>,
+    scores: Vec<f64>,
+    choices: Vec<(f64, f64)>,
+}
+
+/// Trains once for each fold, in parallel on the current rayon pool, and judges each on what it held out.
+pub(super) fn validate(
+    task: &Task<'_>,
+    fold_of: &[Option<usize>],
+    recipe: &Recipe,
+    decisions: &Decisions,
+    stop: Stop,
+    watcher: &dyn Watcher,
+) -> Result<Validation, TrainError> {
+    let folds = fold_of.iter().flatten().max().map_or(0, |last| last + 1);
+    let run = |fold: usize| -> Result<Fold, TrainError> {
+        let (trained, held) = split(fold_of, fold);
+        // Whatever is decided here is decided without the problems that are held out.
+        let mut recipe = search::decide(task, &trained, recipe, decisions, watcher)?;
+        let trees = match stop {
+            Stop::Never => recipe.params.trees(),
+            Stop::HeldOut => task.best_trees(&trained, &held, &recipe)?,
+            Stop::Inner => search::inner_trees(task, &trained, &recipe, decisions.seed)?,
+        };
+        recipe.params = recipe.params.with_trees(trees);
+        let forest = task.forest(&trained, &recipe)?;
+        let scores = task.predict(&forest, &held)?;
+        let choices = task.choices(&scores, &held);
+        watcher.trained();
+        Ok(Fold {
+            metrics: judge(task, fold, &trained, &held, &scores, &choices, trees),
+            held,
+            scores,
+            choices,
+        })
+    };
+    let folds = (0..folds).into_par_iter().map(run).collect::<Result<Vec<_>, _>>()?;
+    let rows = task.data.rows.len();
+    let mut validation =
+        Validation { predictions: vec![None; rows], fold_of_row: vec![None; rows], ..Validation::default() };
+    let mut choices = Vec::new();
+    for fold in folds {
+        for (row, score) in task.data.rows_of(&fold.held).zip(&fold.scores) {
+            validation.predictions[row] = Some(*score);
+            validation.fold_of_row[row] = Some(fold.metrics.fold as u32);
+        }
+        choices.extend(fold.choices);
+        validation.folds.push(fold.metrics);
+    }
+    if task.chooses() {
+        validation.efficiency = Efficiency::of(&choices);
+    }
+    Ok(validation)
+}
+
+fn judge(
+    task: &Task<'_>,
+    fold: usize,
+    trained: &[usize],
+    held: &[usize],
+    scores: &[f64],
+    choices: &[(f64, f64)],
+    trees: usize,
+) -> FoldMetrics {
+    let pairs = task.data.rows_of(held).zip(scores).map(|(row, &score)| (task.labels[row], score));
+    let errors = if task.objective.predicts() { Errors::of(&pairs.collect::<Vec<_>>()) } else { None };
+    let efficiency = if task.chooses() { Efficiency::of(choices) } else { None };
+    let figure = |of: fn(&Efficiency) -> f64| efficiency.as_ref().map(of);
+    FoldMetrics {
+        fold,
+        rmse: errors.map(|errors| errors.rmse),
+        r2: errors.map(|errors| errors.r2),
+        mean_efficiency: figure(|e| e.mean),
+        p10_efficiency: figure(|e| e.p10),
+        train_size: task.data.rows_of(trained).count(),
+        val_size: scores.len(),
+        val_groups: held.iter().map(|&problem| &task.groups[problem]).collect::<BTreeSet<_>>().len(),
+        median_efficiency: figure(|e| e.median),
+        min_efficiency: figure(|e| e.min),
+        best_of_top3: figure(|e| e.best_of_top3),
+        best_iteration: trees,
+    }
+}
