@@ -177,8 +177,8 @@ mod trained {
         for index in 0..24 {
             let (m, n, k) = (16 << (index % 6), 128 << (index % 4), 256 << (index % 3));
             for (tile, speed) in [(64, 100.0), (128, 160.0), (256, 220.0)] {
-                let tflops = speed * (m as f64 / f64::from(tile)).min(1.0);
-                let work = 2.0 * (m * n * k) as f64;
+                let tflops = speed * (f64::from(m) / f64::from(tile)).min(1.0);
+                let work = 2.0 * f64::from(m * n * k);
                 let _ = writeln!(
                     text,
                     "gemm_universal_fp8_rcr_compv3_cshuffle_intrawave_True_True_True_False_{tile}x128x64_2x2x1_32x32x16,\

@@ -1,6 +1,6 @@
 //! The real LightGBM behind a few safe calls: it trains, and it is what our own scorer is held to.
 //!
-//! Only here, behind the cargo feature `lightgbm`; building it needs CMake 3.28 and libclang.
+//! Only here, behind the cargo feature `lightgbm`; building it needs `CMake` 3.28 and libclang.
 
 mod booster;
 mod dataset;

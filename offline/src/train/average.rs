@@ -22,18 +22,13 @@ pub(super) fn average(forests: &[String]) -> Result<String, String> {
             let start = trees.len();
             let _ = writeln!(trees, "Tree={}", sizes.len());
             for line in tree.lines() {
-                match line.split_once('=') {
-                    Some((key @ ("leaf_value" | "internal_value"), values)) => {
-                        let divided: Vec<String> = values
-                            .split_whitespace()
-                            .map(|value| divided(value, share))
-                            .collect::<Result<_, _>>()?;
-                        let _ = writeln!(trees, "{key}={}", divided.join(" "));
-                    }
-                    _ => {
-                        trees.push_str(line);
-                        trees.push('\n');
-                    }
+                if let Some((key @ ("leaf_value" | "internal_value"), values)) = line.split_once('=') {
+                    let values = values.split_whitespace().map(|value| divided(value, share));
+                    let values: Vec<String> = values.collect::<Result<_, _>>()?;
+                    let _ = writeln!(trees, "{key}={}", values.join(" "));
+                } else {
+                    trees.push_str(line);
+                    trees.push('\n');
                 }
             }
             // Two blank lines end a tree.

@@ -35,7 +35,10 @@ pub(super) fn digest(path: &Path) -> Result<String, TrainError> {
     let failed = |error| TrainError::io(path.display(), error);
     let mut hash = Sha256::new();
     io::copy(&mut File::open(path).map_err(failed)?, &mut hash).map_err(failed)?;
-    Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(hash.finalize().iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    }))
 }
 
 impl CardInputs {

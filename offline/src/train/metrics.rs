@@ -98,7 +98,10 @@ mod tests {
     use super::*;
 
     fn only(speeds: &[f64], scores: &[f64]) -> Vec<f64> {
-        choices(scores, speeds, &[0..speeds.len()]).into_iter().map(|choice| choice.0).collect()
+        choices(scores, speeds, std::slice::from_ref(&(0..speeds.len())))
+            .into_iter()
+            .map(|choice| choice.0)
+            .collect()
     }
 
     #[test]

@@ -193,7 +193,9 @@ fn softmax(scores: impl Iterator<Item = f64> + Clone) -> Vec<f64> {
     let most = scores.clone().fold(f64::NEG_INFINITY, f64::max);
     let mut shares: Vec<f64> = scores.map(|score| (score - most).exp()).collect();
     let sum: f64 = shares.iter().sum();
-    shares.iter_mut().for_each(|share| *share /= sum);
+    for share in &mut shares {
+        *share /= sum;
+    }
     shares
 }
 
@@ -282,7 +284,8 @@ mod tests {
 
     #[test]
     fn large_scores_stay_finite() {
-        let lists = Lists { efficiency: &[1.0, 0.9], problems: &[0..2], weights: &[1.0], sharpness: 5.0 };
+        let problems = std::slice::from_ref(&(0..2));
+        let lists = Lists { efficiency: &[1.0, 0.9], problems, weights: &[1.0], sharpness: 5.0 };
         for objective in [Objective::Listwise, Objective::Softmax, Objective::Pairwise] {
             let (first, second) = lists.derivatives(objective, &[-1e4, 1e4]);
             assert!(first.iter().chain(&second).all(|value| value.is_finite()), "{objective}");

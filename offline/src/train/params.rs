@@ -205,12 +205,11 @@ impl Params {
     pub(super) fn put(&mut self, name: &str, value: f64) {
         let place = |name: &str| KNOWN.iter().position(|known| known.0 == name);
         let Some(known) = place(name) else { return };
-        match self.values.iter_mut().find(|(have, _)| *have == name) {
-            Some(slot) => slot.1 = value,
-            None => {
-                self.values.push((KNOWN[known].0, value));
-                self.values.sort_by_key(|&(name, _)| place(name));
-            }
+        if let Some(slot) = self.values.iter_mut().find(|(have, _)| *have == name) {
+            slot.1 = value;
+        } else {
+            self.values.push((KNOWN[known].0, value));
+            self.values.sort_by_key(|&(name, _)| place(name));
         }
     }
 }

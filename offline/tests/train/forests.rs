@@ -90,7 +90,7 @@ fn extra_data_is_trained_on_and_never_held_out() {
     let text = csv(30);
     let lines: Vec<&str> = text.lines().collect();
     let part = |from: usize, to: usize| {
-        let rows = lines[0..1].iter().chain(&lines[1 + from * 12..1 + to * 12]);
+        let rows = lines[0..1].iter().chain(&lines[1 + from * 12..=to * 12]);
         rows.fold(String::new(), |text, line| text + line + "\n")
     };
     let (held, extra) = (file("held.csv", &part(0, 18)), file("extra.csv", &part(18, 30)));

@@ -174,12 +174,11 @@ pub(super) fn plan(args: &Args, roles: Vec<Role>) -> Result<Plan, CliError> {
         let old = warm.extractor();
         extractor = Extractor { arch: Some(args.arch), ..old.clone() };
     }
-    let stop = match args.early_stopping {
-        Some(Stopping::Inner) => Stop::Inner,
-        Some(Stopping::HeldOut) => Stop::HeldOut,
-        Some(Stopping::Off) => Stop::Never,
-        None if ranks => Stop::Inner,
-        None => Stop::HeldOut,
+    let usual = if ranks { Stopping::Inner } else { Stopping::HeldOut };
+    let stop = match args.early_stopping.unwrap_or(usual) {
+        Stopping::Inner => Stop::Inner,
+        Stopping::HeldOut => Stop::HeldOut,
+        Stopping::Off => Stop::Never,
     };
     Ok(Plan {
         categories: categories(args.op, &extractor.schema.names()),
