@@ -50,6 +50,8 @@ impl Pool {
         let columns: Vec<Column> = (0..width).map(|_| SCOPES[random.below(3)]).collect();
         let constant: Vec<bool> = (0..width).map(|_| random.below(4) == 0).collect();
         let class_of: Vec<usize> = (0..kernels).map(|_| random.below(classes)).collect();
+        // The pool has as many classes as its kernels name, which may be fewer than were drawn from.
+        let classes = class_of.iter().max().map_or(1, |last| last + 1);
         // Values come from these rows: one for each kernel, for each class, and for the problem.
         let values = synthetic::trouble(forest, kernels + classes + 1, kernels as u64);
         let value = |row: usize, column: usize| values[row * width + column];
