@@ -12,4 +12,5 @@ pub mod judge;
 pub mod measurements;
 pub mod predictions;
 pub mod report;
+pub mod search;
 pub mod validate;
