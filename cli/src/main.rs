@@ -48,6 +48,7 @@ enum Command {
     Evaluate(commands::evaluate::Args),
     Validate(commands::validate::Args),
     Compare(commands::compare::Args),
+    Search(commands::search::Args),
     Bench(Box<commands::bench::Args>),
     Merge(commands::merge::Args),
     /// What a sweep starts to end what it leaves behind when it is killed
@@ -73,6 +74,7 @@ fn main() -> ExitCode {
         Command::Evaluate(args) => commands::evaluate::run(&args),
         Command::Validate(args) => commands::validate::run(&args),
         Command::Compare(args) => commands::compare::run(&args),
+        Command::Search(args) => commands::search::run(&args),
         Command::Bench(args) => match commands::bench::run(&args) {
             Ok(code) => return code,
             Err(error) => Err(error),

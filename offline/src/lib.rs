@@ -16,6 +16,7 @@ pub mod lightgbm;
 pub mod measurements;
 pub mod predictions;
 pub mod report;
+pub mod search;
 pub mod shapes;
 #[cfg(feature = "lightgbm")]
 pub mod train;

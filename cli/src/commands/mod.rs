@@ -12,6 +12,7 @@ pub(crate) mod inspect;
 pub(crate) mod merge;
 pub(crate) mod predict;
 pub(crate) mod rank;
+pub(crate) mod search;
 pub(crate) mod shapes;
 pub(crate) mod store;
 pub(crate) mod train;

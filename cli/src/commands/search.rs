@@ -1,0 +1,99 @@
+//! `ckselect search`: GEMM kernels that a model likes, compiled or not.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use ck_select::problem::Problem;
+use ck_select_offline::search::{Constraints, Settings, Strategy, search};
+use indicatif::{ProgressBar, ProgressStyle};
+
+use super::{Unknown, load_model};
+use crate::error::CliError;
+use crate::output::Output;
+use crate::table::{Format, Table};
+
+const EXAMPLES: &str = "Examples:
+  ckselect search --model models/gemm --problem 'M=128,N=1536,K=7168,layout=rcr'
+  ckselect search --model models/gemm --problem '…' --strategy de --budget 2000 --seed 7
+  ckselect search --model models/gemm --problem 'M=128,N=1536,K=7168,arch=gfx950' --strategy exhaustive --constraints buildable
+
+The space is upstream's: 32 million combinations of tile, waves, instruction, pipeline, scheduler, epilogue, padding and
+persistence. To choose among kernels that exist, use `ckselect rank --pool`.";
+
+/// Search for GEMM kernels that a model predicts to be fast
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// Model directory
+    #[arg(long, value_name = "DIR")]
+    model: PathBuf,
+    /// The problem, as key=value pairs
+    #[arg(long, value_name = "PAIRS")]
+    problem: String,
+    /// How to search: random, de (discrete differential evolution) or exhaustive
+    #[arg(long, value_name = "STRATEGY", default_value = "random", value_parser = strategy)]
+    strategy: Strategy,
+    /// Points to score; exhaustive scores all
+    #[arg(long, value_name = "COUNT", default_value_t = 500)]
+    budget: usize,
+    /// The same seed finds the same kernels
+    #[arg(long, value_name = "NUMBER", default_value_t = 42)]
+    seed: u64,
+    /// Only the best COUNT kernels
+    #[arg(long, value_name = "COUNT", default_value_t = 10)]
+    top: usize,
+    /// What is allowed: upstream (one byte an element), memory (the bytes that elements have) or buildable (what the
+    /// tile engine's validator accepts)
+    #[arg(long, value_name = "RULES", default_value = "memory", value_parser = constraints)]
+    constraints: Constraints,
+    /// Words without a number in the model's encoding; by default the model's own rule
+    #[arg(long, value_enum)]
+    unknown: Option<Unknown>,
+    /// How to write the result
+    #[arg(long, value_enum, default_value = "table")]
+    format: Format,
+}
+
+fn one_of<T: Copy>(word: &str, words: &[(&'static str, T)]) -> Result<T, String> {
+    words.iter().find(|(known, _)| *known == word).map(|(_, value)| *value).ok_or_else(|| {
+        let known: Vec<&str> = words.iter().map(|(known, _)| *known).collect();
+        format!("expected one of {}", known.join(", "))
+    })
+}
+
+fn strategy(word: &str) -> Result<Strategy, String> {
+    one_of(word, &Strategy::WORDS)
+}
+
+fn constraints(word: &str) -> Result<Constraints, String> {
+    one_of(word, &Constraints::WORDS)
+}
+
+pub(crate) fn run(args: &Args) -> Result<(), CliError> {
+    let model = Arc::new(load_model(&args.model, args.unknown)?);
+    let problem = Problem::parse(model.spec().op(), &args.problem, &model.spec().problem_defaults())
+        .map_err(|error| CliError::usage(format!("--problem: {error}")))?;
+    let settings = Settings { strategy: args.strategy, budget: args.budget, top: args.top, seed: args.seed };
+    // Drawn on a terminal only.
+    let bar = ProgressBar::new(0);
+    if let Ok(style) = ProgressStyle::with_template("{bar:40} {human_pos}/{human_len} points, {eta} left") {
+        bar.set_style(style);
+    }
+    let outcome = search(&model, &problem, args.constraints, &settings, &|done, all| {
+        bar.set_length(all);
+        bar.set_position(done);
+    });
+    bar.finish_and_clear();
+    let outcome = outcome?;
+    let mut table = Table::new(["rank", "score", "kernel"]);
+    for (place, found) in outcome.found.iter().enumerate() {
+        table.push(vec![(place + 1).into(), found.score.into(), found.kernel.name.as_str().into()]);
+    }
+    let mut out = Output::create(None)?;
+    table.write(args.format, &mut out).map_err(|error| CliError::io(out.name(), &error))?;
+    out.finish()?;
+    if args.format == Format::Table {
+        eprintln!("{} points scored", outcome.scored);
+    }
+    Ok(())
+}

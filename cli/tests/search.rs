@@ -1,0 +1,96 @@
+//! ckselect search, by upstream's promises about it.
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+const SEARCH: &[&str] =
+    &["search", "--model", "tests/golden/models/gemm_small", "--format", "json", "--problem"];
+
+fn run(problem: &str, more: &[&str]) -> (Option<i32>, String, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_ckselect"))
+        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(".."))
+        .args(SEARCH)
+        .arg(problem)
+        .args(more)
+        .output()
+        .unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (output.status.code(), text(output.stdout), text(output.stderr))
+}
+
+fn found(problem: &str, more: &[&str]) -> Vec<(String, f64)> {
+    let (code, stdout, stderr) = run(problem, more);
+    assert_eq!(code, Some(0), "{more:?}: {stderr}");
+    let rows: Value = serde_json::from_str(&stdout).unwrap();
+    let row = |row: &Value| (row["kernel"].as_str().unwrap().to_owned(), row["score"].as_f64().unwrap());
+    rows.as_array().unwrap().iter().map(row).collect()
+}
+
+const SHAPE: &str = "M=128,N=1536,K=7168";
+
+#[test]
+fn both_strategies_give_finite_scores_best_first() {
+    for strategy in ["random", "de"] {
+        for problem in [SHAPE, "M=1,N=512,K=256", "M=20480,N=7168,K=256"] {
+            let found = found(problem, &["--strategy", strategy, "--budget", "120", "--top", "7"]);
+            assert!(!found.is_empty() && found.len() <= 7);
+            assert!(found.iter().all(|(_, score)| score.is_finite()));
+            assert!(found.is_sorted_by(|a, b| a.1 >= b.1), "{found:?}");
+        }
+    }
+}
+
+#[test]
+fn a_seed_gives_the_same_kernels_again() {
+    for strategy in ["random", "de"] {
+        let with = |seed: &str| found(SHAPE, &["--strategy", strategy, "--budget", "60", "--seed", seed]);
+        assert_eq!(with("3"), with("3"));
+        assert_ne!(with("3"), with("4"));
+    }
+}
+
+#[test]
+fn evolution_is_at_least_nearly_as_good_as_chance() {
+    let best = |strategy: &str| found(SHAPE, &["--strategy", strategy, "--budget", "500"])[0].1;
+    assert!(best("de") >= 0.9 * best("random"));
+}
+
+#[test]
+fn small_budgets() {
+    assert!(found(SHAPE, &["--budget", "0"]).is_empty());
+    assert!(!found(SHAPE, &["--strategy", "de", "--budget", "30"]).is_empty());
+    assert!(found(SHAPE, &["--strategy", "de", "--budget", "5"]).len() <= 5);
+}
+
+#[test]
+fn nothing_beats_the_exhaustive_search() {
+    // fp32 on gfx942 leaves few points that can be built.
+    let problem = "M=128,N=1536,K=7168,dtype=fp16,arch=gfx942";
+    let limits = ["--constraints", "buildable"];
+    let best = found(problem, &[&["--strategy", "exhaustive", "--top", "3"], &limits[..]].concat());
+    assert_eq!(best.len(), 3);
+    let drawn = found(problem, &[&["--budget", "2000", "--top", "1"], &limits[..]].concat());
+    assert!(drawn.iter().all(|(_, score)| *score <= best[0].1));
+}
+
+#[test]
+fn what_cannot_be_searched_is_said() {
+    let (code, _, stderr) = run(SHAPE, &["--strategy", "magic"]);
+    assert_eq!(code, Some(2));
+    assert!(stderr.contains("expected one of random, de, exhaustive"), "{stderr}");
+    let output = Command::new(env!("CARGO_BIN_EXE_ckselect"))
+        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(".."))
+        .args([
+            "search",
+            "--model",
+            "tests/golden/models/conv_small",
+            "--problem",
+            "C=64,K=64,Hi=8,Wi=8,Y=1,X=1",
+        ])
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8(output.stderr).unwrap().contains("rank a pool instead"));
+}

@@ -1,0 +1,35 @@
+//! Points drawn one by one.
+
+use ck_select::select::RankScratch;
+use rand::Rng;
+
+use super::score::{Scored, Scorer};
+use super::space::Point;
+use super::{Progress, SearchError};
+
+/// Draws for one point, after which it is given up.
+const TRIES: usize = 50;
+
+/// A valid point, unless none was drawn.
+pub(super) fn valid_point(scorer: &Scorer<'_>, random: &mut impl Rng) -> Option<Point> {
+    (0..TRIES).map(|_| scorer.space.draw(random)).find(|point| scorer.space.is_valid(point))
+}
+
+/// As many points as the budget has; the same point may be drawn twice.
+pub(super) fn random(
+    scorer: &Scorer<'_>,
+    budget: usize,
+    random: &mut impl Rng,
+    progress: Progress<'_>,
+) -> Result<(Vec<Scored>, usize), SearchError> {
+    let points: Vec<Point> = (0..budget).filter_map(|_| valid_point(scorer, random)).collect();
+    let mut scratch = RankScratch::default();
+    let mut scored = Vec::with_capacity(points.len());
+    for part in points.chunks(4096) {
+        let scores = scorer.scores(part, &mut scratch)?;
+        scored.extend(part.iter().copied().zip(scores));
+        progress(scored.len() as u64, points.len() as u64);
+    }
+    let count = scored.len();
+    Ok((scored, count))
+}
