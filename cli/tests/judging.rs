@@ -141,8 +141,8 @@ fn figures_are_those_of_the_choices() {
     assert_eq!(figure("best_of_top5_mean"), (1.0 + 1.0 + 1.0 + 1.0 + 0.9) / 5.0);
     let filters = metrics["filter_metrics"].as_object().unwrap();
     assert_eq!(filters["3x3"]["count"], 2);
-    assert_eq!(filters["3x3"]["mean"], (0.5 + 0.7) / 2.0);
-    assert_eq!(filters["1x1"]["mean"], (0.6 + 0.8) / 2.0);
+    assert_eq!(filters["3x3"]["mean"], f64::midpoint(0.5, 0.7));
+    assert_eq!(filters["1x1"]["mean"], f64::midpoint(0.6, 0.8));
 }
 
 #[test]

@@ -341,7 +341,9 @@ mod tests {
     fn thinning_keeps_an_even_spread() {
         let mut text = String::from("C,K,Hi,Wi,Y,X\n");
         for extent in 1..=10 {
-            text += &format!("64,64,{extent},8,1,1\n");
+            text.push_str("64,64,");
+            text.push_str(&extent.to_string());
+            text.push_str(",8,1,1\n");
         }
         let set = conv(&text).unwrap();
         assert_eq!(numbers(&set.clone().thinned(3)), [0, 3, 6]);

@@ -101,7 +101,7 @@ pub fn convert(
                 target.commit()?;
                 Ok(reports)
             }
-            (Err(DataError::Stopped), Err(error)) | (Err(error), _) | (_, Err(error)) => Err(error),
+            (Err(DataError::Stopped) | Ok(_), Err(error)) | (Err(error), _) => Err(error),
         }
     })
 }
@@ -136,7 +136,8 @@ fn read(
 
 /// What the rows go to.
 enum Target {
-    Table(table::Writer),
+    // The larger one behind an address: there is one a conversion.
+    Table(Box<table::Writer>),
     Csv(csv::Writer),
 }
 
@@ -146,7 +147,8 @@ impl Target {
         if is_csv {
             csv::Writer::create(output, op, extras).map(Self::Csv)
         } else {
-            table::Writer::create(output, schema::columns(op, options, extras)).map(Self::Table)
+            table::Writer::create(output, schema::columns(op, options, extras))
+                .map(|writer| Self::Table(Box::new(writer)))
         }
     }
 

@@ -31,7 +31,7 @@ pub enum Set {
     Resnet50,
     /// Layers of `MobileNetV2`.
     Mobilenetv2,
-    /// Layers of a UNet.
+    /// Layers of a U-Net.
     Unet,
     /// Layers of `ConvNeXt`-T.
     Convnext,

@@ -68,7 +68,8 @@ proptest! {
                         dilation_h,dilation_w,latency_ms,tflops,non_zero\n".to_owned();
         for row in &rows {
             let (name, rest) = row.split_once(',').unwrap();
-            text += &if quoted { format!("\"{name}\",{rest}\n") } else { format!("{row}\n") };
+            let line = if quoted { format!("\"{name}\",{rest}\n") } else { format!("{row}\n") };
+            text.push_str(&line);
         }
         let [csv, parquet] = ["a.csv", "a.parquet"].map(|name| folder.path().join(name));
         fs::write(&csv, text).unwrap();

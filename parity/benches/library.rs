@@ -1,6 +1,8 @@
 //! The library's own steps, one by one, on the small models of the tests: `make bench`, or
 //! `cargo bench -p ck-select-parity --bench library`. What users wait for, beside LightGBM, is in `compare`.
 
+#![allow(missing_docs, reason = "criterion's macro makes a public function")]
+
 use std::hint::black_box;
 use std::path::PathBuf;
 use std::sync::Arc;

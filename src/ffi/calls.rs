@@ -181,6 +181,7 @@ fn descriptors_and_misaligned_structs_are_read() {
     // One byte off: a problem is read as it stands, an array is refused.
     let problem = resnet();
     let mut room = [0u8; size_of::<CkConvProblem>() + 8];
+    #[allow(clippy::cast_ptr_alignment, reason = "an address that no struct may have is the test")]
     let odd = room[1..].as_mut_ptr().cast::<CkConvProblem>();
     // SAFETY: the bytes have room for one at the address.
     unsafe { odd.write_unaligned(problem) };

@@ -241,7 +241,9 @@ impl Sink for Sender {
 /// What upstream calls the run of a log: the beginning of the MD5 of its file's name.
 fn run_of(path: &Path) -> String {
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    Md5::digest(name.as_bytes()).iter().take(6).map(|byte| format!("{byte:02x}")).collect()
+    let digest = Md5::digest(name.as_bytes());
+    let first = digest.iter().take(6).fold(0u64, |number, &byte| number << 8 | u64::from(byte));
+    format!("{first:012x}")
 }
 
 #[cfg(test)]

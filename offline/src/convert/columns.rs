@@ -122,21 +122,17 @@ impl Column {
                 self.words.of_kernels(chunk, kernels, text)
             }
             Source::ConvText(text) => {
-                let text = |kernel: &Kernel| conv(kernel, |kernel| text(kernel)).unwrap_or_default();
+                let text = |kernel: &Kernel| conv(kernel, text).unwrap_or_default();
                 self.words.of_kernels(chunk, kernels, text)
             }
             Source::GemmText(text) => {
-                let text = |kernel: &Kernel| gemm(kernel, |kernel| text(kernel)).unwrap_or_default();
+                let text = |kernel: &Kernel| gemm(kernel, text).unwrap_or_default();
                 self.words.of_kernels(chunk, kernels, text)
             }
-            Source::ConvInt(value) => {
-                ints(&|kernel| conv(kernel, |kernel| value(kernel)).unwrap_or_default())
-            }
-            Source::GemmInt(value) => {
-                ints(&|kernel| gemm(kernel, |kernel| value(kernel)).unwrap_or_default())
-            }
+            Source::ConvInt(value) => ints(&|kernel| conv(kernel, value).unwrap_or_default()),
+            Source::GemmInt(value) => ints(&|kernel| gemm(kernel, value).unwrap_or_default()),
             Source::GemmFlag(value) => {
-                let flag = |kernel: &Kernel| gemm(kernel, |kernel| value(kernel)).unwrap_or_default();
+                let flag = |kernel: &Kernel| gemm(kernel, value).unwrap_or_default();
                 let of_kernel: Vec<bool> = kernels.iter().map(flag).collect();
                 Arc::new(
                     rows.iter().map(|row| Some(of_kernel[row.kernel as usize])).collect::<BooleanArray>(),

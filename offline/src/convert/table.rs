@@ -24,7 +24,7 @@ use crate::measurements::DataError;
 pub(super) struct Writer {
     pending: Pending,
     name: String,
-    writer: SerializedFileWriter<File>,
+    file: SerializedFileWriter<File>,
     factory: ArrowRowGroupWriterFactory,
     columns: Vec<Column>,
     kernels: Vec<Kernel>,
@@ -42,7 +42,7 @@ impl Writer {
         let (writer, factory) = ArrowWriter::try_new_with_options(pending.file()?, schema, options)
             .and_then(ArrowWriter::into_serialized_writer)
             .map_err(|error| DataError::format(&name, error))?;
-        Ok(Self { pending, name, writer, factory, columns, kernels: Vec::new(), groups: 0 })
+        Ok(Self { pending, name, file: writer, factory, columns, kernels: Vec::new(), groups: 0 })
     }
 
     pub(super) fn write(&mut self, mut chunk: Chunk) -> Result<(), DataError> {
@@ -63,7 +63,7 @@ impl Writer {
             .zip(writers)
             .map(|(column, writer)| encode(column, writer, chunk, kernels))
             .collect::<Result<_, _>>()?;
-        let mut group = self.writer.next_row_group()?;
+        let mut group = self.file.next_row_group()?;
         for column in encoded {
             column.append_to_row_group(&mut group)?;
         }
@@ -72,7 +72,7 @@ impl Writer {
     }
 
     pub(super) fn commit(self) -> Result<(), DataError> {
-        let Self { pending, name, writer, .. } = self;
+        let Self { pending, name, file: writer, .. } = self;
         writer.close().map_err(|error| DataError::format(&name, error))?;
         pending.commit()
     }

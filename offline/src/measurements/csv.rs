@@ -186,7 +186,7 @@ impl Rows {
         }
         let filter = *names.filter();
         let read = || {
-            let cells = Cells { header, line, cells };
+            let cells = Cells { header, line, places: cells };
             problem_of(names.kernel(id), &cells, filter.arch)
         };
         let &(ref problem, serial) = problems.get(key, read)?;
@@ -227,13 +227,13 @@ impl Rows {
 struct Cells<'a> {
     header: &'a Header,
     line: &'a [u8],
-    cells: &'a [Range<usize>],
+    places: &'a [Range<usize>],
 }
 
 impl Fields for Cells<'_> {
     fn get(&self, name: &str) -> Option<&str> {
         let &(_, column) = self.header.problem.iter().find(|(known, _)| *known == name)?;
-        let cell = std::str::from_utf8(&self.line[self.cells[column].clone()]).ok()?;
+        let cell = std::str::from_utf8(&self.line[self.places[column].clone()]).ok()?;
         (!cell.is_empty()).then_some(cell)
     }
 }

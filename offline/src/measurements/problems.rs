@@ -64,17 +64,16 @@ impl Problems {
         read: impl FnOnce() -> Result<Problem, String>,
     ) -> Result<&(Problem, u64), String> {
         if self.last.is_none() || self.last_key != key {
-            let found = match self.known.get(key) {
-                Some(&known) => known,
-                None => {
-                    let new = (read()?, self.next_serial);
-                    self.next_serial += 1;
-                    if self.known.len() >= REMEMBERED {
-                        self.known.clear();
-                    }
-                    self.known.insert(key.into(), new);
-                    new
+            let found = if let Some(&known) = self.known.get(key) {
+                known
+            } else {
+                let new = (read()?, self.next_serial);
+                self.next_serial += 1;
+                if self.known.len() >= REMEMBERED {
+                    self.known.clear();
                 }
+                self.known.insert(key.into(), new);
+                new
             };
             self.last_key.clear();
             self.last_key.extend_from_slice(key);

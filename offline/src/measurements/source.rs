@@ -120,10 +120,9 @@ fn text_format(path: &Path, beginning: &[u8]) -> Format {
     match extension {
         "parquet" => Format::Parquet,
         "csv" => Format::Csv,
-        "log" | "txt" => Format::Log,
-        // The output of one benchmark is a log of one object.
         "json" if start.starts_with('[') || !start.contains("\"perf_result\"") => Format::Json,
-        "json" => Format::Log,
+        // The output of one benchmark is a log of one object.
+        "log" | "txt" | "json" => Format::Log,
         _ => {
             let header = start.lines().find(|line| !line.starts_with('#')).unwrap_or_default();
             let is_header = header.split(',').any(|cell| {

@@ -118,7 +118,7 @@ fn read_line(line: &str, direction: Direction) -> Result<Problem, String> {
         word.starts_with("conv") && dtype(word).is_ok()
     };
     let driver = words.iter().position(|word| word.ends_with("MIOpenDriver"));
-    let at = match (words.iter().position(|word| named(&word)), driver) {
+    let at = match (words.iter().position(named), driver) {
         (Some(at), _) => at,
         (None, Some(driver)) => {
             let word = words.get(driver + 1).copied().unwrap_or("nothing");

@@ -216,7 +216,9 @@ mod tests {
 
     fn digest(shapes: &[Shape]) -> String {
         let lines: Vec<String> = shapes.iter().map(|[m, n, k]| format!("{m},{n},{k}")).collect();
-        Sha256::digest(lines.join("\n")).iter().map(|byte| format!("{byte:02x}")).collect()
+        Sha256::digest(lines.join("\n"))
+            .iter()
+            .fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
     }
 
     #[test]

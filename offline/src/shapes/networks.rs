@@ -142,7 +142,9 @@ mod tests {
     fn billions(network: Network) -> f64 {
         let problems = one_image(network);
         // A layer feeds the next: extents and channels are those that the one before gives, or of a branch.
-        problems.iter().for_each(|problem| problem.validate().unwrap());
+        for problem in &problems {
+            problem.validate().unwrap();
+        }
         problems.iter().map(ConvProblem::flops).sum::<f64>() / 2e9
     }
 

@@ -146,5 +146,5 @@ mod tests {
     const SHUFFLED: [u32; 10] = [7, 3, 2, 8, 5, 6, 9, 4, 0, 1];
     const FIVE: [u32; 5] = [81, 14, 3, 94, 35];
     const EIGHT: [u32; 8] = [20, 3, 0, 23, 8, 7, 24, 4];
-    const LARGE: usize = 108673;
+    const LARGE: usize = 108_673;
 }

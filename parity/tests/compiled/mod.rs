@@ -69,11 +69,11 @@ impl Pool {
         let of_class = |class: usize, column: usize| value(kernels + class, column);
         let of_problem = |column: usize| value(kernels + classes, column);
         let mut rows = Vec::with_capacity(kernels * width);
-        for kernel in 0..kernels {
+        for (kernel, &class) in class_of.iter().enumerate() {
             rows.extend(columns.iter().enumerate().map(|(column, scope)| match scope {
                 Column::Uniform => of_problem(column),
                 Column::Kernel => of_kernel(kernel, column),
-                Column::Pair => of_class(class_of[kernel], column),
+                Column::Pair => of_class(class, column),
             }));
         }
         Pool {
