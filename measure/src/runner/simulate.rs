@@ -14,7 +14,7 @@ use ck_select::vocab::Op;
 use csv::StringRecord;
 use serde_json::{Value, json};
 
-use super::{Batch, BatchEnd, Context, Progress, Report, Runner};
+use super::{Batch, BatchEnd, Best, Context, Progress, Report, Runner};
 use crate::error::{MeasureError, at};
 use crate::outcome::{FailureClass, Measurement, Outcome};
 use crate::problems::{AskedProblem, Row, said_by};
@@ -64,19 +64,20 @@ impl Runner for SimulatedRunner {
         context: Context<'_>,
         report: &mut dyn FnMut(Report) -> Result<(), MeasureError>,
     ) -> Result<BatchEnd, MeasureError> {
-        let mut best_ms = batch.best_ms;
+        let mut best = Best::default();
         for (place, job) in batch.jobs.iter().enumerate() {
             if let Some(reason) = context.stop.reason() {
                 return Ok(BatchEnd::Stopped(reason));
             }
             let mut outcome = self.answers.answer(job.kernel, &job.problem);
+            let best_ms = best.of(job.place, job.best_ms);
             let limit = best_ms.zip(context.settings.cutoff).map(|(best, factor)| best * factor);
             if let (Some(ms), Some(limit)) = (outcome.latency_ms(), limit)
                 && ms > limit
             {
                 outcome = Outcome::CutOff { fastest_ms: ms };
             }
-            best_ms = best_ms.into_iter().chain(outcome.latency_ms()).reduce(f64::min);
+            best.lower(&outcome);
             report(Report::Outcome(place, outcome))?;
         }
         Ok(BatchEnd::Done)
