@@ -3,6 +3,7 @@
 mod chaos;
 mod fakes;
 mod library;
+mod records;
 mod runs;
 mod shards;
 mod sweep;
