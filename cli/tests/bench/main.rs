@@ -1,5 +1,6 @@
 //! `ckselect bench` and `merge` on kernels that misbehave: real processes, no GPU.
 
+mod care;
 mod chaos;
 mod fakes;
 mod library;
