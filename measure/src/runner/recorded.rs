@@ -39,26 +39,30 @@ impl Recorded {
         }
     }
 
-    /// Reads a benchmark CSV of an operation: columns `kernel`, the problem's, `latency_ms` and, if they are there,
-    /// `tflops`, `non_zero` and `error_msg`. Of repeated measurements the last counts.
+    /// Reads a benchmark CSV of an operation from a file; see [`Recorded::from_reader`].
     pub fn read(path: &Path, op: Op) -> Result<Self, MeasureError> {
-        let malformed = |error: csv::Error| MeasureError::file(path, error);
-        let file = std::fs::File::open(path).map_err(at(path))?;
-        let mut reader = csv::ReaderBuilder::new().comment(Some(b'#')).trim(csv::Trim::All).from_reader(file);
+        Self::from_reader(path, std::fs::File::open(path).map_err(at(path))?, op)
+    }
+
+    /// Reads a benchmark CSV of an operation: columns `kernel`, the problem's, `latency_ms` and, if they are there,
+    /// `tflops`, `non_zero` and `error_msg`. Of repeated measurements the last counts. `label` names the text in errors.
+    pub fn from_reader(label: &Path, text: impl std::io::Read, op: Op) -> Result<Self, MeasureError> {
+        let malformed = |error: csv::Error| MeasureError::file(label, error);
+        let mut reader = csv::ReaderBuilder::new().comment(Some(b'#')).trim(csv::Trim::All).from_reader(text);
         let header = reader.headers().map_err(malformed)?.clone();
         let name_column =
             ["kernel", "kernel_name"].into_iter().find(|name| header.iter().any(|c| c == *name));
         let Some(name_column) = name_column else {
             let found: Vec<&str> = header.iter().collect();
             let reason = format!("found columns {}, expected 'kernel' among them", found.join(","));
-            return Err(MeasureError::file(path, reason));
+            return Err(MeasureError::file(label, reason));
         };
-        let mut recorded = Self::new(path.display().to_string());
+        let mut recorded = Self::new(label.display().to_string());
         let mut kernels: HashMap<String, Kernel> = HashMap::new();
         let mut record = StringRecord::new();
         while reader.read_record(&mut record).map_err(malformed)? {
             let line = record.position().map_or(0, csv::Position::line);
-            let fault = |reason: String| MeasureError::file(path, format!("line {line}: {reason}"));
+            let fault = |reason: String| MeasureError::file(label, format!("line {line}: {reason}"));
             let row = Row { header: &header, record: &record };
             let name = row.get(name_column).unwrap_or_default();
             if !kernels.contains_key(name) {
