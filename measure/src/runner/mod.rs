@@ -3,6 +3,7 @@
 mod analytic;
 mod executable;
 mod library;
+mod recorded;
 mod report;
 mod simulate;
 
@@ -15,7 +16,8 @@ pub use analytic::Analytic;
 pub use executable::ExecutableRunner;
 pub(crate) use executable::steadier;
 pub use library::LibraryRunner;
-pub use simulate::{Answers, ModelAnswers, Recorded, SimulatedRunner};
+pub use recorded::Recorded;
+pub use simulate::{Answers, ModelAnswers, SimulatedRunner};
 
 use crate::error::MeasureError;
 use crate::gpu::Gpu;

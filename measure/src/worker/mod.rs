@@ -1,6 +1,5 @@
 //! The process that loads kernels and runs them. It may crash or hang; the sweep goes on without it.
 
-mod host_clock;
 mod library;
 
 use std::collections::HashMap;
@@ -13,6 +12,7 @@ use ck_select::problem::{Problem, ProblemDefaults};
 use ck_select::registry::Hooks;
 use ck_select::tuning::device::{Device, DeviceFacts, Stream};
 use ck_select::tuning::hip::Hip;
+use ck_select::tuning::host::HostDevice;
 use ck_select::tuning::search::{Candidate, End, RunOutcome, SearchOptions, SearchReport, Verdict, search};
 use serde_json::{Value, json};
 
@@ -21,7 +21,6 @@ use crate::outcome::{FailureClass, Measurement, Outcome};
 use crate::protocol::{Answer, Item, Request, VERSION};
 use crate::runner::Best;
 use crate::runner::Settings;
-use host_clock::HostClock;
 use library::KernelLibrary;
 
 /// Reads a request, measures, and answers; `output` must be the worker's own, as kernels may print.
@@ -62,7 +61,7 @@ pub fn serve(mut input: impl Read, mut output: impl Write) -> io::Result<()> {
 
 fn open(kind: DeviceKind) -> Result<Box<dyn Device>, String> {
     match kind {
-        DeviceKind::Host => Ok(Box::new(HostClock::new())),
+        DeviceKind::Host => Ok(Box::new(HostDevice::new())),
         DeviceKind::Hip => match Hip::get().and_then(Hip::current_device) {
             Ok(device) => Ok(Box::new(device)),
             Err(error) => Err(error.to_string()),
