@@ -62,6 +62,7 @@ mod error;
 mod feature_info;
 mod fields;
 mod header;
+mod lanes;
 mod number;
 mod objective;
 mod parts;
@@ -70,6 +71,7 @@ mod sections;
 mod shape;
 mod statistics;
 mod text;
+mod tokens;
 mod tree;
 mod tree_text;
 

@@ -6,12 +6,41 @@ use super::tree::{Child, Node, Target};
 
 /// The most nodes on a way from the root to a leaf, or where the nodes fail to be a tree: from the root, each node
 /// and each leaf must be reached in exactly one way. Children must be in range already.
-///
-/// Nodes wait in a list and not on the call stack, since a text may hold a chain of any length.
 pub(super) fn depth(fields: &Fields<'_>, nodes: &[Node]) -> Result<usize, ForestError> {
     if nodes.is_empty() {
         return Ok(0);
     }
+    depth_in_order(nodes).map_or_else(|| depth_in_any_order(fields, nodes), Ok)
+}
+
+/// The same for nodes that all stand behind those that lead to them, as LightGBM writes them, in one pass; `None` for
+/// any others.
+fn depth_in_order(nodes: &[Node]) -> Option<usize> {
+    let mut levels = vec![0u32; nodes.len()];
+    let mut seen_leaves = vec![false; nodes.len() + 1];
+    levels[0] = 1;
+    let mut depth = 1;
+    for (index, node) in nodes.iter().enumerate() {
+        // Zero: what leads here stands behind it, or nothing does.
+        let level = levels[index];
+        depth = depth.max(level);
+        for child in [node.left, node.right] {
+            let twice = match child.target() {
+                Target::Node(child) => std::mem::replace(&mut levels[child], level + 1) != 0,
+                Target::Leaf(leaf) => std::mem::replace(&mut seen_leaves[leaf], true),
+            };
+            if level == 0 || twice {
+                return None;
+            }
+        }
+    }
+    Some(depth as usize)
+}
+
+/// The same for nodes in any order.
+///
+/// Nodes wait in a list and not on the call stack, since a text may hold a chain of any length.
+fn depth_in_any_order(fields: &Fields<'_>, nodes: &[Node]) -> Result<usize, ForestError> {
     let mut seen_nodes = vec![false; nodes.len()];
     let mut seen_leaves = vec![false; nodes.len() + 1];
     let mut depth = 0;
