@@ -38,12 +38,15 @@ impl<T: Copy + Default> Several<T> {
             values: [T::default(); LANES],
             odd: [false; LANES],
         };
+        // A copy, which can stay in registers.
+        let mut rest = *tokens;
         while next.count < most.min(LANES)
-            && let Some(token) = tokens.next()
+            && let Some(token) = rest.next()
         {
             next.tokens[next.count] = token;
             next.count += 1;
         }
+        *tokens = rest;
         next
     }
 }

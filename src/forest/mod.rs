@@ -63,6 +63,7 @@ mod feature_info;
 mod fields;
 mod header;
 mod lanes;
+mod nodes;
 mod number;
 mod objective;
 mod parts;

@@ -6,11 +6,14 @@ use std::ops::Range;
 ///
 /// Blanks are looked for in blocks of 64 bytes, one bit a byte. So finding a number's end does not wait for the number
 /// before it, and the processor reads several at a time.
+#[derive(Clone, Copy)]
 pub(super) struct Tokens<'a> {
     value: &'a [u8],
     /// Where the block is whose bits are left.
     block: usize,
     blanks: u64,
+    /// Those of the block after it: so nobody waits for them when a block is over, which nothing can predict.
+    ahead: u64,
     /// Behind the last blank.
     start: usize,
 }
@@ -19,7 +22,7 @@ const BLOCK: usize = 64;
 
 impl<'a> Tokens<'a> {
     pub(super) fn new(value: &'a [u8]) -> Tokens<'a> {
-        Tokens { value, block: 0, blanks: blanks_at(value, 0), start: 0 }
+        Tokens { value, block: 0, blanks: blanks_at(value, 0), ahead: blanks_at(value, BLOCK), start: 0 }
     }
 
     /// What the parts are parts of.
@@ -40,7 +43,8 @@ impl Iterator for Tokens<'_> {
                     self.block = self.value.len() + 1;
                     return None;
                 }
-                self.blanks = blanks_at(self.value, self.block);
+                self.blanks = self.ahead;
+                self.ahead = blanks_at(self.value, self.block + BLOCK);
             }
             let end = self.block + self.blanks.trailing_zeros() as usize;
             self.blanks &= self.blanks - 1;
@@ -53,10 +57,11 @@ impl Iterator for Tokens<'_> {
     }
 }
 
-/// Which of 64 bytes are blanks, the first in the lowest bit. The end of the value counts as one, and is the last.
+/// Which of 64 bytes are blanks, the first in the lowest bit. The end of the value counts as one, and is the last; behind
+/// it there are none.
 #[inline(always)]
 fn blanks_at(value: &[u8], at: usize) -> u64 {
-    let rest = &value[at..];
+    let Some(rest) = value.get(at..) else { return 0 };
     if let Some(block) = rest.first_chunk() {
         return blanks(block);
     }

@@ -4,6 +4,7 @@ use super::MAX_VALUE;
 use super::categories::CategorySets;
 use super::error::{ForestError, Place};
 use super::fields::Fields;
+use super::nodes::Nodes;
 use super::number::Number;
 use super::shape;
 use super::text::Count;
@@ -53,7 +54,7 @@ pub(super) fn parse(fields: &Fields<'_>, features: usize) -> Result<Tree, Forest
     let nodes = nodes(fields, per_node, features, &category_sets)?;
     Ok(Tree {
         depth: shape::depth(fields, &nodes)?,
-        nodes,
+        nodes: Nodes::new(nodes),
         leaf_values,
         category_sets,
         internal_values: list_or_zeros(fields, "internal_value", per_node, VALUE, is_value)?,
