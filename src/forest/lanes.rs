@@ -6,8 +6,10 @@
 //! ```
 //!
 //! The second loop has no branch and the same steps for all numbers, so that compilers make vectors of it: with AVX-512
-//! eight numbers a step. What it cannot read or cannot round by one multiplication is *odd* and left to the caller:
-//! more digits than fit, large exponents, words, what lies halfway between two doubles or too near to tell.
+//! eight numbers a step, with AVX2 four. What it cannot read or cannot round by one multiplication is *odd* and left to
+//! the caller: more digits than fit, large exponents, words, what lies halfway between two doubles or too near to tell.
+
+#![allow(clippy::inline_always, clippy::needless_bitwise_bool)] // so that all forms have their own
 
 use std::ops::Range;
 
@@ -60,56 +62,71 @@ impl<T: Copy> Several<T> {
     }
 }
 
-/// Makes a function of several forms: one for AVX-512, which is taken where the processor has it, and one for any
-/// processor.
+/// Makes a function of several forms: with the vectors that the processor has, or without any.
 macro_rules! dispatched {
-    ($(#[$doc:meta])* $name:ident -> $value:ty, $wide:ident, $body:path) => {
+    ($(#[$doc:meta])* $name:ident -> $value:ty, $avx512:ident, $avx2:ident, $body:ident) => {
         $(#[$doc])*
         #[inline]
         pub(super) fn $name(tokens: &mut Tokens<'_>, most: usize) -> Several<$value> {
             #[cfg(target_arch = "x86_64")]
-            if wide() {
-                #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,bmi1,bmi2,lzcnt,popcnt")]
-                fn $wide(tokens: &mut Tokens<'_>, most: usize) -> Several<$value> {
-                    $body(tokens, most)
+            {
+                #[target_feature(
+                    enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,bmi1,bmi2,lzcnt,popcnt"
+                )]
+                fn $avx512(tokens: &mut Tokens<'_>, most: usize) -> Several<$value> {
+                    $body::<true>(tokens, most)
                 }
-                // SAFETY: the processor has all of these, as `wide` just found.
-                return unsafe { $wide(tokens, most) };
+                #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+                fn $avx2(tokens: &mut Tokens<'_>, most: usize) -> Several<$value> {
+                    $body::<true>(tokens, most)
+                }
+                let (has_avx2, has_avx512) = vectors();
+                if has_avx512 {
+                    // SAFETY: the processor has all of these features, as `vectors` just found.
+                    return unsafe { $avx512(tokens, most) };
+                }
+                if has_avx2 {
+                    // SAFETY: the same.
+                    return unsafe { $avx2(tokens, most) };
+                }
             }
-            $body(tokens, most)
+            $body::<false>(tokens, most)
         }
     };
 }
 
-/// Whether the processor has what the wide forms use.
+/// Whether the processor has what the forms use: the one for AVX2, and the one for AVX-512.
 #[cfg(target_arch = "x86_64")]
 #[inline]
-fn wide() -> bool {
-    !cfg!(miri)
+fn vectors() -> (bool, bool) {
+    let bits = !cfg!(miri)
+        && is_x86_feature_detected!("bmi1")
+        && is_x86_feature_detected!("bmi2")
+        && is_x86_feature_detected!("lzcnt")
+        && is_x86_feature_detected!("popcnt");
+    let avx2 = bits && is_x86_feature_detected!("avx2");
+    let avx512 = avx2
         && is_x86_feature_detected!("avx512f")
         && is_x86_feature_detected!("avx512bw")
         && is_x86_feature_detected!("avx512cd")
         && is_x86_feature_detected!("avx512dq")
-        && is_x86_feature_detected!("avx512vl")
-        && is_x86_feature_detected!("bmi1")
-        && is_x86_feature_detected!("bmi2")
-        && is_x86_feature_detected!("lzcnt")
-        && is_x86_feature_detected!("popcnt")
+        && is_x86_feature_detected!("avx512vl");
+    (avx2, avx512)
 }
 
 dispatched! {
     /// The next integers of a list, at most so many; odd if longer than eight bytes.
-    integers -> i64, integers_wide, integers_body
+    integers -> i64, integers_avx512, integers_avx2, integers_body
 }
 
 dispatched! {
     /// The doubles nearest to the next numbers of a list, at most so many.
-    doubles -> f64, doubles_wide, doubles_body
+    doubles -> f64, doubles_avx512, doubles_avx2, doubles_body
 }
 
 dispatched! {
     /// The same in single precision; odd with more than seven digits.
-    singles -> f32, singles_wide, singles_body
+    singles -> f32, singles_avx512, singles_avx2, singles_body
 }
 
 const ZEROS: u64 = 0x3030_3030_3030_3030;
@@ -142,7 +159,7 @@ fn last_bytes(count: u64) -> u64 {
 }
 
 #[inline(always)]
-fn integers_body(tokens: &mut Tokens<'_>, most: usize) -> Several<i64> {
+fn integers_body<const VECTORS: bool>(tokens: &mut Tokens<'_>, most: usize) -> Several<i64> {
     let mut several = Several::next(tokens, most);
     let text = tokens.text();
     let (mut words, mut lengths) = ([0; LANES], [0; LANES]);
@@ -153,8 +170,12 @@ fn integers_body(tokens: &mut Tokens<'_>, most: usize) -> Several<i64> {
         *word = eight.map_or_else(|| first_word(text, token), |eight| u64::from_le_bytes(*eight));
         *length = token.len() as u64;
     }
-    for lane in 0..LANES {
+    for lane in 0..if VECTORS { LANES } else { several.count } {
         let (word, length) = (words[lane], lengths[lane]);
+        if !VECTORS && length > 8 {
+            several.odd[lane] = true;
+            continue;
+        }
         let negative =
             u64::from((word >> 8u64.wrapping_sub(length).wrapping_mul(8).min(63)) & 0xff == u64::from(b'-'));
         let count = length.saturating_sub(negative);
@@ -274,7 +295,7 @@ struct Decimal {
 
 impl Spelled {
     #[inline(always)]
-    fn decimal(&self, lane: usize) -> Decimal {
+    fn decimal<const VECTORS: bool>(&self, lane: usize) -> Decimal {
         let length = self.length[lane];
         let points = self.first[lane] ^ POINTS;
         // The lowest bit that is set is of the first point.
@@ -284,15 +305,24 @@ impl Spelled {
 
         let whole = (self.first[lane] ^ ZEROS).wrapping_shl(64u32.wrapping_sub(8 * before as u32));
         let last = (self.last[lane] ^ ZEROS) & last_bytes(behind);
-        let middle = (self.middle[lane] ^ ZEROS) & last_bytes(behind.saturating_sub(8));
-        let front = (self.front[lane] ^ ZEROS) & last_bytes(behind.saturating_sub(16));
+        let (mut middle, mut front) = (0, 0);
+        // Without vectors, a branch costs less than what it leaves out.
+        if VECTORS || behind > 8 {
+            middle = (self.middle[lane] ^ ZEROS) & last_bytes(behind.saturating_sub(8));
+            front = (self.front[lane] ^ ZEROS) & last_bytes(behind.saturating_sub(16));
+        }
         let wrong = others(whole) | others(last) | others(middle) | others(front);
 
-        let (whole, front) = (joined(whole), joined(front));
-        let part = front
-            .wrapping_mul(POWERS_OF_TEN[16])
-            .wrapping_add(joined(middle).wrapping_mul(POWERS_OF_TEN[8]))
-            .wrapping_add(joined(last));
+        let (whole, mut part) = (joined(whole), joined(last));
+        let mut too_large = false;
+        if VECTORS || behind > 8 {
+            let front = joined(front);
+            // 1844 times ten to the sixteenth is the last such number of 64 bits.
+            too_large = front >= 1844;
+            part = part
+                .wrapping_add(joined(middle).wrapping_mul(POWERS_OF_TEN[8]))
+                .wrapping_add(front.wrapping_mul(POWERS_OF_TEN[16]));
+        }
         let mantissa = whole.wrapping_mul(POWERS_OF_TEN[behind as usize & 31]).wrapping_add(part);
 
         let [_, sign, tens, ones] = self.exponent[lane].to_le_bytes();
@@ -307,21 +337,20 @@ impl Spelled {
             | ((before == 8) & (length > 8))
             // Nineteen digits fit into 64 bits; zeros at the beginning do not count.
             | ((whole != 0) & (before + behind > 19))
-            // 1844 times ten to the sixteenth is the last such number of 64 bits.
-            | (front >= 1844)
+            | too_large
             | (scientific & no_power);
         Decimal { mantissa, exponent: if scientific { power } else { 0 } - behind as i32, odd }
     }
 }
 
 #[inline(always)]
-fn doubles_body(tokens: &mut Tokens<'_>, most: usize) -> Several<f64> {
+fn doubles_body<const VECTORS: bool>(tokens: &mut Tokens<'_>, most: usize) -> Several<f64> {
     let mut several = Several::next(tokens, most);
     let text = tokens.text();
     let spelled = Spelled::new(text, &several.tokens[..several.count]);
-    for lane in 0..LANES {
-        let decimal = spelled.decimal(lane);
-        let (size, odd) = nearest(decimal);
+    for lane in 0..if VECTORS { LANES } else { several.count } {
+        let decimal = spelled.decimal::<VECTORS>(lane);
+        let (size, odd) = nearest::<VECTORS>(decimal);
         several.values[lane] = f64::from_bits(size | spelled.negative[lane] << 63);
         several.odd[lane] = odd;
     }
@@ -329,12 +358,12 @@ fn doubles_body(tokens: &mut Tokens<'_>, most: usize) -> Several<f64> {
 }
 
 #[inline(always)]
-fn singles_body(tokens: &mut Tokens<'_>, most: usize) -> Several<f32> {
+fn singles_body<const VECTORS: bool>(tokens: &mut Tokens<'_>, most: usize) -> Several<f32> {
     let mut several = Several::next(tokens, most);
     let text = tokens.text();
     let spelled = Spelled::new(text, &several.tokens[..several.count]);
-    for lane in 0..LANES {
-        let Decimal { mantissa, exponent, odd } = spelled.decimal(lane);
+    for lane in 0..if VECTORS { LANES } else { several.count } {
+        let Decimal { mantissa, exponent, odd } = spelled.decimal::<VECTORS>(lane);
         let power = exponent.wrapping_neg() as u32;
         // Both are exact, and division rounds correctly.
         let size = mantissa as u32 as f32 / SINGLE_TENS[power as usize & 15];
@@ -350,11 +379,11 @@ fn singles_body(tokens: &mut Tokens<'_>, most: usize) -> Several<f32> {
 /// five decide, except where the notes below say otherwise. For these exponents the powers are exact, or their
 /// reciprocals exact enough for any mantissa of 64 bits, and results are never too small or too large.
 #[inline(always)]
-fn nearest(decimal: Decimal) -> (u64, bool) {
+fn nearest<const VECTORS: bool>(decimal: Decimal) -> (u64, bool) {
     let Decimal { mantissa, exponent, odd } = decimal;
     let index = exponent.wrapping_add(LARGEST_POWER) as u32;
     let shift = mantissa.leading_zeros();
-    let (upper, lower) = product(mantissa.wrapping_shl(shift), FIVES[index as usize & 63]);
+    let (upper, lower) = product::<VECTORS>(mantissa.wrapping_shl(shift), FIVES[index as usize & 63]);
     let top = upper >> 63;
     let drop = top + 9;
     let bits = upper >> drop;
@@ -373,9 +402,13 @@ fn nearest(decimal: Decimal) -> (u64, bool) {
     (if mantissa == 0 { 0 } else { size }, odd)
 }
 
-/// The upper and the lower half of a product, of four products of halves as vectors have them.
+/// The upper and the lower half of a product; of four products of halves, which is what vectors have.
 #[inline(always)]
-fn product(left: u64, right: u64) -> (u64, u64) {
+fn product<const VECTORS: bool>(left: u64, right: u64) -> (u64, u64) {
+    if !VECTORS {
+        let product = u128::from(left) * u128::from(right);
+        return ((product >> 64) as u64, product as u64);
+    }
     const LOW: u64 = 0xffff_ffff;
     let low = (left & LOW) * (right & LOW);
     let middle = (left >> 32) * (right & LOW) + (low >> 32);
@@ -431,3 +464,67 @@ const FIVES: [u64; 64] = {
     }
     all
 };
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Value and oddity of each number, as bits.
+    fn bits<T: Copy + Default, B>(
+        text: &str,
+        form: fn(&mut Tokens<'_>, usize) -> Several<T>,
+        bits: fn(T) -> B,
+    ) -> Vec<(Range<usize>, Option<B>)> {
+        let mut tokens = Tokens::new(text.as_bytes());
+        let mut all = Vec::new();
+        loop {
+            let several = form(&mut tokens, usize::MAX);
+            all.extend(several.iter().map(|(token, value)| (token, value.map(bits))));
+            if several.count == 0 {
+                return all;
+            }
+        }
+    }
+
+    #[test]
+    fn usual_spellings_are_not_odd() {
+        let text =
+            "0 7 -0.0093298573140350588 20497.500000000004 8.0625e-05 -1e+06 0.00012345678901234567 31";
+        assert!(bits(text, doubles, f64::to_bits).iter().all(|(_, value)| value.is_some()));
+        let text = "1626.78 0 5.92811 -0.000345678 2.5e-06";
+        assert!(bits(text, singles, f32::to_bits).iter().all(|(_, value)| value.is_some()));
+        let text = "0 -1 12345678 -1234567";
+        assert_eq!(bits(text, integers, |value| value).last(), Some(&(14..22, Some(-1_234_567))));
+    }
+
+    #[test]
+    fn powers_of_five_are_the_first_bits_of_powers_of_ten() {
+        for power in -LARGEST_POWER..=LARGEST_POWER {
+            let ten: f64 = format!("1e{power}").parse().unwrap();
+            let five = FIVES[(power + LARGEST_POWER) as usize];
+            // Ten has the same digits as five, in binary; a double has the first 53 of them.
+            let digits = (ten.to_bits() & ((1 << 52) - 1)) | 1 << 52;
+            assert!((five >> 11).abs_diff(digits) <= 1, "{power}");
+        }
+    }
+
+    proptest! {
+        /// The form that this processor takes and the one for any processor read the same, and find the same odd.
+        #[test]
+        fn forms_agree(text in "([-+]?[0-9]{0,9}[.]?[0-9]{0,20}(e[-+][0-9]{2})? {1,2}){0,40}") {
+            prop_assert_eq!(bits(&text, integers, |value| value), bits(&text, integers_body, |value| value));
+            prop_assert_eq!(bits(&text, doubles, f64::to_bits), bits(&text, doubles_body, f64::to_bits));
+            prop_assert_eq!(bits(&text, singles, f32::to_bits), bits(&text, singles_body, f32::to_bits));
+        }
+
+        /// Blanks anywhere, and lists that end anywhere in a block.
+        #[test]
+        fn tokens_are_what_splitting_finds(text in "([0-9]{1,9} {0,3}| {60,70}){0,40}") {
+            let tokens: Vec<_> = Tokens::new(text.as_bytes()).map(|token| &text[token]).collect();
+            let split: Vec<_> = text.split(' ').filter(|token| !token.is_empty()).collect();
+            prop_assert_eq!(tokens, split);
+        }
+    }
+}

@@ -16,25 +16,23 @@ pub(super) fn depth(fields: &Fields<'_>, nodes: &[Node]) -> Result<usize, Forest
 /// The same for nodes that all stand behind those that lead to them, as LightGBM writes them, in one pass; `None` for
 /// any others.
 fn depth_in_order(nodes: &[Node]) -> Option<usize> {
-    let mut levels = vec![0u32; nodes.len()];
-    let mut seen_leaves = vec![false; nodes.len() + 1];
-    levels[0] = 1;
-    let mut depth = 1;
+    let leaves = nodes.len() + 1;
+    // Of the leaves, last one first, and then of the nodes: so that nothing asks which of them a child is.
+    let mut levels = vec![0u32; leaves + nodes.len()];
+    levels[leaves] = 1;
+    let (mut depth, mut in_order) = (1, true);
     for (index, node) in nodes.iter().enumerate() {
         // Zero: what leads here stands behind it, or nothing does.
-        let level = levels[index];
+        let level = levels[leaves + index];
+        in_order &= level != 0;
         depth = depth.max(level);
         for child in [node.left, node.right] {
-            let twice = match child.target() {
-                Target::Node(child) => std::mem::replace(&mut levels[child], level + 1) != 0,
-                Target::Leaf(leaf) => std::mem::replace(&mut seen_leaves[leaf], true),
-            };
-            if level == 0 || twice {
-                return None;
-            }
+            let before =
+                std::mem::replace(&mut levels[leaves.wrapping_add_signed(child.0 as isize)], level + 1);
+            in_order &= before == 0;
         }
     }
-    Some(depth as usize)
+    in_order.then_some(depth as usize)
 }
 
 /// The same for nodes in any order.

