@@ -1,12 +1,14 @@
 //! Where the parts of a list begin and end.
 
+#![allow(clippy::inline_always)] // into functions that may use vectors
+
 use std::ops::Range;
 
 /// Where the blank-separated parts of a value are.
 ///
 /// Blanks are looked for in blocks of 64 bytes, one bit a byte. So finding a number's end does not wait for the number
 /// before it, and the processor reads several at a time.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(super) struct Tokens<'a> {
     value: &'a [u8],
     /// Where the block is whose bits are left.
