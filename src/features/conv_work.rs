@@ -333,6 +333,55 @@ mod tests {
     }
 
     #[test]
+    fn directions_make_gemms_of_their_own() {
+        // 2 images of 14 x 12 with 48 channels in 2 groups become 7 x 6 with 72.
+        let forward = ConvProblem {
+            n: 2,
+            c: 48,
+            k: 72,
+            g: 2,
+            stride: [1, 2, 2],
+            ..ConvProblem::new_2d([14, 12], [3, 3])
+        }
+        .padded([1, 1]);
+        let bytes = [2 * 14 * 12 * 48 * 2, 72 * 24 * 9 * 2, 2 * 7 * 6 * 72 * 2].map(f64::from);
+        let [input, filter, output] = bytes;
+        let names = ["work_m", "work_n", "work_k", "blocks", "taps_per_step", "reread_bytes", "cu_loads", "cu_stores"];
+        for (direction, expected) in [
+            (
+                Direction::Forward,
+                // 2 x 1 tiles of 64 x 64, in 4 steps; 24 channels are 3 accesses of 8, 36 are 9 of 4.
+                [84.0, 36.0, 216.0, 4.0, 64.0 / 24.0, input + 2.0 * filter + output, 4.0 * 128.0 * 64.0 / 8.0, 1024.0],
+            ),
+            (
+                Direction::BwdData,
+                [336.0, 24.0, 324.0, 12.0, 64.0 / 36.0, output + 6.0 * filter + input, 6.0 * 128.0 * 64.0 / 4.0, 512.0],
+            ),
+            (
+                Direction::BwdWeight,
+                [36.0, 216.0, 84.0, 8.0, 64.0 / 24.0, 4.0 * output + input + filter, 2.0 * 128.0 * 64.0 / 4.0, 512.0],
+            ),
+        ] {
+            let values = row(&names, &ConvProblem { direction, ..forward }, "64x64x64_compv3");
+            assert_eq!(values, expected, "{direction}");
+        }
+    }
+
+    #[test]
+    fn two_stages_are_told_from_one_by_our_widest_schema_alone() {
+        let problem = ConvProblem { c: 64, k: 64, ..ConvProblem::new_2d([28, 28], [3, 3]) };
+        let rows = |engine: Engine| {
+            let names = engine.feature_names();
+            ["compv3_intrawave", "compv3_intrawave_2stage", "mem_intrawave"]
+                .map(|word| row(&names, &problem, &format!("64x64x64_{word}")))
+        };
+        let [one, two, mem] = rows(Engine::ConvSelect);
+        assert!(one == two && one == mem);
+        let [one, two, mem] = rows(Engine::ConvWork);
+        assert!(one != two && one != mem && two != mem);
+    }
+
+    #[test]
     fn an_empty_result_gives_numbers() {
         let names: Vec<_> = FEATURES.iter().map(|feature| feature.name).collect();
         let problem = ConvProblem { c: 0, ..ConvProblem::new_2d([3, 3], [7, 7]) };
