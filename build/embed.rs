@@ -13,13 +13,14 @@ const FORESTS: [(&str, &str); 4] = [
     ("model_relative.lgbm", "Relative"),
 ];
 
-/// The source of the table of all model directories inside `models`, by name. Files beside them are passed over.
+/// The source of the table of all model directories inside `models`, by name, but for those of NVIDIA's GPUs, which no user of
+/// the dispatcher has. Files beside them are passed over.
 pub(crate) fn table(models: &Path) -> Result<String, String> {
     let fault = |path: &Path, error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
     let mut directories = Vec::new();
     for entry in fs::read_dir(models).map_err(|error| fault(models, &error))? {
         let path = entry.map_err(|error| fault(models, &error))?.path();
-        if path.is_dir() {
+        if path.is_dir() && !is_for_nvidia(&path) {
             directories.push(path);
         }
     }
@@ -53,6 +54,13 @@ pub(crate) fn table(models: &Path) -> Result<String, String> {
     }
     source += "]\n";
     Ok(source)
+}
+
+/// A model's name ends with its architecture; these are called `sm90` and so on.
+fn is_for_nvidia(directory: &Path) -> bool {
+    let name = directory.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let number = name.rsplit_once("_sm").map_or("", |(_, number)| number);
+    !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit())
 }
 
 fn bytes(path: &Path) -> String {

@@ -28,6 +28,8 @@ fn every_model_directory_is_in_the_table() {
     assert!(names[0].contains("name: c\"first\"") && names[1].contains("name: c\"second\""), "{source}");
     let forests: Vec<_> = source.lines().filter(|line| line.starts_with("(Target::")).collect();
     assert_eq!(forests.len(), 3, "a plain forest goes before a compressed one: {source}");
+    fs::create_dir(folder.path().join("conv_bf16_sm90")).unwrap();
+    assert_eq!(table().unwrap(), source, "models for NVIDIA's GPUs stay files");
     assert!(forests[1].starts_with("(Target::Latency, ") && forests[1].contains("model_latency.lgbm\""));
 
     fs::create_dir(folder.path().join("with blank")).unwrap();

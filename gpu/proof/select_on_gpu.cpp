@@ -1,7 +1,7 @@
 // Chooses kernels on a real GPU in three ways, beside the oracle: by a model, by search without a model, and by the model
 // with its best three measured.
 //
-//     CK_SELECT_HIP_LIBRARY=build/libhip_on_cuda.so build/select_on_gpu [DIRECTION [MODEL_DIRECTORY]]
+//     CK_SELECT_HIP_LIBRARY=build/libhip_on_cuda.so build/select_on_gpu [DIRECTION [MODEL_DIRECTORY [LAYERS]]]
 
 #include <chrono>
 
@@ -63,7 +63,9 @@ int main(int argc, char** argv) {
     add("search", ck_select::Mode::search, false);
 
     const std::vector<Kernel>& all = kernels(direction);
+    int left = argc > 3 ? std::atoi(argv[3]) : 1000;
     for (const Layer& layer : layers(direction)) {
+      if (left-- <= 0) break;
       Problem p;
       if (!from_c(layer.problem.capi(), p)) continue;
       check(Memory::instance().prepare(p), "operands");
