@@ -220,6 +220,70 @@ fn validate_judges_choices_from_a_file() {
     assert!(ran.stderr.contains("mean is 0.9600, required 0.97"), "{}", ran.stderr);
 }
 
+/// Five problems, the first of them measured again under number 5, where the model's second choice is the fastest.
+fn measured_again(folder: &TempDir) -> String {
+    let path = measured(folder, |_, place| 100.0 - place as f64);
+    let mut text = fs::read_to_string(&path).unwrap();
+    for (place, kernel) in rankings()[0].iter().enumerate() {
+        let tflops = if place == 1 { 200.0 } else { 150.0 - place as f64 };
+        writeln!(text, "{kernel},5,{},{},{tflops},1", cells(PROBLEMS[0]), 1.0 / tflops).unwrap();
+    }
+    fs::write(&path, text).unwrap();
+    path
+}
+
+#[test]
+fn a_problem_that_was_measured_again_is_judged_sweep_by_sweep() {
+    let folder = TempDir::new().unwrap();
+    let data = measured_again(&folder);
+    let metrics = metrics(&data);
+    let global = &metrics["global_metrics"];
+    assert_eq!((&global["num_shapes"], &global["num_rows"]), (&6.into(), &180.into()));
+    assert_eq!(global["num_shapes_without_rows"], 0);
+    // Each choice is compared with the fastest kernel of its own sweep: 150 of 200 the second time.
+    let mut efficiencies = [1.0, 1.0, 1.0, 1.0, 1.0, 150.0 / 200.0];
+    efficiencies.sort_by(f64::total_cmp);
+    assert_eq!(global["efficiency_mean"].as_f64().unwrap(), efficiencies.iter().sum::<f64>() / 6.0);
+    assert_eq!(global["efficiency_min"], 0.75);
+
+    // The choices of a file belong to the sweep whose number they have.
+    let picks = picks(&folder, "picks.csv", |_| 0);
+    let verdicts = |number_5: &str| {
+        let text = fs::read_to_string(&picks).unwrap();
+        let path = folder.path().join("six.csv");
+        fs::write(&path, format!("{text}{number_5}")).unwrap();
+        let output = folder.path().join("verdicts.csv");
+        good(&[
+            "validate",
+            "--predictions",
+            path.to_str().unwrap(),
+            "--data",
+            &data,
+            "--output",
+            output.to_str().unwrap(),
+        ]);
+        let text = fs::read_to_string(&output).unwrap();
+        let ends: Vec<(String, String)> = text
+            .lines()
+            .skip(1)
+            .map(|line| {
+                let cells: Vec<&str> = line.split(',').collect();
+                (cells[0].to_owned(), cells[cells.len() - 2].to_owned())
+            })
+            .collect();
+        ends
+    };
+    let own = verdicts(&format!("5,1,{}\n", rankings()[0][1]));
+    assert_eq!(own.len(), 6);
+    assert!(own.contains(&("0".to_owned(), "1.0".to_owned())), "{own:?}");
+    assert!(own.contains(&("5".to_owned(), "1.0".to_owned())), "{own:?}");
+    // Without a choice of its own it is the same problem, and so has the same choice.
+    assert!(verdicts("").contains(&("5".to_owned(), "0.75".to_owned())));
+
+    let both = run(&["compare", MODEL, MODEL, "--data", &data, "--format", "json"]);
+    assert_eq!(serde_json::from_str::<Value>(&both.stdout).unwrap()["problems"], 6);
+}
+
 #[test]
 fn validate_asks_the_model_about_the_whole_pool() {
     let folder = TempDir::new().unwrap();

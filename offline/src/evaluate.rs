@@ -132,7 +132,7 @@ impl Evaluation {
         Self {
             top_k: (1..=most).map(|k| best_of_top(&trials, &orders, k)).collect(),
             baselines: Baselines::of(&trials, measurements.kernels().len()),
-            problems_without_rows: measurements.problems().len() - trials.len(),
+            problems_without_rows: measurements.problems().len() - distinct_problems(&trials),
             invalid_rows: measurements.rows().iter().filter(|row| !row.is_valid).count(),
             trials,
             orders,
@@ -211,6 +211,11 @@ impl Baselines {
         }
         Self { fixed_kernel, fixed_mean: best / trials.len() as f64, random_mean: mean(random) }
     }
+}
+
+/// How many problems have a trial: those of one problem stand together.
+fn distinct_problems(trials: &[Trial]) -> usize {
+    trials.chunk_by(|a, b| a.problem == b.problem).count()
 }
 
 /// Mean efficiency of the best among the first `count` of each order.

@@ -7,7 +7,7 @@ fn trial(problem: u32, speeds: &[f64]) -> Trial {
     let oracle =
         (0..speeds.len()).fold(0, |best, place| if speeds[place] > speeds[best] { place } else { best });
     let candidates = (0u32..).zip(speeds).map(|(kernel, &tflops)| Candidate { kernel, tflops }).collect();
-    Trial { problem, candidates, oracle }
+    Trial { problem, number: None, candidates, oracle }
 }
 
 fn order(places: &[usize]) -> Order {

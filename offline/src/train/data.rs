@@ -1,11 +1,11 @@
-//! Measured rows with their features, each problem's rows together.
+//! Measured rows with their features, the rows of each run together.
 
 use std::ops::Range;
 
 use ck_select::features::Extractor;
 use ck_select::model::Target;
 
-use crate::measurements::{Measurements, Row};
+use crate::measurements::{Measurements, Row, Run};
 
 use super::TrainError;
 
@@ -22,13 +22,13 @@ pub struct TrainingData {
     pub measured: Vec<f64>,
     /// Measured TFLOPS, by row.
     pub tflops: Vec<f64>,
-    /// The share of the problem's fastest kernel, by row.
+    /// The share of the fastest kernel that was measured together with it, by row.
     pub efficiency: Vec<f64>,
-    /// The problems, in the order of their first rows.
+    /// The problems, in the order of their first rows; one that was measured twice stands there twice.
     pub problems: Vec<Item>,
 }
 
-/// A problem of the training data.
+/// A problem of the training data, with the rows of one run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Item {
     /// Index into [`Measurements::problems`].
@@ -87,7 +87,7 @@ impl TrainingData {
             efficiency: Vec::new(),
             problems: Vec::new(),
         };
-        for (problem, rows) in (0u32..).zip(measurements.rows_by_problem()) {
+        for Run { problem, rows, .. } in measurements.runs() {
             let start = data.rows.len();
             let described = &measurements.problems()[problem as usize];
             let side = extractor
@@ -97,7 +97,7 @@ impl TrainingData {
             for index in rows {
                 let row = &measurements.rows()[index as usize];
                 let measured = value(row);
-                if !(row.is_valid && row.tflops > 0.0 && measured > 0.0 && measured.is_finite()) {
+                if !(measured > 0.0 && measured.is_finite()) {
                     continue;
                 }
                 let role = roles.get(file_of_row(index)).copied().unwrap_or_default();
