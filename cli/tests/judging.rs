@@ -333,6 +333,54 @@ fn names_of_different_age_are_one_kernel() {
     assert_eq!(figures[0]["mean"], 1.0);
 }
 
+/// Figures of choices that are spelled out, on measurements in one or more files.
+fn validated(folder: &TempDir, files: &[String], picks: &str) -> Value {
+    let write = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let paths: Vec<String> =
+        files.iter().enumerate().map(|(index, text)| write(&format!("{index}.csv"), text)).collect();
+    let picks = write("picks.csv", picks);
+    let mut words = vec!["validate", "--predictions", &picks, "--format", "json", "--data"];
+    words.extend(paths.iter().map(String::as_str));
+    serde_json::from_str(&good(&words)).unwrap()
+}
+
+#[test]
+fn problems_that_differ_in_stride_or_padding_have_their_own_oracle() {
+    let folder = TempDir::new().unwrap();
+    let (a, b) = ("grouped_conv_forward_bf16_2d_16x64x64_compv3", "grouped_conv_forward_bf16_2d_64x64x64_compv3");
+    // The same extents. Without depth columns in one file, with them in the other: both are ordinary 2D rows.
+    let flat = format!(
+        "kernel,{COLUMNS},latency_ms,tflops\n{a},16,64,64,1,28,28,3,3,1,1,1,1,1,100\n{b},16,64,64,1,28,28,3,3,1,1,1,1,1,50\n"
+    );
+    let deep = format!(
+        "kernel,{COLUMNS},Di,Z,stride_d,pad_d,latency_ms,tflops\n{a},16,64,64,1,28,28,3,3,2,2,1,1,1,1,1,0,1,10\n\
+         {b},16,64,64,1,28,28,3,3,2,2,1,1,1,1,1,0,1,20\n{a},16,64,64,1,28,28,3,3,1,1,0,0,1,1,1,0,1,30\n"
+    );
+    let picks = format!(
+        "kernel,{COLUMNS}\n{a},16,64,64,1,28,28,3,3,1,1,1,1\n{b},16,64,64,1,28,28,3,3,2,2,1,1\n{a},16,64,64,1,28,28,3,3,1,1,0,0\n"
+    );
+    let figures = validated(&folder, &[flat, deep], &picks);
+    assert_eq!((&figures[0]["problems"], &figures[0]["min"]), (&3.into(), &1.0.into()));
+}
+
+#[test]
+fn a_deep_tile_is_not_its_shallow_namesake() {
+    let folder = TempDir::new().unwrap();
+    let (deep, shallow) =
+        ("grouped_conv_forward_bf16_2d_16x64x128_compv3", "grouped_conv_forward_bf16_2d_16x64x64_compv3");
+    let cells = cells(PROBLEMS[0]);
+    let data = format!("kernel,{COLUMNS},latency_ms,tflops\n{deep},{cells},1,100\n{shallow},{cells},1,40\n");
+    let mean = |pick: &str| {
+        let figures = validated(&folder, &[data.clone()], &format!("kernel,{COLUMNS}\n{pick},{cells}\n"));
+        figures[0]["mean"].as_f64().unwrap()
+    };
+    assert_eq!((mean(deep), mean(shallow)), (1.0, 0.4));
+}
+
 #[test]
 fn compare_accepts_what_is_as_good_and_refuses_what_is_not() {
     let folder = TempDir::new().unwrap();
