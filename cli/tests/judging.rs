@@ -351,7 +351,8 @@ fn validated(folder: &TempDir, files: &[String], picks: &str) -> Value {
 #[test]
 fn problems_that_differ_in_stride_or_padding_have_their_own_oracle() {
     let folder = TempDir::new().unwrap();
-    let (a, b) = ("grouped_conv_forward_bf16_2d_16x64x64_compv3", "grouped_conv_forward_bf16_2d_64x64x64_compv3");
+    let (a, b) =
+        ("grouped_conv_forward_bf16_2d_16x64x64_compv3", "grouped_conv_forward_bf16_2d_64x64x64_compv3");
     // The same extents. Without depth columns in one file, with them in the other: both are ordinary 2D rows.
     let flat = format!(
         "kernel,{COLUMNS},latency_ms,tflops\n{a},16,64,64,1,28,28,3,3,1,1,1,1,1,100\n{b},16,64,64,1,28,28,3,3,1,1,1,1,1,50\n"
