@@ -376,7 +376,8 @@ fn a_deep_tile_is_not_its_shallow_namesake() {
     let cells = cells(PROBLEMS[0]);
     let data = format!("kernel,{COLUMNS},latency_ms,tflops\n{deep},{cells},1,100\n{shallow},{cells},1,40\n");
     let mean = |pick: &str| {
-        let figures = validated(&folder, &[data.clone()], &format!("kernel,{COLUMNS}\n{pick},{cells}\n"));
+        let figures =
+            validated(&folder, std::slice::from_ref(&data), &format!("kernel,{COLUMNS}\n{pick},{cells}\n"));
         figures[0]["mean"].as_f64().unwrap()
     };
     assert_eq!((mean(deep), mean(shallow)), (1.0, 0.4));

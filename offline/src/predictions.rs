@@ -171,19 +171,14 @@ impl Predictions {
                 })?,
             };
             let label = label_column.and_then(|column| record.get(column)).unwrap_or_default();
-            let problem = match spelled_out {
-                true => sheet.problem(&record, name, measurements)?,
-                false => {
-                    let known = labels.and_then(|labels| labels.0.get(label));
-                    *known.ok_or_else(|| {
-                        let found =
-                            if labels.is_some() { "not in the measurements" } else { "only a number" };
-                        sheet.fault(
-                            &record,
-                            format!("problem {label} is {found}, expected one that is measured"),
-                        )
-                    })?
-                }
+            let problem = if spelled_out {
+                sheet.problem(&record, name, measurements)?
+            } else {
+                let known = labels.and_then(|labels| labels.0.get(label));
+                *known.ok_or_else(|| {
+                    let found = if labels.is_some() { "not in the measurements" } else { "only a number" };
+                    sheet.fault(&record, format!("problem {label} is {found}, expected one that is measured"))
+                })?
             };
             let number = label.parse().ok();
             let rankings = rankings.entry(problem).or_default();

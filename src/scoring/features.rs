@@ -29,6 +29,17 @@ pub struct CallValues {
     pub pair: Vec<f64>,
 }
 
+/// Working memory of [`PoolFeatures::rows`], to be kept from problem to problem.
+#[derive(Debug, Clone, Default)]
+pub struct RowValues {
+    uniform: Vec<f64>,
+    /// The pair values of the classes that were asked for, class after class.
+    pair: Vec<f64>,
+    /// The problem for which a class was asked last, by class.
+    asked: Vec<u64>,
+    problem: u64,
+}
+
 /// Kernels of another operation than the extractor's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("kernel {kernel} is for another operation than the features")]
@@ -113,6 +124,65 @@ impl PoolFeatures {
         PoolTable { columns: &self.columns, classes: &self.classes, kernel_values: &self.kernel_values }
     }
 
+    /// Whole feature rows of some of the kernels for one problem, row after row: what [`crate::features::Schema::fill`]
+    /// gives, with everything that rows share computed once. Places that the pool does not have get rows of zeros, and
+    /// so does a problem of the other operation.
+    pub fn rows(
+        &self,
+        problem: &ProblemSide,
+        kernels: impl Iterator<Item = usize>,
+        rows: &mut [f64],
+        values: &mut RowValues,
+    ) {
+        match (&self.functions, problem) {
+            (Functions::Conv(table), ProblemSide::Conv(problem)) => {
+                self.rows_of(table, problem, kernels, rows, values);
+            }
+            (Functions::Gemm(table), ProblemSide::Gemm(problem)) => {
+                self.rows_of(table, problem, kernels, rows, values);
+            }
+            _ => rows.fill(0.0),
+        }
+    }
+
+    fn rows_of<P, K>(
+        &self,
+        table: &Table<P, K>,
+        problem: &P,
+        kernels: impl Iterator<Item = usize>,
+        rows: &mut [f64],
+        values: &mut RowValues,
+    ) {
+        let (of_pair, of_kernel) = (table.pair.len(), self.kernel_values.len() / self.classes.len().max(1));
+        values.problem += 1;
+        values.asked.resize(table.classes.len(), 0);
+        values.pair.resize(table.classes.len() * of_pair, 0.0);
+        table.uniform(problem, &mut values.uniform);
+        for (row, kernel) in rows.chunks_exact_mut(self.columns.len().max(1)).zip(kernels) {
+            let Some(class) = self.classes.get(kernel).map(|&class| class as usize) else {
+                row.fill(0.0);
+                continue;
+            };
+            let pair = &mut values.pair[class * of_pair..(class + 1) * of_pair];
+            if values.asked[class] != values.problem {
+                values.asked[class] = values.problem;
+                for (cell, value) in pair.iter_mut().zip(&table.pair) {
+                    *cell = value(problem, &table.classes[class], &self.hardware);
+                }
+            }
+            let (mut uniform, mut pair) = (values.uniform.iter(), pair.iter());
+            let mut kernel = self.kernel_values[kernel * of_kernel..(kernel + 1) * of_kernel].iter();
+            for (cell, column) in row.iter_mut().zip(&self.columns) {
+                let next = match column {
+                    Column::Uniform => uniform.next(),
+                    Column::Kernel => kernel.next(),
+                    Column::Pair => pair.next(),
+                };
+                *cell = next.copied().unwrap_or_default();
+            }
+        }
+    }
+
     /// Computes the values of one problem. A problem of the other operation leaves them as they are.
     pub fn fill(&self, problem: &ProblemSide, values: &mut CallValues) {
         match (&self.functions, problem) {
@@ -129,15 +199,21 @@ impl PoolFeatures {
 
 impl<P, K> Table<P, K> {
     fn fill(&self, problem: &P, hardware: &Hardware, values: &mut CallValues) {
-        values.uniform.clear();
-        values.uniform.extend(self.uniform.iter().map(|value| match value {
-            Uniform::Problem(value) => value(problem),
-            Uniform::Hardware(value) => *value,
-        }));
+        self.uniform(problem, &mut values.uniform);
         values.pair.clear();
         for kernel in &self.classes {
             values.pair.extend(self.pair.iter().map(|value| value(problem, kernel, hardware)));
         }
+    }
+}
+
+impl<P, K> Table<P, K> {
+    fn uniform(&self, problem: &P, values: &mut Vec<f64>) {
+        values.clear();
+        values.extend(self.uniform.iter().map(|value| match value {
+            Uniform::Problem(value) => value(problem),
+            Uniform::Hardware(value) => *value,
+        }));
     }
 }
 
@@ -236,7 +312,39 @@ fn gemm_pair_inputs(kernel: &GemmKernelSide) -> PairInputs {
 mod tests {
     use super::*;
     use crate::features::Engine;
+    use crate::kernel::Kernel;
     use crate::problem::{ConvProblem, GemmProblem};
+
+    #[test]
+    fn whole_rows_are_the_extractors() {
+        for engine in [Engine::ConvSuperset, Engine::ConvSelect, Engine::Conv97] {
+            let extractor = Extractor::of_engine(engine);
+            let kernels: Vec<KernelSide> =
+                ["16x64x64_compv3", "64x64x64_mem", "16x64x64_compv4", "16x64x64_mem_dsb"]
+                    .map(|rest| Kernel::from_name(&format!("grouped_conv_forward_bf16_2d_{rest}")).unwrap())
+                    .map(|kernel| extractor.kernel_side(&kernel.kind).unwrap())
+                    .to_vec();
+            let features = PoolFeatures::new(&extractor, &kernels).unwrap();
+            let (width, mut values) = (extractor.schema.len(), RowValues::default());
+            for channels in [3, 64, 65] {
+                let problem =
+                    ConvProblem { n: 3, c: channels, k: 80, ..ConvProblem::new_2d([30, 31], [3, 3]) };
+                let problem = extractor.problem_side(&problem.into()).unwrap();
+                // Not all kernels, one of them twice, and one that the pool does not have.
+                let asked = [2, 0, 3, 0, 99];
+                let mut rows = vec![f64::NAN; asked.len() * width];
+                features.rows(&problem, asked.into_iter(), &mut rows, &mut values);
+                for (row, kernel) in rows.chunks_exact(width).zip(asked) {
+                    let mut expected = vec![0.0; width];
+                    if let Some(kernel) = kernels.get(kernel) {
+                        extractor.fill(&problem, kernel, &mut expected);
+                    }
+                    let bits = |row: &[f64]| row.iter().map(|value| value.to_bits()).collect::<Vec<_>>();
+                    assert_eq!(bits(row), bits(&expected), "{} {kernel}", engine.as_str());
+                }
+            }
+        }
+    }
 
     /// Pair features see nothing of a kernel but the pair inputs: every other field may change.
     #[test]

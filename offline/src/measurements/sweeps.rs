@@ -82,6 +82,8 @@ impl Measurements {
 
 #[cfg(test)]
 mod tests {
+    use std::fmt::Write as _;
+
     use ck_select::vocab::Op;
 
     use super::*;
@@ -99,7 +101,7 @@ mod tests {
         for (file, rows) in files.iter().enumerate() {
             let mut text = HEADER.to_owned();
             for (number, channels, depth) in *rows {
-                text += &format!("{},{number},{channels},64,8,8,1,1,0.5,10\n", kernel(*depth));
+                writeln!(text, "{},{number},{channels},64,8,8,1,1,0.5,10", kernel(*depth)).unwrap();
             }
             measurements.add_text(&format!("{file}.csv"), text.as_bytes()).unwrap();
         }

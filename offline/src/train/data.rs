@@ -5,6 +5,7 @@ use std::ops::Range;
 use ck_select::features::Extractor;
 use ck_select::model::Target;
 
+use crate::features;
 use crate::measurements::{Measurements, Row, Run};
 
 use super::TrainError;
@@ -70,14 +71,6 @@ impl TrainingData {
             Target::Tflops | Target::Relative => row.tflops,
         };
         let file_of_row = files(measurements);
-        let width = extractor.schema.len();
-        let kernels = measurements
-            .kernels()
-            .iter()
-            .map(|kernel| {
-                extractor.kernel_side(&kernel.kind).map_err(|e| TrainError::feature(&kernel.name, e))
-            })
-            .collect::<Result<Vec<_>, _>>()?;
         let mut data = Self {
             names: extractor.schema.names().into_iter().map(str::to_owned).collect(),
             values: Vec::new(),
@@ -89,10 +82,6 @@ impl TrainingData {
         };
         for Run { problem, rows, .. } in measurements.runs() {
             let start = data.rows.len();
-            let described = &measurements.problems()[problem as usize];
-            let side = extractor
-                .problem_side(described)
-                .map_err(|error| TrainError::feature(&described.to_string(), error))?;
             let (mut weight, mut only_trains) = (0.0, true);
             for index in rows {
                 let row = &measurements.rows()[index as usize];
@@ -106,9 +95,6 @@ impl TrainingData {
                 data.rows.push(index);
                 data.measured.push(measured);
                 data.tflops.push(row.tflops);
-                let at = data.values.len();
-                data.values.resize(at + width, 0.0);
-                extractor.fill(&side, &kernels[row.kernel as usize], &mut data.values[at..]);
             }
             let span = start..data.rows.len();
             if !span.is_empty() {
@@ -121,6 +107,7 @@ impl TrainingData {
         if data.rows.is_empty() {
             return Err(TrainError::NoRows { target });
         }
+        data.values = features::rows(measurements, extractor, &data.rows).map_err(Box::new)?;
         Ok(data)
     }
 

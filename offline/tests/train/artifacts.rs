@@ -1,5 +1,6 @@
 //! The files of a model directory.
 
+use std::fmt::Write as _;
 use std::fs;
 
 use ck_select::features::{Engine, Extractor, MemPads, Rules};
@@ -138,12 +139,14 @@ fn features_of_mem_kernels_are_those_of_the_training() {
     for index in 0..24 {
         for (place, kernel) in kernels.iter().enumerate() {
             let tflops = 10 + (index * 7 + place * 5) % 11;
-            text += &format!(
-                "{kernel},{},{},{},0.1,{tflops}\n",
+            writeln!(
+                text,
+                "{kernel},{},{},{},0.1,{tflops}",
                 100 + index,
                 64 * (1 + index % 3),
                 200 + 8 * index
-            );
+            )
+            .unwrap();
         }
     }
     let data = file("gemm.csv", &text);
