@@ -16,6 +16,8 @@ pub struct PoolFeatures {
     columns: Vec<Column>,
     classes: Vec<u32>,
     kernel_values: Vec<f64>,
+    /// The places of the columns that the kernel alone decides.
+    kernel_columns: Vec<usize>,
     hardware: Hardware,
     functions: Functions,
 }
@@ -33,8 +35,8 @@ pub struct CallValues {
 #[derive(Debug, Clone, Default)]
 pub struct RowValues {
     uniform: Vec<f64>,
-    /// The pair values of the classes that were asked for, class after class.
-    pair: Vec<f64>,
+    /// Rows of the classes that were asked for, class after class, in which only what the kernel alone decides is missing.
+    classes: Vec<f64>,
     /// The problem for which a class was asked last, by class.
     asked: Vec<u64>,
     problem: u64,
@@ -153,32 +155,36 @@ impl PoolFeatures {
         rows: &mut [f64],
         values: &mut RowValues,
     ) {
-        let (of_pair, of_kernel) = (table.pair.len(), self.kernel_values.len() / self.classes.len().max(1));
+        let width = self.columns.len();
+        let of_kernel = self.kernel_columns.len();
         values.problem += 1;
         values.asked.resize(table.classes.len(), 0);
-        values.pair.resize(table.classes.len() * of_pair, 0.0);
+        values.classes.resize(table.classes.len() * width, 0.0);
         table.uniform(problem, &mut values.uniform);
-        for (row, kernel) in rows.chunks_exact_mut(self.columns.len().max(1)).zip(kernels) {
+        for (row, kernel) in rows.chunks_exact_mut(width.max(1)).zip(kernels) {
             let Some(class) = self.classes.get(kernel).map(|&class| class as usize) else {
                 row.fill(0.0);
                 continue;
             };
-            let pair = &mut values.pair[class * of_pair..(class + 1) * of_pair];
+            let template = &mut values.classes[class * width..(class + 1) * width];
             if values.asked[class] != values.problem {
                 values.asked[class] = values.problem;
-                for (cell, value) in pair.iter_mut().zip(&table.pair) {
-                    *cell = value(problem, &table.classes[class], &self.hardware);
+                let mut uniform = values.uniform.iter();
+                let mut pair = table.pair.iter();
+                for (cell, column) in template.iter_mut().zip(&self.columns) {
+                    *cell = match column {
+                        Column::Uniform => uniform.next().copied().unwrap_or_default(),
+                        Column::Pair => pair
+                            .next()
+                            .map_or(0.0, |value| value(problem, &table.classes[class], &self.hardware)),
+                        Column::Kernel => 0.0,
+                    };
                 }
             }
-            let (mut uniform, mut pair) = (values.uniform.iter(), pair.iter());
-            let mut kernel = self.kernel_values[kernel * of_kernel..(kernel + 1) * of_kernel].iter();
-            for (cell, column) in row.iter_mut().zip(&self.columns) {
-                let next = match column {
-                    Column::Uniform => uniform.next(),
-                    Column::Kernel => kernel.next(),
-                    Column::Pair => pair.next(),
-                };
-                *cell = next.copied().unwrap_or_default();
+            row.copy_from_slice(template);
+            let of_kernel = &self.kernel_values[kernel * of_kernel..(kernel + 1) * of_kernel];
+            for (&column, &value) in self.kernel_columns.iter().zip(of_kernel) {
+                row[column] = value;
             }
         }
     }
@@ -227,7 +233,9 @@ struct Parts {
 impl Parts {
     fn with(self, hardware: Hardware, functions: Functions) -> PoolFeatures {
         let Parts { columns, classes, kernel_values } = self;
-        PoolFeatures { columns, classes, kernel_values, hardware, functions }
+        let of_kernel = |(place, column): (usize, &Column)| (*column == Column::Kernel).then_some(place);
+        let kernel_columns = columns.iter().enumerate().filter_map(of_kernel).collect();
+        PoolFeatures { columns, classes, kernel_values, kernel_columns, hardware, functions }
     }
 }
 
