@@ -70,7 +70,7 @@ impl Hardware {
     ];
 
     /// Architectures with a profile of their own.
-    pub const PROFILES: [&'static str; 5] = ["gfx90a", "gfx942", "gfx950", "gfx1201", "gfx1250"];
+    pub const PROFILES: [&'static str; 6] = ["gfx90a", "gfx942", "gfx950", "gfx1201", "gfx1250", "sm_90"];
 
     /// The profile of an architecture, for measuring and training; `None` when there is none.
     ///
@@ -94,6 +94,20 @@ impl Hardware {
             "gfx1250" => Self { wavefront_size: 32, lds_capacity: 327_680, ..base },
             // Only the wave and the shared memory are known; the rest stays at the defaults.
             "gfx1201" => Self { wavefront_size: 32, ..base },
+            // NVIDIA's H200 (an H100 has 50 MiB of L2): a compute unit is a multiprocessor, a shader engine a processing cluster. Its last cache is L2.
+            "sm_90" => Self {
+                num_cus: 132,
+                shader_engines: 8,
+                max_clock_mhz: 1980,
+                max_waves_per_cu: 64,
+                wavefront_size: 32,
+                lds_capacity: 232_448,
+                l1_cache_kb: 256,
+                l2_cache_kb: 61_440,
+                l3_cache_kb: 61_440,
+                num_xcd: 1,
+                ..base
+            },
             _ => return None,
         })
     }

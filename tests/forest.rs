@@ -95,8 +95,8 @@ fn a_forest_tells_what_its_text_says() {
 
     let tree = &forest.trees()[1];
     assert_eq!(tree.root().target(), Target::Node(0));
-    assert_eq!(tree.nodes()[0].left.target(), Target::Leaf(0));
-    assert_eq!(tree.nodes()[0].right.target(), Target::Node(1));
+    assert_eq!(tree.node(0).left.target(), Target::Leaf(0));
+    assert_eq!(tree.node(0).right.target(), Target::Node(1));
     assert_eq!(tree.category_sets().words(1), [1, 4]);
     assert_eq!(tree.leaf_counts(), [10, 10, 25]);
     assert_eq!(tree.internal_counts(), [45, 35]);

@@ -35,22 +35,24 @@ int64_t Kernel::partial_elements(const Problem& p) const {
     return parts > 1 ? p.gemm_m(direction) * p.gemm_n(direction) * p.g * parts : 0;
 }
 
-const char* Kernel::refuses(const Problem& p, const Buffers& buffers) const {
+const char* Kernel::refuses(const Problem& p) const {
     const int64_t most = (int64_t(1) << 31) - 1 - 512;
     if (p.ho < 1 || p.wo < 1) return "the output is empty";
     if (p.gemm_m(direction) > most || p.gemm_n(direction) > most || p.gemm_k(direction) > most)
         return "an extent of the GEMM does not fit into 31 bits";
     if ((p.gemm_n(direction) + tile_n - 1) / tile_n > 65535) return "more than 65535 tiles of columns";
     if (int64_t(p.g) * parts > 65535) return "more than 65535 groups and parts";
-    if (p.input_elements() * 2 > buffers.input_bytes || p.weight_elements() * 2 > buffers.weight_bytes ||
-        p.output_elements() * 2 > buffers.output_bytes)
-        return "the tensors are larger than the buffers";
-    if (partial_elements(p) * 4 > buffers.partial_bytes) return "the parts are larger than their buffer";
+    if (partial_elements(p) * 4 > MOST_PARTIAL_BYTES) return "the parts need more than 4 GiB";
     return nullptr;
 }
 
+bool Kernel::fits(const Problem& p, const Buffers& buffers) const {
+    return p.input_elements() * 2 <= buffers.input_bytes && p.weight_elements() * 2 <= buffers.weight_bytes &&
+           p.output_elements() * 2 <= buffers.output_bytes && partial_elements(p) * 4 <= buffers.partial_bytes;
+}
+
 cudaError_t Kernel::run(const Problem& p, const Buffers& buffers, cudaStream_t stream) const {
-    if (refuses(p, buffers)) return cudaErrorInvalidValue;
+    if (refuses(p) || !fits(p, buffers)) return cudaErrorInvalidValue;
     const bool wide = p.c % 8 == 0 && (direction == Direction::Forward || p.k % 8 == 0);
     return launch(*this, p, buffers, wide, stream);
 }

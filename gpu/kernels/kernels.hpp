@@ -18,6 +18,9 @@ struct Buffers {
     int64_t input_bytes = 0, weight_bytes = 0, output_bytes = 0, partial_bytes = 0;
 };
 
+/// Kernels whose parts would need more are refused.
+constexpr int64_t MOST_PARTIAL_BYTES = int64_t(4) << 30;
+
 struct Kernel {
     std::string name;
     Direction direction;
@@ -25,8 +28,10 @@ struct Kernel {
     /// Launches on the stream. Wide kernels copy eight channels at once.
     cudaError_t (*launch)(const Kernel&, const Problem&, const Buffers&, bool wide, cudaStream_t);
 
-    /// Null when the kernel can run the problem in these buffers, else the reason why not.
-    const char* refuses(const Problem&, const Buffers&) const;
+    /// Null when the kernel can run the problem, else the reason why not.
+    const char* refuses(const Problem&) const;
+    /// Whether the buffers have room for the problem.
+    bool fits(const Problem&, const Buffers&) const;
     cudaError_t run(const Problem&, const Buffers&, cudaStream_t) const;
     /// Floats that a depth in parts needs between its stages.
     int64_t partial_elements(const Problem&) const;

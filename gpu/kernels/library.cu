@@ -46,7 +46,7 @@ float failed(cudaError_t error) { return -static_cast<float>(error); }
 int32_t supports(const ck_conv_problem* problem, void* user) {
     Problem p;
     const Kernel& kernel = *static_cast<const Kernel*>(user);
-    return from_c(*problem, p) && !kernel.refuses(p, Memory::instance().buffers());
+    return from_c(*problem, p) && !kernel.refuses(p);
 }
 
 float run(const ck_conv_problem* problem, void* stream, void* user) {
@@ -113,9 +113,8 @@ cudaError_t Memory::grow(void** memory, int64_t& bytes, int64_t wanted) {
 
 cudaError_t Memory::prepare(const Problem& p) {
     int64_t partial = 0;
-    for (const Kernel& kernel : kernels(Direction::BwdWeight)) partial = std::max(partial, kernel.partial_elements(p) * 4);
-    // Kernels whose parts would need more are refused.
-    partial = std::min(partial, int64_t(4) << 30);
+    for (const Kernel& kernel : kernels(Direction::BwdWeight))
+        if (!kernel.refuses(p)) partial = std::max(partial, kernel.partial_elements(p) * 4);
     cudaError_t error;
     if ((error = grow(&buffers_.input, buffers_.input_bytes, p.input_elements() * 2)) != cudaSuccess ||
         (error = grow(&buffers_.weight, buffers_.weight_bytes, p.weight_elements() * 2)) != cudaSuccess ||

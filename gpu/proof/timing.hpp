@@ -79,7 +79,7 @@ inline Oracle measure_all(Direction direction, const Problem& p, cudaStream_t st
   const std::vector<Kernel>& all = kernels(direction);
   Oracle oracle;
   for (const Kernel& kernel : all) {
-    const bool runs = kernel.refuses(p, Memory::instance().buffers()) == nullptr;
+    const bool runs = !kernel.refuses(p);
     oracle.ms.push_back(runs ? time_kernel(kernel, p, stream, repeats) : -1);
     const size_t last = oracle.ms.size() - 1;
     if (oracle.ms[last] > 0 && (oracle.ms[oracle.best] < 0 || oracle.ms[last] < oracle.ms[oracle.best])) oracle.best = last;

@@ -134,8 +134,12 @@ macro_rules! classes {
 }
 
 classes! {
-    /// There is no executable, library or recorded answer for the kernel.
+    /// There is no executable or library for the kernel.
     Missing = "missing",
+    /// Answers are taken from records, which do not have the kernel on this problem.
+    NotRecorded = "not_recorded",
+    /// It is recorded as invalid, and the record does not say why.
+    Invalid = "invalid",
     /// It does not compile.
     Build = "build",
     /// Its library cannot be loaded, or does not have it.

@@ -12,7 +12,7 @@ use crate::outcome::Outcome;
 use crate::runner::Settings;
 
 /// Raised when a line changes its meaning: sweep and worker are one program, but not always one build of it.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// All that a worker is asked for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -23,23 +23,23 @@ pub struct Request {
     pub device: DeviceKind,
     /// How carefully to measure.
     pub settings: Settings,
-    /// The problem, as problems are printed.
-    pub problem: String,
-    /// Its best time so far.
-    pub best_ms: Option<f64>,
     /// What to measure, in order.
     pub items: Vec<Item>,
 }
 
 /// A kernel in a library.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Item {
     /// What answers call it.
     pub item: usize,
     /// The kernel's name.
     pub kernel: String,
-    /// The problem with this kernel's words, if they differ.
-    pub problem: Option<String>,
+    /// The problem with this kernel's words, as problems are printed.
+    pub problem: String,
+    /// The problem's place in the plan.
+    pub place: u32,
+    /// The problem's best time before this request.
+    pub best_ms: Option<f64>,
     /// The library's file.
     pub library: String,
 }

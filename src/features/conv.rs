@@ -4,6 +4,7 @@ use super::exact::{ceil_ratio, flag, log2, max1, product, ratio, tile_efficiency
 use super::{Feature, conv_work, hardware_features};
 use crate::hardware::Hardware;
 use crate::problem::floor_div;
+use crate::vocab::Direction;
 
 /// What the features know of a convolution problem, with everything that depends on it alone.
 #[derive(Debug, Clone, PartialEq)]
@@ -20,6 +21,7 @@ pub struct ConvSide {
     output: [i64; 3],
     pub(super) element_bytes: f64,
     is_3d: bool,
+    pub(super) direction: Direction,
     volume_in: i128,
     volume_filter: i128,
     volume_out: i128,
@@ -33,11 +35,25 @@ pub struct ConvSide {
     pub(super) gemm_m: i128,
     gemm_n: i128,
     pub(super) gemm_k: i128,
+    pub(super) work: Work,
+}
+
+/// The GEMM that a direction makes of one group. Upstream's features count that of forward for every direction.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Work {
+    /// Rows, columns and depth; columns as a quotient, as upstream divides channels by groups.
+    pub extents: (i128, f64, i128),
+    /// Bytes of the operands of rows and of columns, of all groups.
+    pub loaded: [f64; 2],
+    /// Bytes of the result.
+    pub stored: f64,
 }
 
 /// The numbers of a convolution problem as features see them; axes in the order depth, height, width.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ConvInputs {
+    /// Which of the three convolutions.
+    pub direction: Direction,
     /// Images.
     pub n: i64,
     /// Input channels of all groups.
@@ -65,8 +81,20 @@ pub struct ConvInputs {
 impl ConvSide {
     /// Computes everything that depends on the problem alone.
     pub fn new(inputs: &ConvInputs) -> Self {
-        let &ConvInputs { n, c, k, g, input, filter, stride, dilation, pad, pad_both, element_bytes } =
-            inputs;
+        let &ConvInputs {
+            direction,
+            n,
+            c,
+            k,
+            g,
+            input,
+            filter,
+            stride,
+            dilation,
+            pad,
+            pad_both,
+            element_bytes,
+        } = inputs;
         let is_3d = input[0] > 1 || filter[0] > 1 || pad[0] > 0;
         let extent = |axis: usize| {
             let reach = (filter[axis].saturating_sub(1)).saturating_mul(dilation[axis]).saturating_add(1);
@@ -86,6 +114,26 @@ impl ConvSide {
         let input_bytes = product([n.into(), c.into(), volume_in]) as f64 * element_bytes;
         let filter_bytes = k as f64 * channels * volume_filter as f64 * element_bytes;
         let output_bytes = results * element_bytes;
+        // Truncated from the float product: 46 channels in 5 groups of 5x5 give 229, not 46 * 25 / 5 = 230.
+        let depth = |channels: f64| (channels * volume_filter as f64) as i128;
+        let (rows_in, rows_out) = (product([n.into(), volume_in]), product([n.into(), volume_out]));
+        let work = match direction {
+            Direction::Forward => Work {
+                extents: (rows_out, out_channels, depth(channels)),
+                loaded: [input_bytes, filter_bytes],
+                stored: output_bytes,
+            },
+            Direction::BwdData => Work {
+                extents: (rows_in, channels, depth(out_channels)),
+                loaded: [output_bytes, filter_bytes],
+                stored: input_bytes,
+            },
+            Direction::BwdWeight => Work {
+                extents: (out_channels as i128, channels * volume_filter as f64, rows_out),
+                loaded: [output_bytes, input_bytes],
+                stored: filter_bytes,
+            },
+        };
         Self {
             n,
             c,
@@ -109,10 +157,11 @@ impl ConvSide {
             filter_bytes,
             output_bytes,
             bytes: input_bytes + filter_bytes + output_bytes,
-            gemm_m: product([n.into(), volume_out]),
+            gemm_m: rows_out,
             gemm_n: k.into(),
-            // Truncated from the float product: 46 channels in 5 groups of 5x5 give 229, not 46 * 25 / 5 = 230.
-            gemm_k: (channels * volume_filter as f64) as i128,
+            gemm_k: depth(channels),
+            direction,
+            work,
         }
     }
 
@@ -145,6 +194,8 @@ pub struct ConvKernelSide {
     pub has_dsb: i64,
     /// Splits images, as a number.
     pub has_si: i64,
+    /// Adds up in a second kernel what parts of the depth gave.
+    pub two_stage: bool,
 }
 
 /// What features ask about a pipeline's word.
@@ -203,7 +254,7 @@ impl ConvKernelSide {
     }
 }
 
-pub(super) fn tiles_m(p: &ConvSide, k: &ConvKernelSide) -> f64 {
+fn tiles_m(p: &ConvSide, k: &ConvKernelSide) -> f64 {
     ceil_ratio(p.gemm_m, k.gemm_m_per_block.into())
 }
 
@@ -211,7 +262,7 @@ fn tiles_n(p: &ConvSide, k: &ConvKernelSide) -> f64 {
     ceil_ratio(p.gemm_n, k.gemm_n_per_block.into())
 }
 
-pub(super) fn tiles_k(p: &ConvSide, k: &ConvKernelSide) -> f64 {
+fn tiles_k(p: &ConvSide, k: &ConvKernelSide) -> f64 {
     ceil_ratio(p.gemm_k, k.k_tile.into())
 }
 
@@ -392,6 +443,7 @@ mod tests {
 
     fn inputs() -> ConvInputs {
         ConvInputs {
+            direction: Direction::Forward,
             n: 1,
             c: 46,
             k: 10,
@@ -423,7 +475,7 @@ mod tests {
     #[test]
     fn names_are_unique_and_complete() {
         let names: std::collections::HashSet<_> = all().map(|f| f.name).collect();
-        assert_eq!((names.len(), FEATURES.len(), conv_work::FEATURES.len()), (144, 113, 31));
+        assert_eq!((names.len(), FEATURES.len(), conv_work::FEATURES.len()), (149, 113, 36));
         assert!(ONLY_IN_SUPERSET.iter().all(|name| names.contains(name)));
         assert_eq!(ONLY_IN_SUPERSET.len(), 16);
     }

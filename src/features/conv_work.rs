@@ -5,10 +5,11 @@
 //! are read again. `docs/features.md` has the formulas. Groups are counted here: a group has `C / G` and `K / G`
 //! channels, and its workgroups are its own.
 
-use super::conv::{ConvKernelSide, ConvSide, cus, tiles_k, tiles_m};
-use super::exact::{flag, ratio};
+use super::conv::{ConvKernelSide, ConvSide, cus};
+use super::exact::{ceil_ratio, flag, ratio};
 use super::{Feature, features};
 use crate::hardware::Hardware;
+use crate::vocab::Direction;
 
 /// Elements that one memory access moves at most.
 const WIDEST_ACCESS: f64 = 8.0;
@@ -49,13 +50,30 @@ fn tile_intensity(k: &ConvKernelSide) -> f64 {
     tile_m(k) * tile_n(k) / (tile_m(k) + tile_n(k))
 }
 
+fn tiles_m(p: &ConvSide, k: &ConvKernelSide) -> f64 {
+    ceil_ratio(p.work.extents.0, k.gemm_m_per_block.into())
+}
+
 /// Tiles along n of one group.
 fn group_tiles_n(p: &ConvSide, k: &ConvKernelSide) -> f64 {
-    (p.out_channels / tile_n(k)).ceil()
+    (p.work.extents.1 / tile_n(k)).ceil()
+}
+
+fn tiles_k(p: &ConvSide, k: &ConvKernelSide) -> f64 {
+    ceil_ratio(p.work.extents.2, k.k_tile.into())
 }
 
 fn blocks(p: &ConvSide, k: &ConvKernelSide) -> f64 {
     tiles_m(p, k) * group_tiles_n(p, k) * p.g as f64
+}
+
+/// The alignment of what lies together in memory: of the operand that is read worse, and of the result.
+fn alignments(p: &ConvSide) -> (f64, f64) {
+    let (input, output) = (channel_alignment(p), out_channel_alignment(p));
+    match p.direction {
+        Direction::Forward => (input, output),
+        Direction::BwdData | Direction::BwdWeight => (input.min(output), input),
+    }
 }
 
 /// `useful / provided`; 1 where nothing is provided.
@@ -64,15 +82,15 @@ fn share(useful: f64, provided: f64) -> f64 {
 }
 
 fn used_m(p: &ConvSide, k: &ConvKernelSide) -> f64 {
-    share(p.gemm_m as f64, tiles_m(p, k) * tile_m(k))
+    share(p.work.extents.0 as f64, tiles_m(p, k) * tile_m(k))
 }
 
 fn used_n(p: &ConvSide, k: &ConvKernelSide) -> f64 {
-    share(p.out_channels, group_tiles_n(p, k) * tile_n(k))
+    share(p.work.extents.1, group_tiles_n(p, k) * tile_n(k))
 }
 
 fn used_k(p: &ConvSide, k: &ConvKernelSide) -> f64 {
-    share(p.gemm_k as f64, tiles_k(p, k) * tile_k(k))
+    share(p.work.extents.2 as f64, tiles_k(p, k) * tile_k(k))
 }
 
 fn rounds(p: &ConvSide, k: &ConvKernelSide, h: &Hardware) -> f64 {
@@ -123,19 +141,24 @@ fn staged_bytes(p: &ConvSide, k: &ConvKernelSide) -> f64 {
 }
 
 fn cu_loads(p: &ConvSide, k: &ConvKernelSide, h: &Hardware) -> f64 {
-    cu_steps(p, k, h) * step_elements(k) / channel_alignment(p).min(WIDEST_ACCESS)
+    cu_steps(p, k, h) * step_elements(k) / alignments(p).0.min(WIDEST_ACCESS)
 }
 
 fn cu_stores(p: &ConvSide, k: &ConvKernelSide, h: &Hardware) -> f64 {
-    rounds(p, k, h) * tile_m(k) * tile_n(k) / out_channel_alignment(p).min(WIDEST_ACCESS)
+    rounds(p, k, h) * tile_m(k) * tile_n(k) / alignments(p).1.min(WIDEST_ACCESS)
 }
 
 fn taps_per_step(p: &ConvSide, k: &ConvKernelSide) -> f64 {
-    share(tile_k(k), p.channels)
+    match p.direction {
+        Direction::Forward => share(tile_k(k), p.channels),
+        Direction::BwdData => share(tile_k(k), p.out_channels),
+        Direction::BwdWeight => share(tile_n(k), p.channels),
+    }
 }
 
 fn reread_bytes(p: &ConvSide, k: &ConvKernelSide) -> f64 {
-    group_tiles_n(p, k) * p.input_bytes + tiles_m(p, k) * p.filter_bytes + p.output_bytes
+    let [of_rows, of_columns] = p.work.loaded;
+    group_tiles_n(p, k) * of_rows + tiles_m(p, k) * of_columns + p.work.stored
 }
 
 fn active_waves(p: &ConvSide, k: &ConvKernelSide, h: &Hardware) -> f64 {
@@ -148,8 +171,17 @@ fn last_round_share(p: &ConvSide, k: &ConvKernelSide, h: &Hardware) -> f64 {
     if rest > 0.0 { rest / cus(h) } else { 1.0 }
 }
 
+/// Those that tell directions and stages apart. A schema for forward kernels of one stage does without: they would only
+/// repeat what others say.
+pub(super) const OF_DIRECTIONS: &[&str] = &["work_m", "work_n", "work_k", "is_two_stage", "blocks"];
+
 /// The features, none of which upstream has.
 pub static FEATURES: &[Feature<ConvSide, ConvKernelSide>] = features! { <ConvSide, ConvKernelSide>
+    Problem work_m = |p| p.work.extents.0 as f64, "rows of the GEMM that the direction makes of one group";
+    Problem work_n = |p| p.work.extents.1, "its columns";
+    Problem work_k = |p| p.work.extents.2 as f64, "its depth";
+    Kernel is_two_stage = |k| flag(k.two_stage), "a second kernel adds up what parts of the depth gave";
+    Pair blocks = |p, k, _| blocks(p, k), "workgroups, without those of parts of the depth";
     Problem channel_alignment = channel_alignment, "largest power of two up to 64 that divides C / G";
     Problem out_channel_alignment = out_channel_alignment, "largest power of two up to 64 that divides K / G";
     Problem is_pointwise = is_pointwise, "one tap, stride 1, no padding: a plain GEMM";
@@ -174,7 +206,7 @@ pub static FEATURES: &[Feature<ConvSide, ConvKernelSide>] = features! { <ConvSid
     Pair staged_bytes = |p, k, _| staged_bytes(p, k), "bytes that all workgroups load";
     Pair cu_loads = cu_loads, "elements that the busiest compute unit loads / elements of one access";
     Pair cu_stores = cu_stores, "elements that the busiest compute unit stores / elements of one access";
-    Pair taps_per_step = |p, k, _| taps_per_step(p, k), "filter taps that one step covers";
+    Pair taps_per_step = |p, k, _| taps_per_step(p, k), "filter taps that one step covers, for bwd_weight one tile";
     Pair reread_bytes = |p, k, _| reread_bytes(p, k), "bytes if every tile row and column reads its operand anew";
     Pair reread_ratio = |p, k, _| share(reread_bytes(p, k), p.bytes), "reread_bytes / bytes_moved";
     Pair active_waves = active_waves, "waves at once on a busy compute unit";
@@ -298,6 +330,55 @@ mod tests {
         );
         let uneven = ConvProblem { c: 66, ..problem };
         check(&uneven, "64x64x64_compv3", &[("channel_alignment", 1.0)]);
+    }
+
+    #[test]
+    fn directions_make_gemms_of_their_own() {
+        // 2 images of 14 x 12 with 48 channels in 2 groups become 7 x 6 with 72.
+        let forward = ConvProblem {
+            n: 2,
+            c: 48,
+            k: 72,
+            g: 2,
+            stride: [1, 2, 2],
+            ..ConvProblem::new_2d([14, 12], [3, 3])
+        }
+        .padded([1, 1]);
+        let bytes = [2 * 14 * 12 * 48 * 2, 72 * 24 * 9 * 2, 2 * 7 * 6 * 72 * 2].map(f64::from);
+        let [input, filter, output] = bytes;
+        let names = ["work_m", "work_n", "work_k", "blocks", "taps_per_step", "reread_bytes", "cu_loads", "cu_stores"];
+        for (direction, expected) in [
+            (
+                Direction::Forward,
+                // 2 x 1 tiles of 64 x 64, in 4 steps; 24 channels are 3 accesses of 8, 36 are 9 of 4.
+                [84.0, 36.0, 216.0, 4.0, 64.0 / 24.0, input + 2.0 * filter + output, 4.0 * 128.0 * 64.0 / 8.0, 1024.0],
+            ),
+            (
+                Direction::BwdData,
+                [336.0, 24.0, 324.0, 12.0, 64.0 / 36.0, output + 6.0 * filter + input, 6.0 * 128.0 * 64.0 / 4.0, 512.0],
+            ),
+            (
+                Direction::BwdWeight,
+                [36.0, 216.0, 84.0, 8.0, 64.0 / 24.0, 4.0 * output + input + filter, 2.0 * 128.0 * 64.0 / 4.0, 512.0],
+            ),
+        ] {
+            let values = row(&names, &ConvProblem { direction, ..forward }, "64x64x64_compv3");
+            assert_eq!(values, expected, "{direction}");
+        }
+    }
+
+    #[test]
+    fn two_stages_are_told_from_one_by_our_widest_schema_alone() {
+        let problem = ConvProblem { c: 64, k: 64, ..ConvProblem::new_2d([28, 28], [3, 3]) };
+        let rows = |engine: Engine| {
+            let names = engine.feature_names();
+            ["compv3_intrawave", "compv3_intrawave_2stage", "mem_intrawave"]
+                .map(|word| row(&names, &problem, &format!("64x64x64_{word}")))
+        };
+        let [one, two, mem] = rows(Engine::ConvSelect);
+        assert!(one == two && one == mem);
+        let [one, two, mem] = rows(Engine::ConvWork);
+        assert!(one != two && one != mem && two != mem);
     }
 
     #[test]

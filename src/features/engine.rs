@@ -32,6 +32,8 @@ pub enum Engine {
     ConvGfx950,
     /// Our own, for choosing: what upstream's best say of sizes, and the features of [`super::conv_work`].
     ConvSelect,
+    /// [`Self::ConvSelect`], with the direction's own GEMM and what tells `mem` and two-stage kernels apart.
+    ConvWork,
 }
 
 const GEMM_ONLY_IN_72: &[&str] = &[
@@ -146,6 +148,7 @@ impl Engine {
         Self::ConvGfx942,
         Self::ConvGfx950,
         Self::ConvSelect,
+        Self::ConvWork,
     ];
 
     /// Their names, in the same order.
@@ -161,6 +164,7 @@ impl Engine {
         "conv_gfx942",
         "conv_gfx950",
         "conv_select",
+        "conv_work",
     ];
 
     /// The name.
@@ -179,7 +183,9 @@ impl Engine {
     /// The rules of the upstream version that this schema is from; our own follows the newest.
     pub const fn rules(self) -> Rules {
         match self {
-            Self::ConvSuperset | Self::ConvGfx942 | Self::ConvGfx950 | Self::ConvSelect => Rules::SUPERSET,
+            Self::ConvSuperset | Self::ConvGfx942 | Self::ConvGfx950 | Self::ConvSelect | Self::ConvWork => {
+                Rules::SUPERSET
+            }
             Self::Gemm55 => Rules { pipeline_codes: super::PipelineCodes::PythonFirst, ..Rules::CONV97 },
             _ => Rules::CONV97,
         }
@@ -195,11 +201,14 @@ impl Engine {
             let kept = |name: &&str| !dropped.contains(name) && !VECTOR.contains(name);
             gemm::FEATURES.iter().map(|f| f.name).filter(kept).collect()
         };
+        let own = |dropped: &'static [&str]| {
+            let names = conv_work::FEATURES.iter().map(|f| f.name);
+            CONV_SELECT.iter().copied().chain(names.filter(|name| !dropped.contains(name)))
+        };
         let hardware = || conv::FEATURES.iter().map(|f| f.name).filter(|name| name.starts_with("hw_"));
         match self {
-            Self::ConvSelect => {
-                CONV_SELECT.iter().copied().chain(conv_work::FEATURES.iter().map(|f| f.name)).collect()
-            }
+            Self::ConvSelect => own(conv_work::OF_DIRECTIONS).collect(),
+            Self::ConvWork => own(&[]).chain(["is_mem"]).collect(),
             Self::Gemm55 => gemm(GEMM_ONLY_IN_72),
             Self::Gemm72 => gemm(&[]),
             Self::Gemm78Vec => [gemm(&[]), VECTOR.to_vec()].concat(),
@@ -236,7 +245,7 @@ mod tests {
     #[test]
     fn engines_have_the_sizes_that_their_models_have() {
         let sizes = Engine::ALL.iter().map(|engine| engine.feature_names().len()).collect::<Vec<_>>();
-        assert_eq!(sizes, [55, 72, 78, 74, 83, 91, 97, 113, 104, 72, 61]);
+        assert_eq!(sizes, [55, 72, 78, 74, 83, 91, 97, 113, 104, 72, 61, 67]);
         for &engine in Engine::ALL {
             assert_eq!(engine.as_str().parse(), Ok(engine));
         }

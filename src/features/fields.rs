@@ -11,7 +11,7 @@ use super::vector::{ACCESS_DTYPES, VectorProblem, VectorWidths};
 use super::{Extractor, KTile, KernelSide, ProblemSide, Uncoded};
 use crate::hardware::Hardware;
 use crate::problem::InvalidField;
-use crate::vocab::{Arch, Dtype, Epilogue, GemmLayout, Op};
+use crate::vocab::{Arch, Direction, Dtype, Epilogue, GemmLayout, Op};
 
 /// Named cells. An empty cell is an absent one.
 pub trait Fields {
@@ -239,6 +239,7 @@ impl<'a> Reader<'a> {
     fn conv_problem(&self, extractor: &Extractor) -> Result<ConvSide, FieldError> {
         let pad = self.axes(["pad_d", "pad_h", "pad_w"], 0)?;
         let inputs = ConvInputs {
+            direction: self.direction()?,
             n: self.int("N", 1)?,
             c: self.int("C", 64)?,
             k: self.int("K", 64)?,
@@ -290,7 +291,21 @@ impl<'a> Reader<'a> {
             intrawave: self.scheduler("wave_mode")? == "intrawave",
             has_dsb: self.int("has_dsb", 0)?,
             has_si: self.int("has_si", 0)?,
+            two_stage: self.opt_int("two_stage")?.is_some_and(|flag| flag != 0),
         })
+    }
+
+    /// Only our own features ask, so that upstream's tables do without.
+    fn direction(&self) -> Result<Direction, FieldError> {
+        match self.fields.cell("direction") {
+            None => Ok(Direction::Forward),
+            Some(Cell::Word(word)) if self.lenient => Ok(word.parse().unwrap_or(Direction::Forward)),
+            Some(cell) => {
+                let text = cell.to_string();
+                text.parse()
+                    .map_err(|_| InvalidField::new("direction", &text, "forward, bwd_data or bwd_weight"))
+            }
+        }
     }
 
     fn scheduler(&self, name: &str) -> Result<&'a str, FieldError> {

@@ -304,6 +304,7 @@ impl Extractor {
         }
         let element_bytes = coded_element_bytes(Op::GroupedConv, problem.dtype_in.as_str(), self.rules)?;
         Ok(ConvSide::new(&ConvInputs {
+            direction: problem.direction,
             n: problem.n,
             c: problem.c,
             k: problem.k,
@@ -348,6 +349,7 @@ impl Extractor {
             intrawave: kernel.scheduler == Scheduler::Intrawave,
             has_dsb: kernel.double_smem_buffer.into(),
             has_si: kernel.split_image.into(),
+            two_stage: kernel.two_stage,
         })
     }
 

@@ -41,7 +41,7 @@ impl Tree {
         let root = self.value_of(child);
         let mut value = root;
         while let Target::Node(index) = child.target() {
-            let node = &self.nodes[index];
+            let node = self.node(index);
             child = self.step(node, values);
             let next = self.value_of(child);
             features[node.feature as usize] += next - value;

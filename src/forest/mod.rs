@@ -53,8 +53,10 @@
 //! prediction is a simple function of the sum. The error says what is supported.
 
 // How the files divide the work. `parts` reads the bytes and shares the trees out to threads, `text` cuts them into lines
-// and lists (of `number`s), `fields` sorts the lines of a header or tree by key. `header`, `tree_text` (with `categories` and `shape`) and `sections` say what the keys mean and check it; what they
-// let through, `row` and `contributions` walk without asking again. `error` is where any of them says what is wrong.
+// and lists, `tokens` finds where their numbers are, `lanes` reads several of these at once and `number` those that are
+// odd. `fields` sorts the lines of a header or tree by key. `header`, `tree_text` (with `categories` and `shape`) and
+// `sections` say what the keys mean and check it; what they let through and `nodes` keeps, `row` and `contributions` walk
+// without asking again. `error` is where any of them says what is wrong.
 
 mod categories;
 mod contributions;
@@ -62,6 +64,8 @@ mod error;
 mod feature_info;
 mod fields;
 mod header;
+mod lanes;
+mod nodes;
 mod number;
 mod objective;
 mod parts;
@@ -70,6 +74,7 @@ mod sections;
 mod shape;
 mod statistics;
 mod text;
+mod tokens;
 mod tree;
 mod tree_text;
 

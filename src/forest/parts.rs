@@ -24,7 +24,7 @@ use super::text::{Field, Lines};
 use super::tree::Tree;
 use super::{sections, tree_text};
 
-/// Bytes that are read first: a small text needs no more room.
+/// Bytes that are read first of all: a small text needs no more room.
 const LEAST: usize = 1 << 12;
 /// Bytes of text for which one more thread is worth its start.
 const A_THREAD: u64 = 4 << 20;
@@ -123,7 +123,9 @@ pub(super) struct Before {
 
 /// Reads a text.
 pub(super) fn read<S: Source>(source: S, plan: Plan) -> Result<Contents, Fault<S::Error>> {
-    let mut cutter = Cutter { source, bytes: Vec::new(), used: 0, part: plan.part, stage: Stage::Trees };
+    let least = LEAST.min(plan.part);
+    let mut cutter =
+        Cutter { source, bytes: Vec::new(), used: 0, least, part: plan.part, stage: Stage::Trees };
     let (header, mut before) = cutter.header()?;
     let features = header.feature_names.len();
 
@@ -222,6 +224,8 @@ struct Cutter<S> {
     /// Read and not handed out; what lies behind `used` is room.
     bytes: Vec<u8>,
     used: usize,
+    /// Bytes that are worth reading, where less than a part is there.
+    least: usize,
     part: usize,
     stage: Stage,
 }
@@ -239,8 +243,8 @@ impl<S: Source> Cutter<S> {
                 break self.used;
             }
             seen = seen_up_to(self.used);
-            whole =
-                !more(&mut self.source, &mut self.bytes, &mut self.used, self.part).map_err(Fault::Source)?;
+            whole = !more(&mut self.source, &mut self.bytes, &mut self.used, self.least, self.part)
+                .map_err(Fault::Source)?;
         };
         let text = utf8(&self.bytes[..length])?;
         let mut lines = Lines::new(text);
@@ -272,10 +276,12 @@ impl<S: Source> Cutter<S> {
             if used >= self.part
                 && let Some(start) = last_tree(&into[..used])
             {
+                // Large enough for parts, so the next is read at once.
+                self.least = self.part;
                 break (start, true);
             }
             seen = seen_up_to(used);
-            whole = !more(&mut self.source, into, &mut used, self.part)?;
+            whole = !more(&mut self.source, into, &mut used, self.least, self.part)?;
         };
         self.used = used - length;
         if self.bytes.len() < self.used {
@@ -287,7 +293,7 @@ impl<S: Source> Cutter<S> {
 
     /// All that was not handed out.
     fn rest(&mut self) -> Result<&[u8], S::Error> {
-        while more(&mut self.source, &mut self.bytes, &mut self.used, self.part)? {}
+        while more(&mut self.source, &mut self.bytes, &mut self.used, self.least, self.part)? {}
         Ok(&self.bytes[..self.used])
     }
 }
@@ -297,9 +303,10 @@ fn more<S: Source>(
     source: &mut S,
     bytes: &mut Vec<u8>,
     used: &mut usize,
+    least: usize,
     part: usize,
 ) -> Result<bool, S::Error> {
-    let wanted = if *used < part { (*used * 2).clamp(LEAST.min(part), part) } else { *used * 2 };
+    let wanted = if *used < part { (*used * 2).clamp(least, part) } else { *used * 2 };
     if bytes.len() < wanted {
         bytes.resize(wanted, 0);
     }

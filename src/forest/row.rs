@@ -96,14 +96,14 @@ impl Tree {
         let mut child = self.root();
         loop {
             match child.target() {
-                Target::Node(node) => child = self.step(&self.nodes[node], values),
+                Target::Node(node) => child = self.step(self.node(node), values),
                 Target::Leaf(leaf) => return leaf,
             }
         }
     }
 
     /// The child that a row goes to from a node.
-    pub(super) fn step(&self, node: &Node, values: &[f64]) -> Child {
+    pub(super) fn step(&self, node: Node, values: &[f64]) -> Child {
         let value = values[node.feature as usize];
         let left = match node.split {
             Split::Numeric { threshold, missing, default_left } => {

@@ -6,12 +6,39 @@ use super::tree::{Child, Node, Target};
 
 /// The most nodes on a way from the root to a leaf, or where the nodes fail to be a tree: from the root, each node
 /// and each leaf must be reached in exactly one way. Children must be in range already.
-///
-/// Nodes wait in a list and not on the call stack, since a text may hold a chain of any length.
 pub(super) fn depth(fields: &Fields<'_>, nodes: &[Node]) -> Result<usize, ForestError> {
     if nodes.is_empty() {
         return Ok(0);
     }
+    depth_in_order(nodes).map_or_else(|| depth_in_any_order(fields, nodes), Ok)
+}
+
+/// The same for nodes that all stand behind those that lead to them, as LightGBM writes them, in one pass; `None` for
+/// any others.
+fn depth_in_order(nodes: &[Node]) -> Option<usize> {
+    let leaves = nodes.len() + 1;
+    // Of the leaves, last one first, and then of the nodes: so that nothing asks which of them a child is.
+    let mut levels = vec![0u32; leaves + nodes.len()];
+    levels[leaves] = 1;
+    let (mut depth, mut in_order) = (1, true);
+    for (index, node) in nodes.iter().enumerate() {
+        // Zero: what leads here stands behind it, or nothing does.
+        let level = levels[leaves + index];
+        in_order &= level != 0;
+        depth = depth.max(level);
+        for child in [node.left, node.right] {
+            let before =
+                std::mem::replace(&mut levels[leaves.wrapping_add_signed(child.0 as isize)], level + 1);
+            in_order &= before == 0;
+        }
+    }
+    in_order.then_some(depth as usize)
+}
+
+/// The same for nodes in any order.
+///
+/// Nodes wait in a list and not on the call stack, since a text may hold a chain of any length.
+fn depth_in_any_order(fields: &Fields<'_>, nodes: &[Node]) -> Result<usize, ForestError> {
     let mut seen_nodes = vec![false; nodes.len()];
     let mut seen_leaves = vec![false; nodes.len() + 1];
     let mut depth = 0;

@@ -22,7 +22,7 @@ impl Forest {
         let mut uses = vec![FeatureUse::default(); self.num_features()];
         let mut thresholds = vec![Vec::new(); self.num_features()];
         for tree in self.trees() {
-            for (node, &gain) in tree.nodes().iter().zip(tree.gains()) {
+            for (node, &gain) in tree.nodes().zip(tree.gains()) {
                 let feature = node.feature as usize;
                 // As LightGBM counts them: forced splits may have no gain, and then are no sign of importance.
                 if gain > 0.0 {

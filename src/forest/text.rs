@@ -2,6 +2,7 @@
 
 use super::error::{ForestError, Place, Reason};
 use super::number::Number;
+use super::tokens::Tokens;
 
 /// The lines of the text with their numbers, without blank lines and `#` comments, each without its line end.
 #[derive(Clone)]
@@ -58,8 +59,9 @@ pub(super) struct Field<'a> {
 
 impl<'a> Field<'a> {
     /// The blank-separated parts of the value.
-    pub(super) fn tokens(&self) -> Tokens<'a> {
-        Tokens { rest: self.value }
+    pub(super) fn tokens(&self) -> impl Iterator<Item = &'a str> {
+        let value = self.value;
+        Tokens::new(value.as_bytes()).map(move |token| &value[token])
     }
 
     /// The value as one number that satisfies `accept`.
@@ -70,7 +72,7 @@ impl<'a> Field<'a> {
     ) -> Result<T, ForestError> {
         let text = self.value.trim_matches(' ');
         match T::read(text.as_bytes()) {
-            Some((number, used)) if used == text.len() && accept(number) => Ok(number),
+            Some(number) if accept(number) => Ok(number),
             _ => Err(self.place.value(text, expected)),
         }
     }
@@ -84,52 +86,42 @@ impl<'a> Field<'a> {
         expected: &'static str,
         accept: impl Fn(T) -> bool,
     ) -> Result<Vec<T>, ForestError> {
-        let most = self.value.len().div_ceil(2);
-        let mut numbers = Vec::with_capacity(count.expected.min(most));
-        let mut at = self.skip_blanks(0);
-        while at < self.value.len() && numbers.len() < count.expected {
-            match T::read(&self.value.as_bytes()[at..]) {
-                Some((number, used)) if self.ends_at(at + used) && accept(number) => {
-                    numbers.push(number);
-                    at = self.skip_blanks(at + used);
-                }
-                _ => {
-                    let token = Tokens { rest: &self.value[at..] }.next().unwrap_or_default();
-                    return Err(self.place.index(numbers.len()).value(token, expected));
-                }
-            }
-        }
-        count.check(self.place, numbers.len() + Tokens { rest: &self.value[at..] }.count())?;
+        let mut numbers = Vec::with_capacity(count.expected.min(self.most()));
+        self.each(count, expected, accept, |_, number| numbers.push(number))?;
         Ok(numbers)
     }
 
-    fn ends_at(&self, at: usize) -> bool {
-        self.value.as_bytes().get(at).is_none_or(|&byte| byte == b' ')
-    }
-
-    fn skip_blanks(&self, mut at: usize) -> usize {
-        while self.value.as_bytes().get(at) == Some(&b' ') {
-            at += 1;
+    /// [`Self::list`], of which each number is given to `put`, with its index.
+    #[inline]
+    pub(super) fn each<T: Number>(
+        &self,
+        count: Count,
+        expected: &'static str,
+        accept: impl Fn(T) -> bool,
+        mut put: impl FnMut(usize, T),
+    ) -> Result<(), ForestError> {
+        let mut tokens = Tokens::new(self.value.as_bytes());
+        let mut found = 0;
+        while found < count.expected {
+            let several = T::several(&mut tokens, count.expected - found);
+            if several.count == 0 {
+                break;
+            }
+            for (token, value) in several.iter() {
+                let token = &self.value[token];
+                match value.map_or_else(|| T::read(token.as_bytes()), T::convert) {
+                    Some(number) if accept(number) => put(found, number),
+                    _ => return Err(self.place.index(found).value(token, expected)),
+                }
+                found += 1;
+            }
         }
-        at
+        count.check(self.place, found + tokens.count())
     }
-}
 
-/// The blank-separated parts of a value.
-pub(super) struct Tokens<'a> {
-    rest: &'a str,
-}
-
-impl<'a> Iterator for Tokens<'a> {
-    type Item = &'a str;
-
-    fn next(&mut self) -> Option<&'a str> {
-        let start = self.rest.bytes().position(|byte| byte != b' ')?;
-        let rest = &self.rest[start..];
-        let end = rest.bytes().position(|byte| byte == b' ').unwrap_or(rest.len());
-        let (token, rest) = rest.split_at(end);
-        self.rest = rest;
-        Some(token)
+    /// More numbers than the value can hold, hardly.
+    pub(super) fn most(&self) -> usize {
+        self.value.len().div_ceil(2)
     }
 }
 

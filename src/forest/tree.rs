@@ -1,12 +1,13 @@
 //! One tree, as the walk reads it.
 
 use super::categories::CategorySets;
+use super::nodes::Nodes;
 
 /// One tree of a forest. Every child leads to a node or leaf of this tree, every feature to a value of a row, every
 /// category set to a set: the parser checks it once, and nothing changes a tree after that.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tree {
-    pub(super) nodes: Vec<Node>,
+    pub(super) nodes: Nodes,
     pub(super) leaf_values: Vec<f64>,
     pub(super) category_sets: CategorySets,
     pub(super) internal_values: Vec<f64>,
@@ -50,7 +51,7 @@ pub enum Split {
 }
 
 /// The number that a numeric split compares with, in halves: so a node needs no more than four bytes' alignment, and a
-/// large forest an eighth less memory.
+/// large forest less memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Threshold([u32; 2]);
 
@@ -65,9 +66,6 @@ impl Threshold {
         f64::from_bits(u64::from(self.0[0]) | u64::from(self.0[1]) << 32)
     }
 }
-
-// What `Threshold` is for.
-const _: () = assert!(size_of::<Node>() == 24);
 
 /// Which values a numeric split does not compare.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,7 +85,7 @@ pub struct Child(pub(super) i32);
 /// Where a branch leads, decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Target {
-    /// An index into [`Tree::nodes`].
+    /// An index for [`Tree::node`].
     Node(usize),
     /// An index into [`Tree::leaf_values`].
     Leaf(usize),
@@ -106,12 +104,22 @@ impl Child {
 impl Tree {
     /// Where a walk begins: the first node, or the only leaf.
     pub fn root(&self) -> Child {
-        Child(if self.nodes.is_empty() { !0 } else { 0 })
+        Child(if self.nodes.len() == 0 { !0 } else { 0 })
     }
 
     /// The inner nodes, in the text's order; one fewer than the leaves.
-    pub fn nodes(&self) -> &[Node] {
-        &self.nodes
+    pub fn nodes(&self) -> impl ExactSizeIterator<Item = Node> {
+        (0..self.nodes.len()).map(|index| self.nodes.get(index))
+    }
+
+    /// One of the inner nodes.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such node; a [`Target`] of the same tree always names one.
+    #[inline]
+    pub fn node(&self, index: usize) -> Node {
+        self.nodes.get(index)
     }
 
     /// What each leaf adds to the sum; all finite.

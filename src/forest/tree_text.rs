@@ -4,6 +4,7 @@ use super::MAX_VALUE;
 use super::categories::CategorySets;
 use super::error::{ForestError, Place};
 use super::fields::Fields;
+use super::nodes::Nodes;
 use super::number::Number;
 use super::shape;
 use super::text::Count;
@@ -53,7 +54,7 @@ pub(super) fn parse(fields: &Fields<'_>, features: usize) -> Result<Tree, Forest
     let nodes = nodes(fields, per_node, features, &category_sets)?;
     Ok(Tree {
         depth: shape::depth(fields, &nodes)?,
-        nodes,
+        nodes: Nodes::new(nodes),
         leaf_values,
         category_sets,
         internal_values: list_or_zeros(fields, "internal_value", per_node, VALUE, is_value)?,
@@ -84,45 +85,69 @@ fn nodes(
     };
     let is_feature = |feature: u32| (feature as usize) < features;
     let child = "a node (0 to num_leaves - 2) or a leaf (-1 to -num_leaves)";
-    let left = fields.need("left_child")?.list(per_node, child, is_child)?;
-    let right = fields.need("right_child")?.list(per_node, child, is_child)?;
-    let feature =
-        fields.need("split_feature")?.list(per_node, "a feature (0 to max_feature_idx)", is_feature)?;
-    let split = splits(fields, per_node, sets)?;
-
-    let children = left.into_iter().zip(right);
-    Ok(children
-        .zip(feature.into_iter().zip(split))
-        .map(|((left, right), (feature, split))| Node {
-            feature,
-            split,
-            left: Child(left),
-            right: Child(right),
-        })
-        .collect())
+    let left = fields.need("left_child")?;
+    let mut nodes = Vec::with_capacity(per_node.expected.min(left.most()));
+    let split =
+        Split::Numeric { threshold: Threshold::new(0.0), missing: Missing::Never, default_left: false };
+    left.each(per_node, child, is_child, |_, child| {
+        nodes.push(Node { feature: 0, split, left: Child(child), right: Child(0) });
+    })?;
+    fields
+        .need("right_child")?
+        .each(per_node, child, is_child, |node, child| nodes[node].right = Child(child))?;
+    let feature = "a feature (0 to max_feature_idx)";
+    fields
+        .need("split_feature")?
+        .each(per_node, feature, is_feature, |node, feature| nodes[node].feature = feature)?;
+    splits(fields, per_node, sets, &mut nodes)?;
+    Ok(nodes)
 }
 
-fn splits(fields: &Fields<'_>, per_node: Count, sets: &CategorySets) -> Result<Vec<Split>, ForestError> {
+/// Reads what the nodes ask.
+fn splits(
+    fields: &Fields<'_>,
+    per_node: Count,
+    sets: &CategorySets,
+    nodes: &mut [Node],
+) -> Result<(), ForestError> {
     let thresholds = fields.need("threshold")?;
-    let thresholds_place = thresholds.place;
-    let thresholds = thresholds.list(per_node, "a number", |threshold: f64| !threshold.is_nan())?;
-    let expected = "a sum of 1 (categorical), 2 (default left) and 4 (zero is missing) or 8 (NaN is missing)";
-    let decisions =
-        list_or_zeros(fields, "decision_type", per_node, expected, |bits| missing(bits).is_some())?;
-
-    let split = |(index, (threshold, bits)): (usize, (f64, u8))| {
-        if bits & 1 == 0 {
-            let missing = missing(bits).unwrap_or(Missing::Never);
+    thresholds.each(
+        per_node,
+        "a number",
+        |threshold: f64| !threshold.is_nan(),
+        |node, threshold| {
             let threshold = Threshold::new(threshold);
-            return Ok(Split::Numeric { threshold, missing, default_left: bits & 2 != 0 });
-        }
-        if threshold.fract() == 0.0 && threshold >= 0.0 && threshold < sets.len() as f64 {
-            return Ok(Split::Categorical { set: threshold as u32 });
-        }
+            nodes[node].split = Split::Numeric { threshold, missing: Missing::Never, default_left: false };
+        },
+    )?;
+    let Some(decisions) = fields.get("decision_type") else { return Ok(()) };
+    let expected = "a sum of 1 (categorical), 2 (default left) and 4 (zero is missing) or 8 (NaN is missing)";
+    let mut no_set = None;
+    decisions.each(
+        per_node,
+        expected,
+        |bits| missing(bits).is_some(),
+        |node, bits| {
+            let Split::Numeric { threshold, missing: kind, default_left } = &mut nodes[node].split else {
+                return;
+            };
+            if bits & 1 == 0 {
+                *kind = missing(bits).unwrap_or(Missing::Never);
+                *default_left = bits & 2 != 0;
+                return;
+            }
+            let set = threshold.get();
+            if set.fract() == 0.0 && set >= 0.0 && set < sets.len() as f64 {
+                nodes[node].split = Split::Categorical { set: set as u32 };
+            } else {
+                no_set = no_set.or(Some((node, set)));
+            }
+        },
+    )?;
+    no_set.map_or(Ok(()), |(node, set)| {
         let expected = format!("a category set (an integer below num_cat, {})", sets.len());
-        Err(thresholds_place.index(index).value(&threshold.to_string(), expected))
-    };
-    thresholds.into_iter().zip(decisions).enumerate().map(split).collect()
+        Err(thresholds.place.index(node).value(&set.to_string(), expected))
+    })
 }
 
 /// Which values are missing by the bits of a `decision_type`; `None` for bits that LightGBM never sets.

@@ -20,7 +20,7 @@
 use std::fmt::Write as _;
 
 use super::scan::{MAX_EXTENT, MAX_SMALL, Scan};
-use super::{GemmKernel, NameError};
+use super::{GemmBody, GemmKernel, NameError};
 use crate::vocab::{Arch, Dtype, Elementwise, Epilogue, Pipeline, Scheduler};
 
 /// What [`GemmKernel::parse_name`] understood, and the rest.
@@ -63,7 +63,7 @@ impl GemmKernel {
         }
         // No dtype begins like this, so the word cannot be anything else.
         scan.eat("universal_");
-        let mut kernel = body(&mut scan)?;
+        let mut kernel = GemmKernel::from(body(&mut scan)?);
         if let Some(vec) = vec {
             kernel.vector = vec.widths;
         }
@@ -93,7 +93,7 @@ impl GemmKernel {
                  pads; export the registry with a dispatcher whose identifiers begin with the dtype",
             ));
         }
-        let mut kernel = body(&mut scan)?;
+        let mut kernel = GemmKernel::from(body(&mut scan)?);
         suffixes(&mut scan, &mut kernel)?;
         scan.end(
             "the end or, in this order and only when not the default, \
@@ -162,7 +162,7 @@ impl GemmKernel {
 }
 
 /// Reads the part that names and identifiers share.
-fn body(scan: &mut Scan<'_>) -> Result<GemmKernel, NameError> {
+fn body(scan: &mut Scan<'_>) -> Result<GemmBody, NameError> {
     let dtype: Dtype = scan.word(Dtype::WORDS)?;
     scan.separator("the layout")?;
     let layout = scan.word(&[])?;
@@ -185,35 +185,7 @@ fn body(scan: &mut Scan<'_>) -> Result<GemmKernel, NameError> {
     let tile = triple("the tile", MAX_EXTENT)?;
     let wave = triple("the wave shape", MAX_SMALL)?;
     let warp_tile = triple("the warp tile", MAX_SMALL)?;
-    Ok(GemmKernel {
-        dtype_a: dtype,
-        dtype_b: dtype,
-        dtype_c: dtype.result(),
-        dtype_acc: dtype.accumulator(),
-        layout,
-        transpose_a: false,
-        transpose_b: false,
-        grouped: false,
-        split_k: 1,
-        elementwise: Elementwise::PassThrough,
-        num_d_tensors: 0,
-        structured_sparsity: false,
-        tile,
-        wave,
-        warp_tile,
-        pipeline,
-        scheduler,
-        epilogue,
-        block_size: 0,
-        double_buffer: pipeline.double_buffered(),
-        persistent,
-        preshuffle: false,
-        transpose_c: false,
-        num_wave_groups: 1,
-        pad,
-        vector: [0; 3],
-        arch: None,
-    })
+    Ok(GemmBody { dtype, layout, pipeline, epilogue, scheduler, pad, persistent, tile, wave, warp_tile })
 }
 
 /// Reads the optional suffixes, which are written only for values other than the default.

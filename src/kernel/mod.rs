@@ -1,6 +1,7 @@
 //! What can answer a problem: kernel descriptors and their names.
 
 mod conv_name;
+mod gemm_body;
 mod gemm_name;
 mod name;
 mod scan;
@@ -8,6 +9,7 @@ mod tiles;
 mod valid;
 
 pub(crate) use conv_name::ConvName;
+pub use gemm_body::GemmBody;
 pub use gemm_name::ParsedGemmName;
 pub use name::NameError;
 pub(crate) use scan::{MAX_EXTENT, MAX_SMALL};

@@ -164,7 +164,7 @@ impl Layout<'_> {
                     self.cells.extend([bits as u32, (bits >> 32) as u32]);
                 }
                 Target::Node(node) => {
-                    let Node { feature, split: question, left, right } = tree.nodes()[node];
+                    let Node { feature, split: question, left, right } = tree.node(node);
                     let flipped = count(tree, left) < count(tree, right);
                     let question = u32::from(self.ladders.number(tree, feature, question));
                     self.cells.push(question | if flipped { FLIPPED } else { 0 });
@@ -189,7 +189,7 @@ impl Layout<'_> {
         reach: Reach,
     ) -> (Child, Reach, Option<(Reach, Reach)>) {
         while let Target::Node(node) = child.target() {
-            let Node { feature, split, left, right } = tree.nodes()[node];
+            let Node { feature, split, left, right } = tree.node(node);
             let question = self.ladders.number(tree, feature, split);
             let Some(yes) = &self.yes[usize::from(question)] else { break };
             let both: Reach = reach.iter().zip(yes.iter()).map(|(reach, yes)| reach & yes).collect();

@@ -373,6 +373,7 @@ mod tests {
                 intrawave: true,
                 has_dsb: 0,
                 has_si: 0,
+                two_stage: false,
             };
             let pipeline = conv::PipelineFlags {
                 half_lds: kernel.pipeline.half_lds,
@@ -387,6 +388,7 @@ mod tests {
                 intrawave: false,
                 has_dsb: 5,
                 has_si: 6,
+                two_stage: true,
                 ..kernel
             };
             assert_eq!(conv_pair_inputs(&kernel), conv_pair_inputs(&other));

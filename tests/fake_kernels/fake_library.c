@@ -1,5 +1,7 @@
 /* A library of kernels: those of the pool file that FAKE_POOL names. */
 
+#include <stdbool.h>
+
 #include "ck_select_bench.h"
 #include "model.h"
 
@@ -16,7 +18,11 @@ static float run(const char *name, long long a, long long b, long long c) {
     case NOT_A_TIME: return (float)0 / (float)fake_setting("FAKE_ZERO");
     default: break;
     }
-    return (float)fake_ms(name, a, b, c);
+    /* Every other of the first runs takes half as long again, for tests of the spread. */
+    static long runs;
+    bool slow = runs < fake_setting("FAKE_UNSTEADY_RUNS") && runs % 2 == 0;
+    runs++;
+    return (float)(fake_ms(name, a, b, c) * (slow ? 1.5 : 1.0));
 }
 
 static float run_conv(const ck_conv_problem *p, void *stream, void *user) {

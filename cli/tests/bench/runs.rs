@@ -1,4 +1,4 @@
-//! Starting, resuming, refusing; simulations; budgets.
+//! Starting, resuming, refusing; budgets.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -57,21 +57,6 @@ fn wrong_use_is_told() {
         assert!(stderr.contains(message), "{words}: {stderr}");
         assert!(!fakes.path("a.csv").exists());
     }
-}
-
-#[test]
-fn records_are_answered_from_and_a_model_is() {
-    let fakes = Fakes::library(4, 3);
-    succeeded(
-        &fakes.bench("--runner runner.json --output a.csv").env("FAKE_FAULTS", "300").output().unwrap(),
-    );
-    succeeded(&fakes.bench("--simulate a.csv --output b.csv").output().unwrap());
-    assert_eq!(fs::read(fakes.path("a.csv")).unwrap(), fs::read(fakes.path("b.csv")).unwrap());
-    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let model = root.join("tests/golden/models/conv_small");
-    fs::copy(root.join("configs/forward_bf16.txt"), fakes.path("pool.txt")).unwrap();
-    succeeded(&fakes.bench("--output c.csv --simulate").arg(model).output().unwrap());
-    assert_eq!(found(&fakes.path("c.csv")).len(), 90);
 }
 
 #[test]

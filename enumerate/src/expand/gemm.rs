@@ -1,7 +1,7 @@
 //! GEMM kernels: ranges through the tile engine's validator, and the machine-learning sweep.
 
-use ck_select::kernel::{GemmKernel, Kernel, KernelKind, Mnk};
-use ck_select::vocab::{Arch, Dtype, Elementwise, Epilogue, GemmLayout, Pipeline, Scheduler};
+use ck_select::kernel::{GemmBody, GemmKernel, Kernel, KernelKind, Mnk};
+use ck_select::vocab::{Arch, Dtype, GemmLayout, Pipeline};
 
 use super::{EnumerateError, Kernels};
 use crate::config::{GemmConfig, GemmRanges, LdsLimit};
@@ -20,18 +20,6 @@ pub(super) struct Shared<'a> {
     pub(super) arch: Arch,
     pub(super) dtype: Dtype,
     pub(super) layout: GemmLayout,
-}
-
-/// What a name spells out besides type and layout.
-struct Parts {
-    tile: Mnk,
-    wave: Mnk,
-    warp_tile: Mnk,
-    pipeline: Pipeline,
-    epilogue: Epilogue,
-    scheduler: Scheduler,
-    pad: [bool; 3],
-    persistent: bool,
 }
 
 pub(super) fn expand(
@@ -88,7 +76,9 @@ fn push_traits(
                     for &k in pad_k {
                         for &persistent in &ranges.persistent {
                             let pad = [m, n, k];
-                            let parts = Parts {
+                            let body = GemmBody {
+                                dtype: shared.dtype,
+                                layout: shared.layout,
                                 tile,
                                 wave,
                                 warp_tile,
@@ -98,7 +88,7 @@ fn push_traits(
                                 pad,
                                 persistent,
                             };
-                            kernels.push(kernel(shared, &parts))?;
+                            kernels.push(kernel(shared.arch, body))?;
                         }
                     }
                 }
@@ -125,7 +115,9 @@ fn expand_sweep(shared: Shared<'_>, valid_only: bool) -> Result<Kernels, Enumera
             *kernels.refused.entry(reason).or_default() += 1;
             continue;
         }
-        let parts = Parts {
+        let body = GemmBody {
+            dtype: shared.dtype,
+            layout: shared.layout,
             tile: spec.tile,
             wave: sweep.wave,
             warp_tile: spec.warp_tile,
@@ -135,7 +127,7 @@ fn expand_sweep(shared: Shared<'_>, valid_only: bool) -> Result<Kernels, Enumera
             pad: [sweep.pad; 3],
             persistent: sweep.persistent,
         };
-        kernels.push(kernel(shared, &parts))?;
+        kernels.push(kernel(shared.arch, body))?;
     }
     Ok(kernels)
 }
@@ -145,38 +137,8 @@ fn validator(shared: Shared<'_>, lds: LdsLimit) -> Result<GemmValidator<'_>, Enu
     GemmValidator::new(rules, target, dtype, layout, lds).ok_or(EnumerateError::NoElementSize(dtype))
 }
 
-fn kernel(shared: Shared<'_>, parts: &Parts) -> Kernel {
-    let Shared { arch, dtype, layout, .. } = shared;
-    let Parts { tile, wave, warp_tile, pipeline, epilogue, scheduler, pad, persistent } = *parts;
-    let mut kernel = GemmKernel {
-        dtype_a: dtype,
-        dtype_b: dtype,
-        dtype_c: dtype.result(),
-        dtype_acc: dtype.accumulator(),
-        layout,
-        transpose_a: false,
-        transpose_b: false,
-        grouped: false,
-        split_k: 1,
-        elementwise: Elementwise::PassThrough,
-        num_d_tensors: 0,
-        structured_sparsity: false,
-        tile,
-        wave,
-        warp_tile,
-        pipeline,
-        scheduler,
-        epilogue,
-        block_size: 0,
-        double_buffer: pipeline.double_buffered(),
-        persistent,
-        preshuffle: false,
-        transpose_c: false,
-        num_wave_groups: 1,
-        pad,
-        vector: [0; 3],
-        arch: None,
-    };
+fn kernel(arch: Arch, body: GemmBody) -> Kernel {
+    let mut kernel = GemmKernel::from(body);
     kernel.set_arch(arch);
     Kernel { name: kernel.name(), kind: KernelKind::Gemm(kernel) }
 }

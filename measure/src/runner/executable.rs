@@ -10,7 +10,7 @@ use ck_select::problem::Problem;
 use ck_select::vocab::Op;
 use serde_json::{Value, json};
 
-use super::{Batch, BatchEnd, Context, Job, Progress, Report, Runner, Settings, report};
+use super::{Batch, BatchEnd, Best, Context, Job, Progress, Report, Runner, Settings, report};
 use crate::config::ExecutableConfig;
 use crate::error::MeasureError;
 use crate::gpu::Gpu;
@@ -292,12 +292,13 @@ impl Runner for ExecutableRunner {
         context: Context<'_>,
         report: &mut dyn FnMut(Report) -> Result<(), MeasureError>,
     ) -> Result<BatchEnd, MeasureError> {
-        let mut best_ms = batch.best_ms;
+        let mut best = Best::default();
         for (place, job) in batch.jobs.iter().enumerate() {
             if let Some(failure) = self.unusable(job.kernel) {
                 report(Report::Outcome(place, Outcome::Failed(failure)))?;
                 continue;
             }
+            let best_ms = best.of(job.place, job.best_ms);
             let mut kept: Option<Outcome> = None;
             for _ in 0..=context.settings.remeasure {
                 let outcome = match self.samples(job, batch, best_ms, context)? {
@@ -314,7 +315,7 @@ impl Runner for ExecutableRunner {
                 }
             }
             if let Some(outcome) = kept {
-                best_ms = best_ms.into_iter().chain(outcome.latency_ms()).reduce(f64::min);
+                best.lower(&outcome);
                 report(Report::Outcome(place, outcome))?;
                 report(Report::Settle)?;
             }
@@ -378,7 +379,7 @@ mod tests {
                     dilation_h=2,dilation_w=1,pad_d=0,pad_h=1,pad_w=2,pad_w_right=3,ndim=3,split_k=9";
         let defaults = ck_select::problem::ProblemDefaults::of(Op::GroupedConv);
         let problem = Problem::parse(Op::GroupedConv, text, &defaults).unwrap();
-        let job = Job { kernel: &kernel, problem };
+        let job = Job { kernel: &kernel, problem, place: 0, best_ms: None };
         for pair in text.split(',') {
             let (name, expected) = pair.split_once('=').unwrap();
             assert_eq!(value(name, &job, &Settings::default()).as_deref(), Some(expected), "{name}");

@@ -98,14 +98,15 @@ impl Runner for LibraryRunner {
         context: Context<'_>,
         report: &mut dyn FnMut(Report) -> Result<(), MeasureError>,
     ) -> Result<BatchEnd, MeasureError> {
-        let Some(first) = batch.jobs.first() else { return Ok(BatchEnd::Done) };
         let mut items = Vec::new();
         for (item, job) in batch.jobs.iter().enumerate() {
             match self.library(job.kernel) {
                 Ok(library) => items.push(Item {
                     item,
                     kernel: job.kernel.name.clone(),
-                    problem: (job.problem != first.problem).then(|| job.problem.to_string()),
+                    problem: job.problem.to_string(),
+                    place: job.place,
+                    best_ms: job.best_ms,
                     library: library.to_string_lossy().into_owned(),
                 }),
                 Err(failure) => report(Report::Outcome(item, Outcome::Failed(failure)))?,
@@ -118,8 +119,6 @@ impl Runner for LibraryRunner {
             version: VERSION,
             device: self.config.device,
             settings: context.settings.clone(),
-            problem: first.problem.to_string(),
-            best_ms: batch.best_ms,
             items,
         };
         let text = serde_json::to_vec(&request).map_err(|error| MeasureError::Machine(error.to_string()))?;

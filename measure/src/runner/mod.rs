@@ -3,6 +3,7 @@
 mod analytic;
 mod executable;
 mod library;
+mod recorded;
 mod report;
 mod simulate;
 
@@ -15,7 +16,8 @@ pub use analytic::Analytic;
 pub use executable::ExecutableRunner;
 pub(crate) use executable::steadier;
 pub use library::LibraryRunner;
-pub use simulate::{Answers, ModelAnswers, Recorded, SimulatedRunner};
+pub use recorded::Recorded;
+pub use simulate::{Answers, ModelAnswers, SimulatedRunner};
 
 use crate::error::MeasureError;
 use crate::gpu::Gpu;
@@ -78,17 +80,45 @@ pub struct Job<'a> {
     pub kernel: &'a Kernel,
     /// The problem, with the kernel's words where the user said nothing.
     pub problem: Problem,
+    /// The problem's place in the plan, which is the same for kernels of other words.
+    pub place: u32,
+    /// The problem's best time before the batch.
+    pub best_ms: Option<f64>,
 }
 
-/// Kernels to be measured together, all on one problem.
+/// The best time so far of the problem that is being measured.
+#[derive(Debug, Default)]
+pub(crate) struct Best {
+    of: Option<(u32, Option<f64>)>,
+}
+
+impl Best {
+    /// For a problem, of which `known` is the best time before its batch.
+    pub(crate) fn of(&mut self, problem: u32, known: Option<f64>) -> Option<f64> {
+        match self.of {
+            Some((current, best_ms)) if current == problem => best_ms,
+            _ => {
+                self.of = Some((problem, known));
+                known
+            }
+        }
+    }
+
+    /// Takes a time of the problem that was asked for last.
+    pub(crate) fn lower(&mut self, outcome: &Outcome) {
+        if let Some((_, best_ms)) = &mut self.of {
+            *best_ms = (*best_ms).into_iter().chain(outcome.latency_ms()).reduce(f64::min);
+        }
+    }
+}
+
+/// Kernels to be measured together, problem after problem.
 #[derive(Debug, Clone, Copy)]
 pub struct Batch<'a> {
     /// Where.
     pub gpu: &'a Gpu,
     /// What, in order.
     pub jobs: &'a [Job<'a>],
-    /// The problem's best time so far.
-    pub best_ms: Option<f64>,
 }
 
 /// What a runner tells while it measures.

@@ -1,9 +1,10 @@
-//! One GPU's part of a sweep: its problems, one after the other, all kernels of a problem on this GPU.
+//! One GPU's part of a sweep: its problems, one after the other, all kernels of a problem on this GPU. Batches hold as many
+//! whole problems as they have room for, since starting a worker can take longer than measuring a problem.
 
 use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::ledger::Ledger;
 use super::{Event, Observer, lock};
@@ -23,7 +24,8 @@ pub(super) struct Lanes<'a, 'l> {
     observer: &'a dyn Observer,
     lock_folder: &'a Path,
     /// The next problem.
-    next: AtomicUsize,
+    next: Mutex<usize>,
+    gpus: usize,
     /// Whether one of the GPUs cannot go on.
     failed: AtomicBool,
 }
@@ -36,9 +38,10 @@ impl<'a, 'l> Lanes<'a, 'l> {
         ledger: &'a Mutex<&'a mut Ledger<'l>>,
         observer: &'a dyn Observer,
         lock_folder: &'a Path,
+        gpus: usize,
     ) -> Self {
-        let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
-        Self { plan, runner, context, ledger, observer, lock_folder, next, failed }
+        let (next, failed) = (Mutex::new(0), AtomicBool::new(false));
+        Self { plan, runner, context, ledger, observer, lock_folder, next, gpus, failed }
     }
 
     /// Measures problems until there are none.
@@ -60,13 +63,13 @@ impl<'a, 'l> Lanes<'a, 'l> {
         } else {
             None
         };
-        let size = self.context.settings.batch.max(1);
         loop {
-            let place = self.next.fetch_add(1, Ordering::Relaxed);
-            let Some(planned) = self.plan.problems().get(place) else { return Ok(None) };
-            for kernels in planned.kernels.chunks(size) {
-                let pair = |&kernel: &u32| Pair { problem: place as u32, kernel };
-                if let Some(reason) = self.batch(gpu, kernels.iter().map(pair).collect())? {
+            let taken = self.take();
+            if taken.is_empty() {
+                return Ok(None);
+            }
+            for pairs in taken.chunks(self.room()) {
+                if let Some(reason) = self.batch(gpu, pairs.to_vec())? {
                     return Ok(Some(reason));
                 }
                 if self.failed.load(Ordering::Relaxed) {
@@ -74,6 +77,31 @@ impl<'a, 'l> Lanes<'a, 'l> {
                 }
             }
         }
+    }
+
+    /// How much a batch holds.
+    fn room(&self) -> usize {
+        self.context.settings.batch.max(1)
+    }
+
+    /// The next problem, with those after it that fit into the same batch. Towards the end only as many as leave some for
+    /// the other GPUs.
+    fn take(&self) -> Vec<Pair> {
+        let problems = self.plan.problems();
+        let mut next = lock(&self.next);
+        while problems.get(*next).is_some_and(|planned| planned.kernels.is_empty()) {
+            *next += 1;
+        }
+        let fair = (problems.len() - *next).div_ceil(2 * self.gpus.max(1));
+        let mut taken = Vec::new();
+        for (place, planned) in problems.iter().enumerate().skip(*next).take(fair) {
+            if !taken.is_empty() && taken.len() + planned.kernels.len() > self.room() {
+                break;
+            }
+            taken.extend(planned.kernels.iter().map(|&kernel| Pair { problem: place as u32, kernel }));
+            *next = place + 1;
+        }
+        taken
     }
 
     /// Measures a batch; what a failure left behind is measured in smaller ones, until each kernel has its row.
@@ -136,9 +164,16 @@ impl<'a, 'l> Lanes<'a, 'l> {
 
     /// Measures a batch once; the pairs that got their rows.
     fn once(&self, gpu: &Gpu, pairs: &[Pair]) -> Result<(BatchEnd, HashSet<Pair>), MeasureError> {
-        let job = |&pair: &Pair| Job { kernel: self.plan.kernel(pair), problem: self.plan.problem(pair) };
-        let jobs: Vec<Job<'_>> = pairs.iter().map(job).collect();
-        let best_ms = pairs.first().and_then(|pair| lock(self.ledger).best_ms(pair.problem));
+        let jobs: Vec<Job<'_>> = {
+            let ledger = lock(self.ledger);
+            let job = |&pair: &Pair| Job {
+                kernel: self.plan.kernel(pair),
+                problem: self.plan.problem(pair),
+                place: pair.problem,
+                best_ms: ledger.best_ms(pair.problem),
+            };
+            pairs.iter().map(job).collect()
+        };
         let mut reported = HashSet::new();
         let mut report = |report: Report| -> Result<(), MeasureError> {
             match report {
@@ -153,7 +188,7 @@ impl<'a, 'l> Lanes<'a, 'l> {
             }
             Ok(())
         };
-        let batch = Batch { gpu, jobs: &jobs, best_ms };
+        let batch = Batch { gpu, jobs: &jobs };
         let end = self.runner.measure(batch, self.context, &mut report)?;
         lock(self.ledger).sync()?;
         Ok((end, reported))

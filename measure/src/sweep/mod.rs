@@ -224,7 +224,7 @@ impl Sweep<'_> {
             return Ok(Some(reason));
         }
         let ledger = Mutex::new(ledger);
-        let lanes = Lanes::new(left, runner, context, &ledger, observer, &self.lock_folder);
+        let lanes = Lanes::new(left, runner, context, &ledger, observer, &self.lock_folder, self.gpus.len());
         let ends: Vec<_> = std::thread::scope(|scope| {
             let lanes = &lanes;
             let threads: Vec<_> = self.gpus.iter().map(|gpu| scope.spawn(move || lanes.run(gpu))).collect();

@@ -1,6 +1,5 @@
 //! The process that loads kernels and runs them. It may crash or hang; the sweep goes on without it.
 
-mod host_clock;
 mod library;
 
 use std::collections::HashMap;
@@ -13,14 +12,15 @@ use ck_select::problem::{Problem, ProblemDefaults};
 use ck_select::registry::Hooks;
 use ck_select::tuning::device::{Device, DeviceFacts, Stream};
 use ck_select::tuning::hip::Hip;
+use ck_select::tuning::host::HostDevice;
 use ck_select::tuning::search::{Candidate, End, RunOutcome, SearchOptions, SearchReport, Verdict, search};
 use serde_json::{Value, json};
 
 use crate::config::DeviceKind;
 use crate::outcome::{FailureClass, Measurement, Outcome};
 use crate::protocol::{Answer, Item, Request, VERSION};
+use crate::runner::Best;
 use crate::runner::Settings;
-use host_clock::HostClock;
 use library::KernelLibrary;
 
 /// Reads a request, measures, and answers; `output` must be the worker's own, as kernels may print.
@@ -47,7 +47,7 @@ pub fn serve(mut input: impl Read, mut output: impl Write) -> io::Result<()> {
     };
     say(&Answer::Ready(facts(device.facts())))?;
     let mut worker =
-        Worker { request: &request, device: &*device, libraries: HashMap::new(), best_ms: request.best_ms };
+        Worker { request: &request, device: &*device, libraries: HashMap::new(), best: Best::default() };
     for item in &request.items {
         say(&Answer::Begin(item.item))?;
         let (outcome, usable) = worker.measure(item);
@@ -61,7 +61,7 @@ pub fn serve(mut input: impl Read, mut output: impl Write) -> io::Result<()> {
 
 fn open(kind: DeviceKind) -> Result<Box<dyn Device>, String> {
     match kind {
-        DeviceKind::Host => Ok(Box::new(HostClock::new())),
+        DeviceKind::Host => Ok(Box::new(HostDevice::new())),
         DeviceKind::Hip => match Hip::get().and_then(Hip::current_device) {
             Ok(device) => Ok(Box::new(device)),
             Err(error) => Err(error.to_string()),
@@ -88,14 +88,14 @@ struct Worker<'a> {
     request: &'a Request,
     device: &'a dyn Device,
     libraries: HashMap<&'a str, Result<KernelLibrary, String>>,
-    best_ms: Option<f64>,
+    best: Best,
 }
 
 impl<'a> Worker<'a> {
     /// What becomes of an item, and whether the device can be used after it.
     fn measure(&mut self, item: &'a Item) -> (Outcome, bool) {
         let failed = |class, message: String| (Outcome::failed(class, message), true);
-        let problem = match self.problem(item) {
+        let problem = match Self::problem(item) {
             Ok(problem) => problem,
             Err(message) => return failed(FailureClass::Load, message),
         };
@@ -121,9 +121,10 @@ impl<'a> Worker<'a> {
             );
         }
         let settings = &self.request.settings;
+        let best_ms = self.best.of(item.place, item.best_ms);
         let mut kept = None;
         for _ in 0..=settings.remeasure {
-            let report = time(self.device, callbacks, &problem, settings, self.best_ms);
+            let report = time(self.device, callbacks, &problem, settings, best_ms);
             let (outcome, usable) = outcome(&report, &problem);
             let outcome = match outcome {
                 Outcome::Measured(measurement) => {
@@ -141,15 +142,15 @@ impl<'a> Worker<'a> {
             }
         }
         let outcome = kept.unwrap_or_else(|| Outcome::failed(FailureClass::NotATime, ""));
-        self.best_ms = self.best_ms.into_iter().chain(outcome.latency_ms()).reduce(f64::min);
+        self.best.lower(&outcome);
         (outcome, true)
     }
 
-    fn problem(&self, item: &Item) -> Result<Problem, String> {
+    fn problem(item: &Item) -> Result<Problem, String> {
         let kernel = Kernel::from_name(&item.kernel).map_err(|error| error.to_string())?;
         let op = kernel.kind.op();
-        let text = item.problem.as_ref().unwrap_or(&self.request.problem);
-        Problem::parse(op, text, &ProblemDefaults::of(op)).map_err(|error| format!("problem: {error}"))
+        Problem::parse(op, &item.problem, &ProblemDefaults::of(op))
+            .map_err(|error| format!("problem: {error}"))
     }
 }
 

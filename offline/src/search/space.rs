@@ -1,9 +1,9 @@
 //! The parameters of a GEMM kernel with their values, and which combinations make sense.
 
-use ck_select::kernel::{GemmKernel, Kernel, KernelKind, Mnk};
+use ck_select::kernel::{GemmBody, GemmKernel, Kernel, KernelKind, Mnk};
 use ck_select::model::Model;
 use ck_select::problem::GemmProblem;
-use ck_select::vocab::{Elementwise, Epilogue, Pipeline, Scheduler};
+use ck_select::vocab::{Epilogue, Pipeline, Scheduler};
 use ck_select_enumerate::config::LdsLimit;
 use ck_select_enumerate::rules::Rules;
 use ck_select_enumerate::valid::GemmValidator;
@@ -153,36 +153,19 @@ impl<'a> Space<'a> {
         let (tile, wave, warp_tile) = Self::shapes(point);
         let flag = |place: usize| point.0[place] == 0;
         let problem = &self.problem;
-        let pipeline = self.pipelines[usize::from(point.0[8])];
-        let kernel = GemmKernel {
-            dtype_a: problem.dtype_a,
-            dtype_b: problem.dtype_b,
-            dtype_c: problem.dtype_c,
-            dtype_acc: problem.dtype_a.accumulator(),
+        let mut kernel = GemmKernel::from(GemmBody {
+            dtype: problem.dtype_a,
             layout: problem.layout,
-            transpose_a: false,
-            transpose_b: false,
-            grouped: false,
-            split_k: 1,
-            elementwise: Elementwise::PassThrough,
-            num_d_tensors: 0,
-            structured_sparsity: false,
+            pipeline: self.pipelines[usize::from(point.0[8])],
+            epilogue: EPILOGUES[usize::from(point.0[10])],
+            scheduler: SCHEDULERS[usize::from(point.0[9])],
+            pad: [flag(11), flag(12), flag(13)],
+            persistent: flag(14),
             tile,
             wave,
             warp_tile,
-            pipeline,
-            scheduler: SCHEDULERS[usize::from(point.0[9])],
-            epilogue: EPILOGUES[usize::from(point.0[10])],
-            block_size: 0,
-            double_buffer: pipeline.double_buffered(),
-            persistent: flag(14),
-            preshuffle: false,
-            transpose_c: false,
-            num_wave_groups: 1,
-            pad: [flag(11), flag(12), flag(13)],
-            vector: [0; 3],
-            arch: None,
-        };
+        });
+        (kernel.dtype_b, kernel.dtype_c) = (problem.dtype_b, problem.dtype_c);
         Kernel { name: kernel.name(), kind: KernelKind::Gemm(kernel) }
     }
 }

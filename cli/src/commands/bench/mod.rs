@@ -1,6 +1,7 @@
 //! `ckselect bench`: measure kernels on problems.
 
 mod progress;
+mod records;
 mod slurm;
 mod summary;
 
@@ -17,7 +18,7 @@ use ck_select_measure::guard::Guard;
 use ck_select_measure::plan::{Cost, Plan};
 use ck_select_measure::problems::ProblemSet;
 use ck_select_measure::runner::{
-    Analytic, Answers, Context, ExecutableRunner, LibraryRunner, ModelAnswers, Recorded, Runner, Settings,
+    Analytic, Answers, Context, ExecutableRunner, LibraryRunner, ModelAnswers, Runner, Settings,
     SimulatedRunner,
 };
 use ck_select_measure::shard::Shard;
@@ -33,6 +34,7 @@ const EXAMPLES: &str = "Examples:
   ckselect bench --pool kernels.txt --problems shapes.csv --executables build/bin --output sweep.csv
   ckselect bench --pool kernels.txt --problems captured.txt --runner runner.json --output sweep.csv --resume
   ckselect bench --pool kernels.txt --problems shapes.csv --simulate analytic --output dry.csv
+  ckselect bench --pool kernels.txt --problems shapes.csv --simulate data/sweep.parquet --output again.csv
   ckselect bench --pool kernels.txt --problems shapes.csv --library ./libkernels.so --gpus 0,1 \\
       --cutoff 5x --budget 30m --output sweep.csv
   ckselect bench --pool kernels.txt --problems shapes.csv --runner runner.json --output sweep.csv \\
@@ -66,7 +68,8 @@ pub(crate) struct Args {
     /// Run what a configuration says: executables with other flags, libraries built just in time
     #[arg(long, value_name = "CONFIG.json", group = "who")]
     runner: Option<PathBuf>,
-    /// Measure nothing: answer from a benchmark CSV, a model directory, or the formula `analytic`
+    /// Measure nothing: answer from measurements in any format that `ckselect convert` reads, from a model directory, or
+    /// by the formula `analytic`
     #[arg(long, value_name = "FROM", group = "who")]
     simulate: Option<PathBuf>,
     /// Go on with an output that is there; begin if there is none
@@ -296,10 +299,8 @@ fn runner(args: &Args, pool: &Arc<Pool>) -> Result<Box<dyn Runner>, CliError> {
         Box::new(Analytic::default())
     } else if from.is_dir() {
         Box::new(ModelAnswers::load(from, pool)?)
-    } else if from.extension().is_some_and(|ending| ending == "parquet") {
-        return Err(CliError::usage("--simulate: found a parquet file, expected a benchmark CSV"));
     } else {
-        Box::new(Recorded::read(from, pool.op())?)
+        Box::new(records::read(from, pool)?)
     };
     Ok(Box::new(SimulatedRunner::new(answers)))
 }

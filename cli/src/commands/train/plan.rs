@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use ck_select::features::{Engine, Extractor, MemPads, Rules, Schema};
 use ck_select::hardware::Hardware;
 use ck_select::model::Target;
-use ck_select::vocab::Op;
+use ck_select::vocab::{Direction, Op};
 use ck_select_offline::measurements::{Measurements, files_of};
 use ck_select_offline::train::{Goal, GroupBy, Objective, Params, Plan, Role, Stop, TrainError, WarmStart};
 
@@ -126,7 +126,8 @@ fn extractor(args: &Args, ranks: bool) -> Result<Extractor, CliError> {
     let op = args.op;
     let default = match (op, ranks) {
         (Op::Gemm, _) => Engine::Gemm72,
-        (Op::GroupedConv, true) => Engine::ConvSelect,
+        (Op::GroupedConv, true) if matches!(args.variant, None | Some(Direction::Forward)) => Engine::ConvSelect,
+        (Op::GroupedConv, true) => Engine::ConvWork,
         (Op::GroupedConv, false) => Engine::Conv97,
     };
     let (schema, mut rules) = match &args.features {

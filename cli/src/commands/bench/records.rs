@@ -1,0 +1,50 @@
+//! Answers from measurements of any format that the offline tools read.
+
+use std::path::Path;
+
+use ck_select::pool::Pool;
+use ck_select_measure::outcome::{FailureClass, Measurement, Outcome};
+use ck_select_measure::runner::Recorded;
+use ck_select_offline::measurements::{Measurements, Row, Wanted};
+
+use crate::error::CliError;
+
+/// Whether the file is a benchmark CSV as `bench` writes it, whose words for failures only its own reader keeps.
+fn is_own_log(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("csv"))
+}
+
+/// Reads what is recorded of the pool's kernels.
+pub(super) fn read(path: &Path, pool: &Pool) -> Result<Recorded, CliError> {
+    if is_own_log(path) {
+        return Ok(Recorded::read(path, pool.op())?);
+    }
+    let measurements = Measurements::read(&[path], Wanted::all(pool.op()))?;
+    // A time on one GPU is no answer for another, and nothing here says which is meant.
+    if let Err(mixed) = measurements.common_arch() {
+        let file = path.display();
+        return Err(CliError::failed(format!("{file}: {mixed}, in `ckselect convert`")));
+    }
+    let mut recorded = Recorded::new(path.display().to_string());
+    for row in measurements.rows() {
+        let kernel = &measurements.kernels()[row.kernel as usize].name;
+        if pool.position(kernel).is_some() {
+            recorded.insert(kernel, &measurements.problems()[row.problem as usize], outcome(row));
+        }
+    }
+    Ok(recorded)
+}
+
+fn outcome(row: &Row) -> Outcome {
+    if !row.is_valid {
+        return Outcome::failed(FailureClass::Invalid, "");
+    }
+    Outcome::Measured(Measurement {
+        latency_ms: row.latency_ms,
+        tflops: row.tflops,
+        bandwidth_gb_s: Some(row.bandwidth_gb_s).filter(|speed| speed.is_finite()),
+        non_zero: None,
+        cv: None,
+        samples: 1,
+    })
+}

@@ -1,0 +1,132 @@
+//! How carefully is measured, and what is kept beside the rows.
+
+use std::fs;
+use std::process::Command;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use ck_select::problem::{ConvProblem, Problem};
+use ck_select::registry::{Mode, Options, Registry};
+use serde_json::Value;
+
+use crate::fakes::{Fakes, assert_same, found, succeeded};
+
+fn meta(fakes: &Fakes, log: &str) -> Value {
+    serde_json::from_slice(&fs::read(fakes.path(&format!("{log}.meta.json"))).unwrap()).unwrap()
+}
+
+fn details(fakes: &Fakes, log: &str) -> Vec<Value> {
+    let text = fs::read_to_string(fakes.path(&format!("{log}.details.jsonl"))).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn what_spreads_too_much_is_flagged_and_measured_again_if_asked() {
+    let fakes = Fakes::library(3, 2);
+    let bench = |words: &str, unsteady: &str| {
+        let line =
+            "--runner runner.json --output a.csv --overwrite --warmup 0 --repeat 4 --batch 1 --format csv";
+        // The first runs of a worker take by turns half as long again.
+        let mut command = fakes.bench(&format!("{line} {words}"));
+        let summary = succeeded(&command.env("FAKE_UNSTEADY_RUNS", unsteady).output().unwrap());
+        let rows = details(&fakes, "a.csv");
+        let unstable = rows.iter().filter(|row| row["unstable"] == true).count();
+        assert!(summary.lines().any(|line| line == format!("unstable,{unstable}")), "{summary}");
+        for row in &rows {
+            let measured = &row["outcome"]["measured"];
+            assert_eq!(measured["samples"], 4);
+            assert_eq!(
+                measured["cv"].as_f64().unwrap() > 0.0,
+                unsteady != "0" && !words.contains("remeasure")
+            );
+        }
+        unstable
+    };
+    assert_eq!(bench("", "0"), 0);
+    assert_eq!(bench("", "1000"), 6, "a spread of about a quarter is above the usual 10 %");
+    assert_eq!(bench("--max-cv 50", "1000"), 0);
+    // Each kernel has a worker of its own, which is steady from its fifth run on.
+    assert_eq!(bench("--remeasure 1", "4"), 0);
+    let steady = ["", "crash", "timeout", "launch", "launch", "exit", "not_a_time", "unsupported"];
+    assert_same(&found(&fakes.path("a.csv")), &fakes.expected(0, &steady));
+}
+
+#[test]
+fn a_first_look_is_quick() {
+    let fakes = Fakes::library(3, 25);
+    succeeded(&fakes.bench("--runner runner.json --output a.csv --quick").output().unwrap());
+    let looked_at: std::collections::BTreeSet<u64> =
+        found(&fakes.path("a.csv")).into_keys().map(|(idx, _)| idx).collect();
+    let evenly: Vec<u64> = (0..10).map(|place| 10 + place * 25 / 10).collect();
+    assert_eq!(looked_at.into_iter().collect::<Vec<_>>(), evenly);
+    let settings = &meta(&fakes, "a.csv")["how"]["settings"];
+    assert_eq!([&settings["warmup"], &settings["repeat"]], [1, 3]);
+    assert_eq!(settings["cutoff"], 3.0);
+    // What is said counts.
+    succeeded(
+        &fakes.bench("--runner runner.json --output b.csv --quick --repeat 5 --cutoff 9x").output().unwrap(),
+    );
+    let settings = &meta(&fakes, "b.csv")["how"]["settings"];
+    assert_eq!((&settings["repeat"], &settings["cutoff"]), (&5.into(), &9.0.into()));
+}
+
+#[test]
+fn the_sidecar_says_where_and_when_and_of_what() {
+    let fakes = Fakes::library(2, 1);
+    let run = |program: &str, words: &str| {
+        let mut command = Command::new(program);
+        let output = command.current_dir(fakes.folder.path()).args(words.split_whitespace()).output();
+        succeeded(&output.unwrap()).trim().to_owned()
+    };
+    let now = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
+    run("git", "init --quiet");
+    run("git", "add runner.json");
+    run("git", "-c user.name=a -c user.email=a@b.c -c commit.gpgsign=false commit --quiet -m kernels");
+    let began = now();
+    let line = "--runner runner.json --output a.csv";
+    succeeded(&fakes.bench(line).output().unwrap());
+    let meta_file = meta(&fakes, "a.csv");
+    let session = &meta_file["sessions"][0];
+    let time = |name: &str| session[name].as_u64().unwrap();
+    assert!(began <= time("began") && time("began") <= time("ended") && time("ended") <= now());
+    assert_eq!(session["ckselect"], env!("CARGO_PKG_VERSION"));
+    assert_eq!(session["host"]["name"], run("uname", "-n").as_str());
+    assert_eq!(session["host"]["kernel"], run("uname", "-r").as_str());
+    assert_eq!(session["source"]["revision"], run("git", "rev-parse HEAD").as_str());
+    assert_eq!(session["source"]["changed"], false);
+    // The host as a device tells its name, and nothing that it does not know.
+    let device = &session["gpus"]["0"];
+    assert_eq!((&device["name"], &device["driver_version"]), (&"host".into(), &Value::Null));
+    assert!(session["clocks"]["began"].is_object() && session["clocks"]["ended"].is_object());
+    let at = details(&fakes, "a.csv")[1]["at"].as_u64().unwrap();
+    assert!(time("began") <= at && at <= time("ended"));
+
+    fs::write(fakes.path("runner.json"), fs::read_to_string(fakes.path("runner.json")).unwrap() + "\n")
+        .unwrap();
+    succeeded(&fakes.bench(&format!("{line} --overwrite")).output().unwrap());
+    assert_eq!(meta(&fakes, "a.csv")["sessions"][0]["source"]["changed"], true);
+}
+
+#[test]
+fn captured_problems_are_measured() {
+    let fakes = Fakes::library(3, 1);
+    let options = Options {
+        mode: Mode::Priority,
+        store: Some("off".into()),
+        capture: Some(fakes.path("seen")),
+        ..Options::default()
+    };
+    let registry = Registry::new(options).unwrap();
+    for n in [4, 2, 4] {
+        let conv = ConvProblem { n, c: 64, k: 128, ..ConvProblem::new_2d([14, 14], [1, 1]) };
+        // There is no kernel to be chosen; what was asked is written anyway.
+        assert!(registry.select(&Problem::Conv(conv)).is_err());
+    }
+    drop(registry);
+    let mut command = fakes.command("bench");
+    let line = "--pool pool.txt --problems seen --runner runner.json --output a.csv";
+    succeeded(&command.args(line.split_whitespace()).output().unwrap());
+    let log = fs::read_to_string(fakes.path("a.csv")).unwrap();
+    let asked: Vec<Vec<&str>> =
+        log.lines().skip(1).map(|row| row.split(',').skip(1).take(4).collect()).collect();
+    assert_eq!(asked, [[["0", "4", "64", "128"]; 3], [["1", "2", "64", "128"]; 3]].concat());
+}
