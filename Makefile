@@ -32,7 +32,7 @@ help:
 	@echo 'make miri   interpret the unsafe code, to find undefined behaviour'
 	@echo 'make arm    the tests of scoring on 64-bit ARM, emulated'
 	@echo 'make test-python, lint-python, bench-python   the Python package alone'
-	@echo 'make bench-offline  converting beside pandas: time and memory'
+	@echo 'make bench-offline  converting, features and evaluating beside pandas and LightGBM: time and memory'
 	@echo 'make bench-harness   what ckselect bench itself costs a measurement'
 	@echo 'make test-slurm   ckselect bench on a one-node Slurm; as root, installs Debian packages'
 	@echo 'make fuzz   fuzz every parser, SECONDS_EACH=150 seconds each'
@@ -52,8 +52,8 @@ demo: demo-library
 	@echo '$$ conv_get_solution'
 	@$(DEMO_DIR)/conv_get_solution
 	@echo
-	@echo '$$ ckselect rank --model tests/golden/models/conv_small --pool configs/forward_bf16.txt ...'
-	@$(TARGET_DIR)/release/ckselect rank --model tests/golden/models/conv_small --pool configs/forward_bf16.txt \
+	@echo '$$ ckselect rank --model embedded:grouped_conv_forward_bf16_gfx950 --pool configs/forward_bf16.txt ...'
+	@$(TARGET_DIR)/release/ckselect rank --model embedded:grouped_conv_forward_bf16_gfx950 --pool configs/forward_bf16.txt \
 		--problem 'N=16,C=256,K=128,Hi=28,Wi=28,Y=3,X=3,pad_h=1,pad_w=1' --top 3
 
 # All programs of cpp_examples, into target/demo.

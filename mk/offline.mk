@@ -1,6 +1,6 @@
 # The offline tools beside scripts of pandas and LightGBM:
 #
-#     make bench-offline [CASES=convert] [ROWS=1000000] [ROUNDS=3] [JSON=FILE]
+#     make bench-offline [CASES="convert features matrix evaluate"] [ROWS=1000000] [ROUNDS=3] [JSON=FILE]
 #     make bench-offline-large [ROWS=20000000]     peak memory of a conversion larger than the memory should be
 #
 # They need a Python with pandas, pyarrow and lightgbm: CK_SELECT_PYTHON names one, else a virtual environment is made. The tests of
@@ -23,6 +23,7 @@ $(OFFLINE_VENV)/.ready:
 
 bench-offline: offline-python
 	$(CARGO) build --release --quiet --package ckselect
+	$(CARGO) build --release --quiet --package ck-select-offline --example feature_rows
 	"$(OFFLINE_PYTHON)" offline/benches/compare.py --ckselect "$(TARGET_DIR)/release/ckselect" \
 		$(if $(ROWS),--rows $(ROWS)) $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(JSON),--json $(abspath $(JSON))) $(CASES)
 

@@ -220,6 +220,70 @@ fn validate_judges_choices_from_a_file() {
     assert!(ran.stderr.contains("mean is 0.9600, required 0.97"), "{}", ran.stderr);
 }
 
+/// Five problems, the first of them measured again under number 5, where the model's second choice is the fastest.
+fn measured_again(folder: &TempDir) -> String {
+    let path = measured(folder, |_, place| 100.0 - place as f64);
+    let mut text = fs::read_to_string(&path).unwrap();
+    for (place, kernel) in rankings()[0].iter().enumerate() {
+        let tflops = if place == 1 { 200.0 } else { 150.0 - place as f64 };
+        writeln!(text, "{kernel},5,{},{},{tflops},1", cells(PROBLEMS[0]), 1.0 / tflops).unwrap();
+    }
+    fs::write(&path, text).unwrap();
+    path
+}
+
+#[test]
+fn a_problem_that_was_measured_again_is_judged_sweep_by_sweep() {
+    let folder = TempDir::new().unwrap();
+    let data = measured_again(&folder);
+    let metrics = metrics(&data);
+    let global = &metrics["global_metrics"];
+    assert_eq!((&global["num_shapes"], &global["num_rows"]), (&6.into(), &180.into()));
+    assert_eq!(global["num_shapes_without_rows"], 0);
+    // Each choice is compared with the fastest kernel of its own sweep: 150 of 200 the second time.
+    let mut efficiencies = [1.0, 1.0, 1.0, 1.0, 1.0, 150.0 / 200.0];
+    efficiencies.sort_by(f64::total_cmp);
+    assert_eq!(global["efficiency_mean"].as_f64().unwrap(), efficiencies.iter().sum::<f64>() / 6.0);
+    assert_eq!(global["efficiency_min"], 0.75);
+
+    // The choices of a file belong to the sweep whose number they have.
+    let picks = picks(&folder, "picks.csv", |_| 0);
+    let verdicts = |number_5: &str| {
+        let text = fs::read_to_string(&picks).unwrap();
+        let path = folder.path().join("six.csv");
+        fs::write(&path, format!("{text}{number_5}")).unwrap();
+        let output = folder.path().join("verdicts.csv");
+        good(&[
+            "validate",
+            "--predictions",
+            path.to_str().unwrap(),
+            "--data",
+            &data,
+            "--output",
+            output.to_str().unwrap(),
+        ]);
+        let text = fs::read_to_string(&output).unwrap();
+        let ends: Vec<(String, String)> = text
+            .lines()
+            .skip(1)
+            .map(|line| {
+                let cells: Vec<&str> = line.split(',').collect();
+                (cells[0].to_owned(), cells[cells.len() - 2].to_owned())
+            })
+            .collect();
+        ends
+    };
+    let own = verdicts(&format!("5,1,{}\n", rankings()[0][1]));
+    assert_eq!(own.len(), 6);
+    assert!(own.contains(&("0".to_owned(), "1.0".to_owned())), "{own:?}");
+    assert!(own.contains(&("5".to_owned(), "1.0".to_owned())), "{own:?}");
+    // Without a choice of its own it is the same problem, and so has the same choice.
+    assert!(verdicts("").contains(&("5".to_owned(), "0.75".to_owned())));
+
+    let both = run(&["compare", MODEL, MODEL, "--data", &data, "--format", "json"]);
+    assert_eq!(serde_json::from_str::<Value>(&both.stdout).unwrap()["problems"], 6);
+}
+
 #[test]
 fn validate_asks_the_model_about_the_whole_pool() {
     let folder = TempDir::new().unwrap();
@@ -267,6 +331,56 @@ fn names_of_different_age_are_one_kernel() {
     ]);
     let figures: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(figures[0]["mean"], 1.0);
+}
+
+/// Figures of choices that are spelled out, on measurements in one or more files.
+fn validated(folder: &TempDir, files: &[String], picks: &str) -> Value {
+    let write = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let paths: Vec<String> =
+        files.iter().enumerate().map(|(index, text)| write(&format!("{index}.csv"), text)).collect();
+    let picks = write("picks.csv", picks);
+    let mut words = vec!["validate", "--predictions", &picks, "--format", "json", "--data"];
+    words.extend(paths.iter().map(String::as_str));
+    serde_json::from_str(&good(&words)).unwrap()
+}
+
+#[test]
+fn problems_that_differ_in_stride_or_padding_have_their_own_oracle() {
+    let folder = TempDir::new().unwrap();
+    let (a, b) =
+        ("grouped_conv_forward_bf16_2d_16x64x64_compv3", "grouped_conv_forward_bf16_2d_64x64x64_compv3");
+    // The same extents. Without depth columns in one file, with them in the other: both are ordinary 2D rows.
+    let flat = format!(
+        "kernel,{COLUMNS},latency_ms,tflops\n{a},16,64,64,1,28,28,3,3,1,1,1,1,1,100\n{b},16,64,64,1,28,28,3,3,1,1,1,1,1,50\n"
+    );
+    let deep = format!(
+        "kernel,{COLUMNS},Di,Z,stride_d,pad_d,latency_ms,tflops\n{a},16,64,64,1,28,28,3,3,2,2,1,1,1,1,1,0,1,10\n\
+         {b},16,64,64,1,28,28,3,3,2,2,1,1,1,1,1,0,1,20\n{a},16,64,64,1,28,28,3,3,1,1,0,0,1,1,1,0,1,30\n"
+    );
+    let picks = format!(
+        "kernel,{COLUMNS}\n{a},16,64,64,1,28,28,3,3,1,1,1,1\n{b},16,64,64,1,28,28,3,3,2,2,1,1\n{a},16,64,64,1,28,28,3,3,1,1,0,0\n"
+    );
+    let figures = validated(&folder, &[flat, deep], &picks);
+    assert_eq!((&figures[0]["problems"], &figures[0]["min"]), (&3.into(), &1.0.into()));
+}
+
+#[test]
+fn a_deep_tile_is_not_its_shallow_namesake() {
+    let folder = TempDir::new().unwrap();
+    let (deep, shallow) =
+        ("grouped_conv_forward_bf16_2d_16x64x128_compv3", "grouped_conv_forward_bf16_2d_16x64x64_compv3");
+    let cells = cells(PROBLEMS[0]);
+    let data = format!("kernel,{COLUMNS},latency_ms,tflops\n{deep},{cells},1,100\n{shallow},{cells},1,40\n");
+    let mean = |pick: &str| {
+        let figures =
+            validated(&folder, std::slice::from_ref(&data), &format!("kernel,{COLUMNS}\n{pick},{cells}\n"));
+        figures[0]["mean"].as_f64().unwrap()
+    };
+    assert_eq!((mean(deep), mean(shallow)), (1.0, 0.4));
 }
 
 #[test]

@@ -124,6 +124,30 @@ mod trained {
     }
 
     #[test]
+    fn a_gemm_model_records_that_mem_kernels_pad() {
+        let mut text = "kernel,m,n,k,latency_ms,tflops\n".to_owned();
+        for index in 0..24 {
+            for pipeline in ["mem", "compv3"] {
+                let _ = writeln!(
+                    text,
+                    "gemm_universal_fp8_rcr_{pipeline}_default_intrawave_False_False_False_False_64x64x64_1x4x1_16x16x32,\
+                     {},64,256,0.1,{}",
+                    64 + index,
+                    10 + index % 5
+                );
+            }
+        }
+        let folder = folder(&text);
+        good(
+            folder.path(),
+            &format!("train --data sweep.csv --op gemm_universal --arch gfx950 --out model {SMALL}"),
+        );
+        let spec = fs::read(folder.path().join("model/feature_spec.json")).unwrap();
+        let spec: serde_json::Value = serde_json::from_slice(&spec).unwrap();
+        assert_eq!(spec["ck_select"]["mem_pads"], "all");
+    }
+
+    #[test]
     fn the_model_ranks_and_predicts() {
         let folder = folder(&sweep(24, "bf16"));
         let path = folder.path();

@@ -4,7 +4,7 @@
 //! that it would mistake: beyond its own columns there is `error_msg`, which it passes over. What else is known of a
 //! measurement goes into the details file.
 
-use ck_select::problem::{ConvProblem, Problem};
+use ck_select::problem::{CONV_COLUMNS, Problem};
 use ck_select::vocab::{Dtype, Op};
 
 use crate::outcome::Outcome;
@@ -21,36 +21,8 @@ pub struct Columns {
     right_pads: bool,
 }
 
-const CONV: [&str; 19] = [
-    "N",
-    "C",
-    "K",
-    "G",
-    "Di",
-    "Hi",
-    "Wi",
-    "Z",
-    "Y",
-    "X",
-    "stride_d",
-    "stride_h",
-    "stride_w",
-    "pad_d",
-    "pad_h",
-    "pad_w",
-    "dilation_d",
-    "dilation_h",
-    "dilation_w",
-];
 const GEMM: [&str; 6] = ["m", "n", "k", "split_k", "dtype", "layout"];
 const RIGHT_PADS: [&str; 3] = ["pad_d_right", "pad_h_right", "pad_w_right"];
-
-/// The numbers of the conv columns, in their order.
-fn conv_numbers(p: &ConvProblem) -> impl Iterator<Item = i64> {
-    [[p.n, p.c, p.k].as_slice(), &[p.g], &p.input, &p.filter, &p.stride, &p.pad_left, &p.dilation]
-        .concat()
-        .into_iter()
-}
 
 impl Columns {
     /// The columns that the plan's problems need: upstream's, and those that upstream's schema lacks where a problem
@@ -74,7 +46,7 @@ impl Columns {
         let mut names = vec!["kernel", "problem_idx"];
         match self.op {
             Op::GroupedConv => {
-                names.extend(CONV);
+                names.extend(CONV_COLUMNS);
                 names.extend(self.split_k.then_some("split_k"));
                 names.extend(self.right_pads.then_some(RIGHT_PADS).into_iter().flatten());
                 names.extend(["latency_ms", "tflops", "non_zero"]);
@@ -94,7 +66,7 @@ impl Columns {
         let problem = plan.problem(pair);
         match &problem {
             Problem::Conv(p) => {
-                cells.extend(conv_numbers(p).map(|number| number.to_string()));
+                cells.extend(p.columns().map(|number| number.to_string()));
                 cells.extend(self.split_k.then(|| p.split_k.to_string()));
                 let right = p.pad_right.iter().map(ToString::to_string);
                 cells.extend(right.filter(|_| self.right_pads));

@@ -8,11 +8,10 @@ machine that is busy for a while is busy for both; the best round of each counts
 
 import argparse
 import json
-import os
+import math
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import sweep
@@ -21,14 +20,9 @@ HERE = Path(__file__).parent
 
 
 def measure(command):
-    """Runs a command; seconds, peak memory in MiB, and seconds of all cores, which a busy machine disturbs less."""
-    begun = time.monotonic()
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-    _, status, usage = os.wait4(process.pid, 0)
-    seconds = time.monotonic() - begun
-    if status != 0:
-        sys.exit(f"{command}: status {status}")
-    return seconds, usage.ru_maxrss / 1024, usage.ru_utime + usage.ru_stime
+    """Seconds, peak memory in MiB, and seconds of all cores, which a busy machine disturbs less."""
+    ran = subprocess.run([sys.executable, HERE / "measure.py", *command], check=True, stdout=subprocess.PIPE)
+    return json.loads(ran.stdout)
 
 
 def convert(folder, ckselect, rows):
@@ -48,7 +42,91 @@ def convert(folder, ckselect, rows):
     )
 
 
-CASES = {"convert": convert}
+def table(folder, ckselect, rows):
+    """A canonical table of an invented sweep."""
+    source, made = folder / "sweep.csv", folder / "sweep.parquet"
+    sweep.write(source, rows)
+    subprocess.run([ckselect, "convert", source, "--output", made, "--arch", "gfx950"], check=True, capture_output=True)
+    return made
+
+
+def same(ours, theirs, tolerance):
+    """Whether two objects of figures agree; sums and logarithms may differ in their last digits."""
+    assert ours.keys() >= theirs.keys(), theirs.keys() - ours.keys()
+    for name, value in theirs.items():
+        assert math.isclose(ours[name], value, rel_tol=tolerance, abs_tol=1e-12), (name, ours[name], value)
+
+
+def features(folder, ckselect, rows, *options):
+    """The 97 features of every row, ours a part at a time; the script holds a matrix, as LightGBM wants it."""
+    made = table(folder, ckselect, rows)
+    commands = (
+        [ckselect.parent / "examples" / "feature_rows", made, *options],
+        [sys.executable, HERE / "pandas_features.py", made],
+    )
+
+    def check():
+        # Once more, for the time that reading and starting have no part in.
+        runs = [[json.loads(subprocess.run(command, check=True, capture_output=True).stdout) for command in commands]
+                for _ in range(3)]
+        ours, theirs = runs[0]
+        assert ours["rows"] == theirs["rows"] == rows
+        same(ours["sums"], theirs["sums"], 1e-9)
+        ours, theirs = (min(run[side]["seconds"]["features"] for run in runs) for side in (0, 1))
+        print(f"without starting and reading: ckselect {ours:.3f} s, python {theirs:.3f} s, ratio {theirs / ours:.1f}")
+
+    return (*commands, check)
+
+
+def matrix(folder, ckselect, rows):
+    """The same as a matrix on both sides."""
+    return features(folder, ckselect, rows, "--matrix")
+
+
+def model(folder, made):
+    """A model of tflops with upstream's columns: 500 trees of 63 leaves, trained on a part of the rows."""
+    import lightgbm
+    import numpy as np
+    import pandas as pd
+
+    import pandas_features
+
+    target = folder / "model"
+    target.mkdir()
+    part = pd.read_parquet(made)
+    part = part[part["is_valid"]].head(50_000)
+    # The sweep's own figures are noise; these depend on the features, as a real kernel's would.
+    names, values = pandas_features.matrix(part)
+    column = dict(zip(names, values.T))
+    speed = column["overall_tile_efficiency"] * np.minimum(column["cu_utilization"], 4) * (1 + column["pipeline"] / 8)
+    data = lightgbm.Dataset(values, np.log1p(100 * speed), feature_name=names, categorical_feature=["pipeline"])
+    booster = lightgbm.train({"objective": "regression", "num_leaves": 63, "learning_rate": 0.05, "verbose": -1}, data, 500)
+    booster.save_model(target / "model_tflops.lgbm")
+    hardware = {name: value for name, value in pandas_features.HARDWARE.items() if name != "total_simds"}
+    (target / "feature_spec.json").write_text(json.dumps({
+        "op_type": "grouped_conv", "dtype": "bf16", "arch": "gfx950", "feature_names": names,
+        "categorical_features": ["pipeline"], "log_targets": ["tflops"], "hardware": hardware}))
+    return target
+
+
+def evaluate(folder, ckselect, rows):
+    """The figures of a model over all problems."""
+    made = table(folder, ckselect, rows)
+    trained = model(folder, made)
+    ours, theirs = folder / "ours.json", folder / "theirs.json"
+
+    def check():
+        found, expected = (json.loads(path.read_text())["global_metrics"] for path in (ours, theirs))
+        same(found, expected, 1e-6)
+
+    return (
+        [ckselect, "evaluate", "--model", trained, "--data", made, "--json", ours],
+        [sys.executable, HERE / "pandas_evaluate.py", trained, made, theirs],
+        check,
+    )
+
+
+CASES = {"convert": convert, "features": features, "matrix": matrix, "evaluate": evaluate}
 
 
 def main():

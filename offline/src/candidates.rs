@@ -1,6 +1,6 @@
-//! The kernels that were measured for a problem, each once.
+//! The kernels that were measured together for a problem, each once.
 
-use crate::measurements::Measurements;
+use crate::measurements::{Measurements, Run};
 
 /// A kernel that ran on a problem.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -11,11 +11,14 @@ pub struct Candidate {
     pub tflops: f64,
 }
 
-/// A problem with its candidates, in the order of their first rows.
+/// A problem with the candidates of one run, in the order of their first rows. A problem that was measured twice has
+/// two.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trial {
     /// Index into [`Measurements::problems`].
     pub problem: u32,
+    /// The number that the measurements give it, their `problem_idx`.
+    pub number: Option<i64>,
     /// The kernels that ran.
     pub candidates: Vec<Candidate>,
     /// The place of the fastest candidate, the first of several.
@@ -37,45 +40,49 @@ impl Trial {
     pub fn only(&self, mut keep: impl FnMut(u32) -> bool) -> Option<(Self, Vec<usize>)> {
         let places: Vec<usize> =
             (0..self.candidates.len()).filter(|&place| keep(self.candidates[place].kernel)).collect();
-        let trial = Self::new(self.problem, places.iter().map(|&place| self.candidates[place]).collect())?;
+        let trial = Self::new(
+            self.problem,
+            self.number,
+            places.iter().map(|&place| self.candidates[place]).collect(),
+        )?;
         Some((trial, places))
     }
 
-    fn new(problem: u32, candidates: Vec<Candidate>) -> Option<Self> {
+    fn new(problem: u32, number: Option<i64>, candidates: Vec<Candidate>) -> Option<Self> {
         let mut oracle = 0;
         for (place, candidate) in candidates.iter().enumerate() {
             if candidate.tflops > candidates[oracle].tflops {
                 oracle = place;
             }
         }
-        (!candidates.is_empty()).then_some(Self { problem, candidates, oracle })
+        (!candidates.is_empty()).then_some(Self { problem, number, candidates, oracle })
     }
 }
 
-/// All problems for which at least one kernel ran. Rows that are not valid count for nothing.
+/// A trial for each run of a problem. Rows that are not valid count for nothing.
 pub fn trials(measurements: &Measurements) -> Vec<Trial> {
-    let rows = measurements.rows();
-    let mut trials = Vec::with_capacity(measurements.problems().len());
-    for (problem, indices) in (0u32..).zip(measurements.rows_by_problem()) {
-        // (kernel, place of its first row, tflops)
-        let mut measured: Vec<(u32, u32, f64)> = indices
-            .iter()
-            .map(|&index| (index, &rows[index as usize]))
-            .filter(|(_, row)| row.is_valid && row.tflops > 0.0)
-            .map(|(index, row)| (row.kernel, index, row.tflops))
-            .collect();
-        measured.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.cmp(&b.1)));
-        let mut candidates: Vec<(u32, Candidate)> = measured
-            .chunk_by(|a, b| a.0 == b.0)
-            .map(|same| {
-                let mut speeds: Vec<f64> = same.iter().map(|row| row.2).collect();
-                speeds.sort_by(f64::total_cmp);
-                let tflops = crate::figures::quantile(&speeds, 0.5);
-                (same[0].1, Candidate { kernel: same[0].0, tflops })
-            })
-            .collect();
-        candidates.sort_by_key(|candidate| candidate.0);
-        trials.extend(Trial::new(problem, candidates.into_iter().map(|(_, candidate)| candidate).collect()));
-    }
-    trials
+    measurements.runs().into_iter().filter_map(|run| trial(measurements, run)).collect()
+}
+
+fn trial(measurements: &Measurements, run: Run) -> Option<Trial> {
+    // (kernel, place of its first row, tflops)
+    let mut measured: Vec<(u32, u32, f64)> = run
+        .rows
+        .into_iter()
+        .map(|index| (index, &measurements.rows()[index as usize]))
+        .map(|(index, row)| (row.kernel, index, row.tflops))
+        .collect();
+    measured.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.cmp(&b.1)));
+    let mut candidates: Vec<(u32, Candidate)> = measured
+        .chunk_by(|a, b| a.0 == b.0)
+        .map(|same| {
+            let mut speeds: Vec<f64> = same.iter().map(|row| row.2).collect();
+            speeds.sort_by(f64::total_cmp);
+            let tflops = crate::figures::quantile(&speeds, 0.5);
+            (same[0].1, Candidate { kernel: same[0].0, tflops })
+        })
+        .collect();
+    candidates.sort_by_key(|candidate| candidate.0);
+    let candidates = candidates.into_iter().map(|(_, candidate)| candidate).collect();
+    Trial::new(run.problem, run.number, candidates)
 }

@@ -130,9 +130,9 @@ impl Evaluation {
         let slices = Slices::of(measurements, &trials, &orders, &outcomes);
         let most = trials.iter().map(|trial| trial.candidates.len()).max().unwrap_or(0);
         Self {
-            top_k: (1..=most).map(|k| best_of_top(&trials, &orders, k)).collect(),
+            top_k: best_of_each_top(&trials, &orders, most),
             baselines: Baselines::of(&trials, measurements.kernels().len()),
-            problems_without_rows: measurements.problems().len() - trials.len(),
+            problems_without_rows: measurements.problems().len() - distinct_problems(&trials),
             invalid_rows: measurements.rows().iter().filter(|row| !row.is_valid).count(),
             trials,
             orders,
@@ -213,12 +213,31 @@ impl Baselines {
     }
 }
 
+/// How many problems have a trial: those of one problem stand together.
+fn distinct_problems(trials: &[Trial]) -> usize {
+    trials.chunk_by(|a, b| a.problem == b.problem).count()
+}
+
 /// Mean efficiency of the best among the first `count` of each order.
 fn best_of_top(trials: &[Trial], orders: &[Order], count: usize) -> f64 {
     mean(trials.iter().zip(orders).map(|(trial, order)| {
         let tried = order.places.iter().take(count).map(|&place| trial.efficiency(place));
         tried.fold(0.0, f64::max)
     }))
+}
+
+/// [`best_of_top`] for every count from 1 to `most`.
+fn best_of_each_top(trials: &[Trial], orders: &[Order], most: usize) -> Vec<f64> {
+    let mut sums = vec![0.0; most];
+    for (trial, order) in trials.iter().zip(orders) {
+        let mut places = order.places.iter();
+        let mut best = 0.0f64;
+        for sum in &mut sums {
+            best = places.next().map_or(best, |&place| best.max(trial.efficiency(place)));
+            *sum += best;
+        }
+    }
+    sums.into_iter().map(|sum| sum / trials.len() as f64).collect()
 }
 
 #[cfg(test)]

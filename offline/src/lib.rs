@@ -9,6 +9,7 @@ pub mod candidates;
 pub mod compare;
 pub mod convert;
 pub mod evaluate;
+pub mod features;
 pub mod figures;
 pub mod judge;
 #[cfg(feature = "lightgbm")]

@@ -10,6 +10,7 @@ mod parquet;
 mod problems;
 mod record;
 mod source;
+mod sweeps;
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
@@ -25,6 +26,7 @@ pub(crate) use record::{Figures, Measured, Sink};
 pub use source::files_of;
 use source::read_text;
 pub(crate) use source::{columns_of, read as read_file};
+pub use sweeps::{Run, Sweep};
 
 /// One measurement.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -33,6 +35,8 @@ pub struct Row {
     pub problem: u32,
     /// Index into [`Measurements::kernels`].
     pub kernel: u32,
+    /// Index into [`Measurements::sweeps`].
+    pub sweep: u32,
     /// Measured TFLOPS; 0 when the kernel failed.
     pub tflops: f64,
     /// Measured time in milliseconds; NaN when there is none.
@@ -81,6 +85,7 @@ pub struct Measurements {
     problems: Vec<Problem>,
     kernels: Vec<Kernel>,
     rows: Vec<Row>,
+    sweeps: Vec<Sweep>,
     sources: Vec<Source>,
     hardware: Vec<(&'static str, i64)>,
     problem_index: HashMap<Problem, u32>,
@@ -95,6 +100,7 @@ impl Measurements {
             problems: Vec::new(),
             kernels: Vec::new(),
             rows: Vec::new(),
+            sweeps: Vec::new(),
             sources: Vec::new(),
             hardware: Vec::new(),
             problem_index: HashMap::new(),
@@ -156,18 +162,14 @@ impl Measurements {
         &self.rows
     }
 
+    /// What was measured together, in the order of the first rows.
+    pub fn sweeps(&self) -> &[Sweep] {
+        &self.sweeps
+    }
+
     /// Where the rows are from.
     pub fn sources(&self) -> &[Source] {
         &self.sources
-    }
-
-    /// The indices of each problem's rows.
-    pub fn rows_by_problem(&self) -> Vec<Vec<u32>> {
-        let mut lists = vec![Vec::new(); self.problems.len()];
-        for (index, row) in (0u32..).zip(&self.rows) {
-            lists[row.problem as usize].push(index);
-        }
-        lists
     }
 
     /// The hardware constants that the data records, over those of its architecture (or, when that is not known, over
@@ -266,11 +268,30 @@ struct Taking<'a> {
     kernels: Vec<Option<u32>>,
     /// Our index of the last row's problem, by the reader's serial.
     last_problem: Option<(u64, u32)>,
+    /// The sweeps of this file, by problem and the number that the file gives it.
+    sweeps: HashMap<(u32, Option<i64>), u32>,
+    last_sweep: Option<((u32, Option<i64>), u32)>,
 }
 
 impl<'a> Taking<'a> {
     fn new(into: &'a mut Measurements) -> Self {
-        Self { into, kernels: Vec::new(), last_problem: None }
+        Self { into, kernels: Vec::new(), last_problem: None, sweeps: HashMap::new(), last_sweep: None }
+    }
+
+    fn sweep(&mut self, problem: u32, number: Option<i64>) -> u32 {
+        let key = (problem, number);
+        if let Some((known, index)) = self.last_sweep
+            && known == key
+        {
+            return index;
+        }
+        let sweeps = &mut self.into.sweeps;
+        let index = *self.sweeps.entry(key).or_insert_with(|| {
+            sweeps.push(Sweep { problem, number });
+            sweeps.len() as u32 - 1
+        });
+        self.last_sweep = Some((key, index));
+        index
     }
 }
 
@@ -292,8 +313,9 @@ impl Sink for Taking<'_> {
             _ => self.into.problem(row.problem),
         };
         self.last_problem = Some((row.serial, problem));
+        let sweep = self.sweep(problem, row.problem_idx);
         let Figures { tflops, latency_ms, bandwidth_gb_s, is_valid } = row.figures;
-        self.into.rows.push(Row { problem, kernel, tflops, latency_ms, bandwidth_gb_s, is_valid });
+        self.into.rows.push(Row { problem, kernel, sweep, tflops, latency_ms, bandwidth_gb_s, is_valid });
         Ok(())
     }
 

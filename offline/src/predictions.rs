@@ -15,7 +15,14 @@ use crate::measurements::{DataError, Measurements};
 /// Kernels by problem, best first.
 #[derive(Debug, Clone, Default)]
 pub struct Predictions {
-    rankings: HashMap<Problem, Vec<Place>>,
+    rankings: HashMap<Problem, Vec<Ranking>>,
+}
+
+/// What a file says under one number of a problem.
+#[derive(Debug, Clone)]
+struct Ranking {
+    number: Option<i64>,
+    places: Vec<Place>,
 }
 
 #[derive(Debug, Clone)]
@@ -149,8 +156,9 @@ impl Predictions {
         let kernel_column = sheet.need(&KERNEL_COLUMNS)?;
         let rank_column = sheet.one_of(&["rank"]);
         let spelled_out = sheet.has_problems();
-        let label_column = if spelled_out { None } else { Some(sheet.need(&LABEL_COLUMNS)?) };
-        let mut rankings: HashMap<Problem, Vec<Place>> = HashMap::new();
+        let label_column =
+            if spelled_out { sheet.one_of(&LABEL_COLUMNS) } else { Some(sheet.need(&LABEL_COLUMNS)?) };
+        let mut rankings: HashMap<Problem, Vec<Ranking>> = HashMap::new();
         let mut record = StringRecord::new();
         while sheet.next(&mut record)? {
             let name = record.get(kernel_column).unwrap_or_default();
@@ -162,25 +170,26 @@ impl Predictions {
                     sheet.fault(&record, format!("rank: found '{text}', expected a whole number from 1"))
                 })?,
             };
-            let problem = match label_column {
-                None => sheet.problem(&record, name, measurements)?,
-                Some(column) => {
-                    let label = record.get(column).unwrap_or_default();
-                    let known = labels.and_then(|labels| labels.0.get(label));
-                    *known.ok_or_else(|| {
-                        let found =
-                            if labels.is_some() { "not in the measurements" } else { "only a number" };
-                        sheet.fault(
-                            &record,
-                            format!("problem {label} is {found}, expected one that is measured"),
-                        )
-                    })?
-                }
+            let label = label_column.and_then(|column| record.get(column)).unwrap_or_default();
+            let problem = if spelled_out {
+                sheet.problem(&record, name, measurements)?
+            } else {
+                let known = labels.and_then(|labels| labels.0.get(label));
+                *known.ok_or_else(|| {
+                    let found = if labels.is_some() { "not in the measurements" } else { "only a number" };
+                    sheet.fault(&record, format!("problem {label} is {found}, expected one that is measured"))
+                })?
             };
-            rankings.entry(problem).or_default().push(Place { rank, kernel });
+            let number = label.parse().ok();
+            let rankings = rankings.entry(problem).or_default();
+            let place = Place { rank, kernel };
+            match rankings.iter_mut().find(|ranking| ranking.number == number) {
+                Some(ranking) => ranking.places.push(place),
+                None => rankings.push(Ranking { number, places: vec![place] }),
+            }
         }
-        for places in rankings.values_mut() {
-            places.sort_by_key(|place| place.rank);
+        for ranking in rankings.values_mut().flatten() {
+            ranking.places.sort_by_key(|place| place.rank);
         }
         Ok(Self { rankings })
     }
@@ -195,15 +204,22 @@ impl Predictions {
         self.rankings.is_empty()
     }
 
-    /// The kernel that ranks first for a problem.
-    pub fn first(&self, problem: &Problem) -> Option<&Kernel> {
-        self.rankings.get(problem)?.first().map(|place| &place.kernel)
+    /// The ranking of a trial's problem; of several, the one under the trial's own number, else the first.
+    fn ranking(&self, measurements: &Measurements, trial: &Trial) -> Option<&[Place]> {
+        let rankings = self.rankings.get(&measurements.problems()[trial.problem as usize])?;
+        let own = rankings.iter().find(|ranking| ranking.number == trial.number);
+        own.or_else(|| rankings.first()).map(|ranking| ranking.places.as_slice())
+    }
+
+    /// The kernel that ranks first for a trial.
+    pub fn first(&self, measurements: &Measurements, trial: &Trial) -> Option<&Kernel> {
+        self.ranking(measurements, trial)?.first().map(|place| &place.kernel)
     }
 
     /// The order that the file gives a trial's candidates; kernels that were not measured are left out. Kernels are
     /// the same when their descriptors are: names of different age describe one kernel.
     pub fn order(&self, measurements: &Measurements, trial: &Trial) -> Option<Order> {
-        let places = self.rankings.get(&measurements.problems()[trial.problem as usize])?;
+        let places = self.ranking(measurements, trial)?;
         let find = |place: &Place| {
             trial.candidates.iter().position(|candidate| {
                 measurements.kernels()[candidate.kernel as usize].kind == place.kernel.kind

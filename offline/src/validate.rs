@@ -17,6 +17,8 @@ use crate::predictions::Predictions;
 pub struct Verdict {
     /// Index of the problem.
     pub problem: u32,
+    /// The number that the measurements give it, their `problem_idx`.
+    pub number: Option<i64>,
     /// Index of the oracle's kernel into [`Measurements::kernels`].
     pub oracle: u32,
     /// Its TFLOPS.
@@ -84,8 +86,7 @@ impl Validation {
         let mut verdicts = Vec::with_capacity(trials.len());
         let mut unasked = 0;
         for trial in trials {
-            let problem = &measurements.problems()[trial.problem as usize];
-            let Some(kernel) = predictions.first(problem) else {
+            let Some(kernel) = predictions.first(measurements, trial) else {
                 unasked += 1;
                 continue;
             };
@@ -124,6 +125,7 @@ impl Validation {
 fn verdict(trial: &Trial, chosen: String, place: Option<usize>) -> Verdict {
     Verdict {
         problem: trial.problem,
+        number: trial.number,
         oracle: trial.candidates[trial.oracle].kernel,
         oracle_tflops: trial.oracle_tflops(),
         chosen,

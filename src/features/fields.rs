@@ -360,7 +360,8 @@ impl<'a> Reader<'a> {
             Ok([value(0)?, value(1)?, value(2)?])
         };
         // An absent pipeline is numbered as compv4 and yet has all of the shared memory.
-        let (pipeline_code, half_lds) = match self.opt_word("pipeline")? {
+        let pipeline = self.opt_word("pipeline")?;
+        let (pipeline_code, half_lds) = match pipeline {
             None if self.lenient => (1.0, false),
             None => return Err(Self::absent("pipeline", "a word")),
             Some(word) => (
@@ -386,7 +387,10 @@ impl<'a> Reader<'a> {
                 Some(VectorWidths { epilogue: Epilogue::Tdm, .. }) => 0.0,
                 _ => coded_word("epilogue", epilogue, EPILOGUES, rules.uncoded)?,
             },
-            pad: [self.flag("pad_m")?, self.flag("pad_n")?, self.flag("pad_k")?],
+            pad: rules.mem_pads.of(
+                pipeline.unwrap_or_default(),
+                [self.flag("pad_m")?, self.flag("pad_n")?, self.flag("pad_k")?],
+            ),
             persistent: self.flag("persistent")?,
             vector,
         })

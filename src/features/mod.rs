@@ -19,7 +19,7 @@ mod vector;
 
 pub use engine::Engine;
 pub use fields::{Cell, FieldError, Fields, RowInputs};
-pub use rules::{ElementBytes, KTile, KernelMapping, PipelineCodes, Rules, Uncoded};
+pub use rules::{ElementBytes, KTile, KernelMapping, MemPads, PipelineCodes, Rules, Uncoded};
 pub use schema::{Extractor, KernelSide, ProblemSide, Schema, SchemaError, SideError};
 
 use crate::hardware::Hardware;

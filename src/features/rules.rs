@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::problem::InvalidField;
-use crate::vocab::Op;
+use crate::vocab::{Op, Pipeline};
 
 /// Which depth of a tile the K-features of convolutions use (`tile_volume`, `lds_usage_*`, `num_tiles_k`,
 /// `tile_eff_k`, `overall_tile_efficiency`, `ratio_gemm_k_to_tile_k`, `problem_smaller_than_tile_k`).
@@ -64,6 +64,27 @@ pub enum Uncoded {
     Upstream,
 }
 
+/// What the features know of the padding of a GEMM kernel with pipeline `mem`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MemPads {
+    /// The flags of its name.
+    #[default]
+    Name,
+    /// All three extents, whatever its name says: these kernels pad.
+    All,
+}
+
+impl MemPads {
+    /// The padding of a kernel, of which its name says `named`.
+    pub(super) fn of(self, pipeline: &str, named: [bool; 3]) -> [bool; 3] {
+        match self {
+            Self::All if pipeline == Pipeline::Mem.as_str() => [true; 3],
+            _ => named,
+        }
+    }
+}
+
 /// All choices of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rules {
@@ -75,6 +96,9 @@ pub struct Rules {
     pub element_bytes: ElementBytes,
     /// Reading of convolution tiles.
     pub kernel_mapping: KernelMapping,
+    /// Padding of `mem` kernels.
+    #[serde(default)]
+    pub mem_pads: MemPads,
     /// Treatment of words without a number.
     #[serde(default)]
     pub uncoded: Uncoded,
@@ -87,6 +111,7 @@ impl Rules {
         pipeline_codes: PipelineCodes::Python,
         element_bytes: ElementBytes::Python,
         kernel_mapping: KernelMapping::NameOrder,
+        mem_pads: MemPads::Name,
         uncoded: Uncoded::Error,
     };
 

@@ -401,7 +401,7 @@ impl Extractor {
                 0.0
             },
             epilogue_code: self.epilogue_code(kernel.epilogue)?,
-            pad: kernel.pad,
+            pad: self.rules.mem_pads.of(kernel.pipeline.as_str(), kernel.pad),
             persistent: kernel.persistent,
             vector,
         })

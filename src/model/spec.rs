@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::{ModelError, Target, TrainedRange};
 use crate::features::{
-    ElementBytes, Engine, Extractor, KTile, KernelMapping, PipelineCodes, Rules, Schema, Uncoded,
+    ElementBytes, Engine, Extractor, KTile, KernelMapping, MemPads, PipelineCodes, Rules, Schema, Uncoded,
 };
 use crate::hardware::Hardware;
 use crate::problem::{InvalidField, ProblemDefaults};
@@ -63,6 +63,7 @@ struct Extension {
     pipeline_codes: Option<PipelineCodes>,
     element_bytes: Option<ElementBytes>,
     kernel_mapping: Option<KernelMapping>,
+    mem_pads: Option<MemPads>,
     uncoded: Option<Uncoded>,
     rank_by: Option<String>,
     trained_range: Option<TrainedRange>,
@@ -152,6 +153,7 @@ impl Extension {
             pipeline_codes: self.pipeline_codes.unwrap_or(upstream.pipeline_codes),
             element_bytes: self.element_bytes.unwrap_or(upstream.element_bytes),
             kernel_mapping: self.kernel_mapping.unwrap_or(upstream.kernel_mapping),
+            mem_pads: self.mem_pads.unwrap_or(upstream.mem_pads),
             uncoded: self.uncoded.unwrap_or(upstream.uncoded),
         }
     }

@@ -1,9 +1,11 @@
 //! What is asked: a grouped convolution or a GEMM, as a plain value.
 
+mod columns;
 mod list;
 mod text;
 mod words;
 
+pub use columns::CONV_COLUMNS;
 pub(crate) use list::line as problem_line;
 pub use list::{ProblemLine, ProblemLineFault, ProblemList, ProblemListError};
 pub use text::{ProblemDefaults, ProblemError};

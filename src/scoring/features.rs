@@ -16,6 +16,8 @@ pub struct PoolFeatures {
     columns: Vec<Column>,
     classes: Vec<u32>,
     kernel_values: Vec<f64>,
+    /// The places of the columns that the kernel alone decides.
+    kernel_columns: Vec<usize>,
     hardware: Hardware,
     functions: Functions,
 }
@@ -27,6 +29,17 @@ pub struct CallValues {
     pub uniform: Vec<f64>,
     /// The [`Column::Pair`] values of each class, class after class.
     pub pair: Vec<f64>,
+}
+
+/// Working memory of [`PoolFeatures::rows`], to be kept from problem to problem.
+#[derive(Debug, Clone, Default)]
+pub struct RowValues {
+    uniform: Vec<f64>,
+    /// Rows of the classes that were asked for, class after class, in which only what the kernel alone decides is missing.
+    classes: Vec<f64>,
+    /// The problem for which a class was asked last, by class.
+    asked: Vec<u64>,
+    problem: u64,
 }
 
 /// Kernels of another operation than the extractor's.
@@ -113,6 +126,69 @@ impl PoolFeatures {
         PoolTable { columns: &self.columns, classes: &self.classes, kernel_values: &self.kernel_values }
     }
 
+    /// Whole feature rows of some of the kernels for one problem, row after row: what [`crate::features::Schema::fill`]
+    /// gives, with everything that rows share computed once. Places that the pool does not have get rows of zeros, and
+    /// so does a problem of the other operation.
+    pub fn rows(
+        &self,
+        problem: &ProblemSide,
+        kernels: impl Iterator<Item = usize>,
+        rows: &mut [f64],
+        values: &mut RowValues,
+    ) {
+        match (&self.functions, problem) {
+            (Functions::Conv(table), ProblemSide::Conv(problem)) => {
+                self.rows_of(table, problem, kernels, rows, values);
+            }
+            (Functions::Gemm(table), ProblemSide::Gemm(problem)) => {
+                self.rows_of(table, problem, kernels, rows, values);
+            }
+            _ => rows.fill(0.0),
+        }
+    }
+
+    fn rows_of<P, K>(
+        &self,
+        table: &Table<P, K>,
+        problem: &P,
+        kernels: impl Iterator<Item = usize>,
+        rows: &mut [f64],
+        values: &mut RowValues,
+    ) {
+        let width = self.columns.len();
+        let of_kernel = self.kernel_columns.len();
+        values.problem += 1;
+        values.asked.resize(table.classes.len(), 0);
+        values.classes.resize(table.classes.len() * width, 0.0);
+        table.uniform(problem, &mut values.uniform);
+        for (row, kernel) in rows.chunks_exact_mut(width.max(1)).zip(kernels) {
+            let Some(class) = self.classes.get(kernel).map(|&class| class as usize) else {
+                row.fill(0.0);
+                continue;
+            };
+            let template = &mut values.classes[class * width..(class + 1) * width];
+            if values.asked[class] != values.problem {
+                values.asked[class] = values.problem;
+                let mut uniform = values.uniform.iter();
+                let mut pair = table.pair.iter();
+                for (cell, column) in template.iter_mut().zip(&self.columns) {
+                    *cell = match column {
+                        Column::Uniform => uniform.next().copied().unwrap_or_default(),
+                        Column::Pair => pair
+                            .next()
+                            .map_or(0.0, |value| value(problem, &table.classes[class], &self.hardware)),
+                        Column::Kernel => 0.0,
+                    };
+                }
+            }
+            row.copy_from_slice(template);
+            let of_kernel = &self.kernel_values[kernel * of_kernel..(kernel + 1) * of_kernel];
+            for (&column, &value) in self.kernel_columns.iter().zip(of_kernel) {
+                row[column] = value;
+            }
+        }
+    }
+
     /// Computes the values of one problem. A problem of the other operation leaves them as they are.
     pub fn fill(&self, problem: &ProblemSide, values: &mut CallValues) {
         match (&self.functions, problem) {
@@ -129,15 +205,21 @@ impl PoolFeatures {
 
 impl<P, K> Table<P, K> {
     fn fill(&self, problem: &P, hardware: &Hardware, values: &mut CallValues) {
-        values.uniform.clear();
-        values.uniform.extend(self.uniform.iter().map(|value| match value {
-            Uniform::Problem(value) => value(problem),
-            Uniform::Hardware(value) => *value,
-        }));
+        self.uniform(problem, &mut values.uniform);
         values.pair.clear();
         for kernel in &self.classes {
             values.pair.extend(self.pair.iter().map(|value| value(problem, kernel, hardware)));
         }
+    }
+}
+
+impl<P, K> Table<P, K> {
+    fn uniform(&self, problem: &P, values: &mut Vec<f64>) {
+        values.clear();
+        values.extend(self.uniform.iter().map(|value| match value {
+            Uniform::Problem(value) => value(problem),
+            Uniform::Hardware(value) => *value,
+        }));
     }
 }
 
@@ -151,7 +233,9 @@ struct Parts {
 impl Parts {
     fn with(self, hardware: Hardware, functions: Functions) -> PoolFeatures {
         let Parts { columns, classes, kernel_values } = self;
-        PoolFeatures { columns, classes, kernel_values, hardware, functions }
+        let of_kernel = |(place, column): (usize, &Column)| (*column == Column::Kernel).then_some(place);
+        let kernel_columns = columns.iter().enumerate().filter_map(of_kernel).collect();
+        PoolFeatures { columns, classes, kernel_values, kernel_columns, hardware, functions }
     }
 }
 
@@ -236,7 +320,39 @@ fn gemm_pair_inputs(kernel: &GemmKernelSide) -> PairInputs {
 mod tests {
     use super::*;
     use crate::features::Engine;
+    use crate::kernel::Kernel;
     use crate::problem::{ConvProblem, GemmProblem};
+
+    #[test]
+    fn whole_rows_are_the_extractors() {
+        for engine in [Engine::ConvSuperset, Engine::ConvSelect, Engine::Conv97] {
+            let extractor = Extractor::of_engine(engine);
+            let kernels: Vec<KernelSide> =
+                ["16x64x64_compv3", "64x64x64_mem", "16x64x64_compv4", "16x64x64_mem_dsb"]
+                    .map(|rest| Kernel::from_name(&format!("grouped_conv_forward_bf16_2d_{rest}")).unwrap())
+                    .map(|kernel| extractor.kernel_side(&kernel.kind).unwrap())
+                    .to_vec();
+            let features = PoolFeatures::new(&extractor, &kernels).unwrap();
+            let (width, mut values) = (extractor.schema.len(), RowValues::default());
+            for channels in [3, 64, 65] {
+                let problem =
+                    ConvProblem { n: 3, c: channels, k: 80, ..ConvProblem::new_2d([30, 31], [3, 3]) };
+                let problem = extractor.problem_side(&problem.into()).unwrap();
+                // Not all kernels, one of them twice, and one that the pool does not have.
+                let asked = [2, 0, 3, 0, 99];
+                let mut rows = vec![f64::NAN; asked.len() * width];
+                features.rows(&problem, asked.into_iter(), &mut rows, &mut values);
+                for (row, kernel) in rows.chunks_exact(width).zip(asked) {
+                    let mut expected = vec![0.0; width];
+                    if let Some(kernel) = kernels.get(kernel) {
+                        extractor.fill(&problem, kernel, &mut expected);
+                    }
+                    let bits = |row: &[f64]| row.iter().map(|value| value.to_bits()).collect::<Vec<_>>();
+                    assert_eq!(bits(row), bits(&expected), "{} {kernel}", engine.as_str());
+                }
+            }
+        }
+    }
 
     /// Pair features see nothing of a kernel but the pair inputs: every other field may change.
     #[test]

@@ -32,7 +32,7 @@ mod work;
 
 use std::sync::Arc;
 
-pub use features::{CallValues, MixedPool, PoolFeatures};
+pub use features::{CallValues, MixedPool, PoolFeatures, RowValues};
 pub use pool::{Column, PoolTable};
 pub use scratch::Scratch;
 pub use shortlist::{Listed, Wanted};

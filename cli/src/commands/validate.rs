@@ -139,7 +139,7 @@ fn verdicts(validation: &Validation, measurements: &Measurements) -> Table {
     ]);
     for verdict in &validation.verdicts {
         table.push(vec![
-            (verdict.problem as usize).into(),
+            verdict.number.unwrap_or_else(|| verdict.problem.into()).to_string().into(),
             measurements.problems()[verdict.problem as usize].to_string().into(),
             measurements.kernels()[verdict.oracle as usize].name.as_str().into(),
             verdict.oracle_tflops.into(),

@@ -11,7 +11,7 @@ use std::ops::Range;
 use ck_select::features::Fields;
 
 use super::names::{Named, Names};
-use super::problems::{COLUMNS, Problems, problem_of};
+use super::problems::{Problems, columns as problem_columns, problem_of};
 use super::record::{Counts, Figures, Measured, Sink};
 use super::{DataError, numbers};
 
@@ -113,7 +113,7 @@ impl Header {
                 found: columns.to_vec(),
             })
         };
-        let problem: Vec<_> = COLUMNS.iter().filter_map(|&name| Some((name, *index.get(name)?))).collect();
+        let problem: Vec<_> = problem_columns().filter_map(|name| Some((name, *index.get(name)?))).collect();
         let mut places: Vec<usize> = problem.iter().map(|&(_, place)| place).collect();
         places.sort_unstable();
         Ok(Self {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use ck_select::kernel::{Kernel, KernelKind};
-use ck_select::vocab::{Arch, Direction, Dtype, GemmLayout, Op, Pipeline};
+use ck_select::vocab::{Arch, Direction, Dtype, GemmLayout, Op};
 
 /// What to take; `None` takes whatever is there.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -94,7 +94,7 @@ impl Names {
         if text.is_empty() {
             return Err("kernel name: found nothing".to_owned());
         }
-        let kernel = corrected(Kernel::from_name(text).map_err(|error| error.to_string())?);
+        let kernel = Kernel::from_name(text).map_err(|error| error.to_string())?;
         let named = if self.filter.takes(&kernel.kind) {
             let next = self.classes.len() as u32;
             let class = *self.classes.entry(Class::of(&kernel.kind)).or_insert(next);
@@ -109,31 +109,9 @@ impl Names {
     }
 }
 
-/// GEMM kernels of pipeline `mem` pad all three extents, whatever flags their names carry: upstream corrects that on
-/// one of its three ways to training data, here it holds on all.
-pub(crate) fn corrected(mut kernel: Kernel) -> Kernel {
-    if let KernelKind::Gemm(gemm) = &mut kernel.kind
-        && gemm.pipeline == Pipeline::Mem
-    {
-        gemm.pad = [true; 3];
-    }
-    kernel
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn mem_kernels_pad_and_others_keep_their_flags() {
-        let pads = |name: &str| match corrected(Kernel::from_name(name).unwrap()).kind {
-            KernelKind::Gemm(gemm) => gemm.pad,
-            KernelKind::Conv(_) => panic!(),
-        };
-        let rest = "default_intrawave_False_True_False_False_64x64x64_1x4x1_16x16x32";
-        assert_eq!(pads(&format!("gemm_universal_fp8_rcr_mem_{rest}")), [true; 3]);
-        assert_eq!(pads(&format!("gemm_universal_fp8_rcr_compv3_{rest}")), [false, true, false]);
-    }
 
     #[test]
     fn only_what_was_asked_for_gets_an_id() {

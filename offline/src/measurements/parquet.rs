@@ -15,7 +15,7 @@ use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
 
 use super::names::{Named, Names};
-use super::problems::{COLUMNS, OwnedCells, Problems, problem_of};
+use super::problems::{OwnedCells, Problems, columns as problem_columns, problem_of};
 use super::record::{Counts, Figures, Measured, Sink};
 use super::{DataError, numbers};
 
@@ -82,7 +82,7 @@ pub(super) fn columns(file: &str, source: File) -> Result<Vec<String>, DataError
 fn is_used(column: &str) -> bool {
     FIGURES.contains(&column)
         || column == "kernel"
-        || COLUMNS.contains(&column)
+        || problem_columns().any(|name| name == column)
         || column.strip_prefix("hw_").is_some_and(|name| Hardware::NAMES.contains(&name))
 }
 
@@ -246,7 +246,7 @@ impl Batch {
             })
         };
         let mut problem = Vec::new();
-        for &name in COLUMNS {
+        for name in problem_columns() {
             if batch.column_by_name(name).is_some() {
                 problem.push((name, any(&[name])?));
             }

@@ -4,30 +4,16 @@ use std::collections::HashMap;
 
 use ck_select::features::Fields;
 use ck_select::kernel::{Kernel, KernelKind};
-use ck_select::problem::{Problem, ProblemDefaults};
+use ck_select::problem::{CONV_COLUMNS, Problem, ProblemDefaults};
 use ck_select::vocab::Arch;
 
 /// Columns that say what the problem is. Direction, type and layout stand in the kernel's name.
-pub(crate) const COLUMNS: &[&str] = &[
-    "N",
-    "C",
-    "K",
-    "G",
-    "Di",
-    "Hi",
-    "Wi",
-    "Z",
-    "Y",
-    "X",
-    "stride_d",
-    "stride_h",
-    "stride_w",
-    "pad_d",
-    "pad_h",
-    "pad_w",
-    "dilation_d",
-    "dilation_h",
-    "dilation_w",
+pub(crate) fn columns() -> impl Iterator<Item = &'static str> {
+    CONV_COLUMNS.into_iter().chain(OTHER_COLUMNS)
+}
+
+/// Those that not every table of convolutions has, and those of GEMMs.
+const OTHER_COLUMNS: [&str; 12] = [
     "pad_d_left",
     "pad_h_left",
     "pad_w_left",

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use ck_select::problem::Problem;
+use ck_select::problem::{CONV_COLUMNS, Problem};
 use serde_json::{Map, Value};
 
 /// Writes a CSV: a row a problem, numbered in `problem_idx`.
@@ -48,16 +48,7 @@ fn cells(problem: &Problem) -> Vec<(&'static str, Value)> {
         ],
         Problem::Conv(p) => {
             let mut cells: Vec<(&'static str, Value)> =
-                vec![("N", p.n.into()), ("C", p.c.into()), ("K", p.k.into()), ("G", p.g.into())];
-            for (names, values) in [
-                (["Di", "Hi", "Wi"], p.input),
-                (["Z", "Y", "X"], p.filter),
-                (["stride_d", "stride_h", "stride_w"], p.stride),
-                (["pad_d", "pad_h", "pad_w"], p.pad_left),
-                (["dilation_d", "dilation_h", "dilation_w"], p.dilation),
-            ] {
-                cells.extend(names.into_iter().zip(values.map(Value::from)));
-            }
+                CONV_COLUMNS.into_iter().zip(p.columns().map(Value::from)).collect();
             cells.push(("ndim", p.ndim.into()));
             cells.push(("direction", p.direction.as_str().into()));
             cells.push(("dtype", p.dtype_in.as_str().into()));

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use ck_select::hardware::Hardware;
 use ck_select::model::{Model, Target, TrainedRange};
-use ck_select::problem::Problem;
+use ck_select::problem::{CONV_COLUMNS, Problem};
 use flate2::{Compression, GzBuilder};
 use serde_json::{Map, Value, json};
 
@@ -264,26 +264,6 @@ pub(super) fn dimensions(problem: &Problem) -> Vec<(&'static str, i64)> {
         Problem::Gemm(p) => {
             vec![("m", p.m), ("n", p.n), ("k", p.k), ("split_k", p.split_k.into())]
         }
-        Problem::Conv(p) => vec![
-            ("N", p.n),
-            ("C", p.c),
-            ("K", p.k),
-            ("G", p.g),
-            ("Di", p.input[0]),
-            ("Hi", p.input[1]),
-            ("Wi", p.input[2]),
-            ("Z", p.filter[0]),
-            ("Y", p.filter[1]),
-            ("X", p.filter[2]),
-            ("stride_d", p.stride[0]),
-            ("stride_h", p.stride[1]),
-            ("stride_w", p.stride[2]),
-            ("pad_d", p.pad_left[0]),
-            ("pad_h", p.pad_left[1]),
-            ("pad_w", p.pad_left[2]),
-            ("dilation_d", p.dilation[0]),
-            ("dilation_h", p.dilation[1]),
-            ("dilation_w", p.dilation[2]),
-        ],
+        Problem::Conv(p) => CONV_COLUMNS.into_iter().zip(p.columns()).collect(),
     }
 }

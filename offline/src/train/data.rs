@@ -1,11 +1,12 @@
-//! Measured rows with their features, each problem's rows together.
+//! Measured rows with their features, the rows of each run together.
 
 use std::ops::Range;
 
 use ck_select::features::Extractor;
 use ck_select::model::Target;
 
-use crate::measurements::{Measurements, Row};
+use crate::features;
+use crate::measurements::{Measurements, Row, Run};
 
 use super::TrainError;
 
@@ -22,13 +23,13 @@ pub struct TrainingData {
     pub measured: Vec<f64>,
     /// Measured TFLOPS, by row.
     pub tflops: Vec<f64>,
-    /// The share of the problem's fastest kernel, by row.
+    /// The share of the fastest kernel that was measured together with it, by row.
     pub efficiency: Vec<f64>,
-    /// The problems, in the order of their first rows.
+    /// The problems, in the order of their first rows; one that was measured twice stands there twice.
     pub problems: Vec<Item>,
 }
 
-/// A problem of the training data.
+/// A problem of the training data, with the rows of one run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Item {
     /// Index into [`Measurements::problems`].
@@ -70,14 +71,6 @@ impl TrainingData {
             Target::Tflops | Target::Relative => row.tflops,
         };
         let file_of_row = files(measurements);
-        let width = extractor.schema.len();
-        let kernels = measurements
-            .kernels()
-            .iter()
-            .map(|kernel| {
-                extractor.kernel_side(&kernel.kind).map_err(|e| TrainError::feature(&kernel.name, e))
-            })
-            .collect::<Result<Vec<_>, _>>()?;
         let mut data = Self {
             names: extractor.schema.names().into_iter().map(str::to_owned).collect(),
             values: Vec::new(),
@@ -87,17 +80,13 @@ impl TrainingData {
             efficiency: Vec::new(),
             problems: Vec::new(),
         };
-        for (problem, rows) in (0u32..).zip(measurements.rows_by_problem()) {
+        for Run { problem, rows, .. } in measurements.runs() {
             let start = data.rows.len();
-            let described = &measurements.problems()[problem as usize];
-            let side = extractor
-                .problem_side(described)
-                .map_err(|error| TrainError::feature(&described.to_string(), error))?;
             let (mut weight, mut only_trains) = (0.0, true);
             for index in rows {
                 let row = &measurements.rows()[index as usize];
                 let measured = value(row);
-                if !(row.is_valid && row.tflops > 0.0 && measured > 0.0 && measured.is_finite()) {
+                if !(measured > 0.0 && measured.is_finite()) {
                     continue;
                 }
                 let role = roles.get(file_of_row(index)).copied().unwrap_or_default();
@@ -106,9 +95,6 @@ impl TrainingData {
                 data.rows.push(index);
                 data.measured.push(measured);
                 data.tflops.push(row.tflops);
-                let at = data.values.len();
-                data.values.resize(at + width, 0.0);
-                extractor.fill(&side, &kernels[row.kernel as usize], &mut data.values[at..]);
             }
             let span = start..data.rows.len();
             if !span.is_empty() {
@@ -121,6 +107,7 @@ impl TrainingData {
         if data.rows.is_empty() {
             return Err(TrainError::NoRows { target });
         }
+        data.values = features::rows(measurements, extractor, &data.rows).map_err(Box::new)?;
         Ok(data)
     }
 

@@ -2,9 +2,9 @@
 
 use std::io;
 
-use ck_select::features::SideError;
 use ck_select::model::{ModelError, Target};
 
+use crate::features::FeatureError;
 use crate::lightgbm::LightGbmError;
 
 /// A training that could not be done.
@@ -28,13 +28,8 @@ pub enum TrainError {
         target: Target,
     },
     /// A kernel or problem that the features cannot describe.
-    #[error("{what}: {source}")]
-    Feature {
-        /// The kernel or problem.
-        what: String,
-        /// Why.
-        source: Box<SideError>,
-    },
+    #[error(transparent)]
+    Feature(#[from] Box<FeatureError>),
     /// A model that cannot be continued, because its columns are others.
     #[error("Feature schema mismatch: {0}")]
     Schema(String),
@@ -94,10 +89,6 @@ pub enum TrainError {
 impl TrainError {
     pub(super) fn param(name: &str, found: impl Into<String>, expected: impl Into<String>) -> Self {
         Self::Param { name: name.to_owned(), found: found.into(), expected: expected.into() }
-    }
-
-    pub(super) fn feature(what: &str, source: SideError) -> Self {
-        Self::Feature { what: what.to_owned(), source: Box::new(source) }
     }
 
     pub(super) fn io(file: impl std::fmt::Display, source: io::Error) -> Self {

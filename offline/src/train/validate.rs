@@ -26,15 +26,20 @@ pub struct Validation {
     pub fold_of_row: Vec<Option<u32>>,
 }
 
-/// The fold of each problem; `None` where it is only ever trained on. Nothing at all when there are fewer than two groups.
+/// The fold of each problem; `None` where none of its group is judged. Nothing at all when there are fewer than two
+/// groups.
 pub(super) fn assign(task: &Task<'_>, folds: usize, seed: Option<u64>) -> Option<Vec<Option<usize>>> {
     let (data, keys) = (task.data, &task.groups);
-    // A group of which a part is only trained on cannot be held out.
-    let kept: BTreeSet<&String> =
-        data.problems.iter().zip(keys).filter(|(item, _)| item.only_trains).map(|(_, key)| key).collect();
-    let held: Vec<usize> = (0..keys.len()).filter(|&problem| !kept.contains(&keys[problem])).collect();
+    // What is only trained on goes with the rest of its group: it is not trained on where that is held out.
+    let judged: BTreeSet<&String> =
+        data.problems.iter().zip(keys).filter(|(item, _)| !item.only_trains).map(|(_, key)| key).collect();
+    let held: Vec<usize> = (0..keys.len()).filter(|&problem| judged.contains(&keys[problem])).collect();
+    let rows = |problem: usize| {
+        let item = &data.problems[problem];
+        if item.only_trains { 0 } else { item.span.len() }
+    };
     let items: Vec<(String, usize)> =
-        held.iter().map(|&problem| (keys[problem].clone(), data.problems[problem].span.len())).collect();
+        held.iter().map(|&problem| (keys[problem].clone(), rows(problem))).collect();
     let groups: BTreeSet<&String> = items.iter().map(|item| &item.0).collect();
     let folds = folds.min(groups.len());
     if folds < 2 {
@@ -72,7 +77,8 @@ pub(super) fn validate(
 ) -> Result<Validation, TrainError> {
     let folds = fold_of.iter().flatten().max().map_or(0, |last| last + 1);
     let run = |fold: usize| -> Result<Fold, TrainError> {
-        let (trained, held) = split(fold_of, fold);
+        let (trained, mut held) = split(fold_of, fold);
+        held.retain(|&problem| !task.data.problems[problem].only_trains);
         // Whatever is decided here is decided without the problems that are held out.
         let mut recipe = search::decide(task, &trained, recipe, decisions, watcher)?;
         let trees = match stop {

@@ -1,13 +1,18 @@
 //! The files of a model directory.
 
+use std::fmt::Write as _;
 use std::fs;
 
-use ck_select::model::{Model, Target};
-use ck_select_offline::measurements::Measurements;
+use ck_select::features::{Engine, Extractor, MemPads, Rules};
+use ck_select::kernel::Kernel;
+use ck_select::model::{FeatureSpec, Model, Target};
+use ck_select::pool::Pool;
+use ck_select::vocab::Op;
+use ck_select_offline::measurements::{Measurements, Wanted};
 use ck_select_offline::train::{CardInputs, Directory, Objective, Plan, Role, Trained, train};
 use serde_json::Value;
 
-use crate::sweep::{goal, measurements, plan};
+use crate::sweep::{file, goal, measurements, plan};
 
 pub(crate) fn inputs(measurements: &Measurements) -> CardInputs {
     CardInputs {
@@ -119,4 +124,59 @@ fn the_directory_is_a_model_and_never_overwrites_by_itself() {
     let error = directory.write(&other, true).unwrap_err().to_string();
     assert!(error.contains("not a model directory"), "{error}");
     assert!(other.join("thesis.tex").exists());
+}
+
+/// A kernel has the features at selection, where it comes from a pool, that it had in training, where it came from rows:
+/// kernels of pipeline `mem` too, whose names deny the padding that they have.
+#[test]
+fn features_of_mem_kernels_are_those_of_the_training() {
+    let tail = "intrawave_False_False_False_False_64x64x64_1x4x1_16x16x32";
+    let kernels = [
+        format!("gemm_universal_fp8_rcr_mem_default_{tail}"),
+        format!("gemm_universal_fp8_rcr_compv3_default_{tail}"),
+    ];
+    let mut text = "kernel,m,n,k,latency_ms,tflops\n".to_owned();
+    for index in 0..24 {
+        for (place, kernel) in kernels.iter().enumerate() {
+            let tflops = 10 + (index * 7 + place * 5) % 11;
+            writeln!(
+                text,
+                "{kernel},{},{},{},0.1,{tflops}",
+                100 + index,
+                64 * (1 + index % 3),
+                200 + 8 * index
+            )
+            .unwrap();
+        }
+    }
+    let data = file("gemm.csv", &text);
+    let wanted = Wanted { arch: Some("gfx950".parse().unwrap()), ..Wanted::all(Op::Gemm) };
+    let measurements = Measurements::read(&[&data.path], wanted).unwrap();
+    let trained_with = |mem_pads: MemPads| {
+        let mut plan = plan(vec![goal(Target::Tflops, Objective::Log1p, &[])]);
+        let engine = Extractor::of_engine(Engine::Gemm72);
+        plan.extractor = Extractor { rules: Rules { mem_pads, ..engine.rules }, ..engine };
+        let trained = train(&measurements, &plan, &()).unwrap();
+        let directory = Directory::new(&measurements, &plan, &trained, &inputs(&measurements)).unwrap();
+        (trained, directory)
+    };
+    for (mem_pads, word, padded) in [(MemPads::All, "all", 1.0), (MemPads::Name, "name", 0.0)] {
+        let (trained, directory) = trained_with(mem_pads);
+        let spec = directory.file("feature_spec.json").unwrap();
+        assert_eq!(json(&directory, "feature_spec.json")["ck_select"]["mem_pads"], word);
+        let extractor = FeatureSpec::from_json("feature_spec.json", spec).unwrap().extractor;
+        let pool = Pool::new(kernels.iter().map(|name| Kernel::from_name(name).unwrap()).collect()).unwrap();
+        let data = &trained[0].data;
+        for (row, &index) in data.rows.iter().enumerate() {
+            let measured = &measurements.rows()[index as usize];
+            let name = &measurements.kernels()[measured.kernel as usize].name;
+            let kernel = pool.kernels().iter().find(|kernel| kernel.name == *name).unwrap();
+            let problem = &measurements.problems()[measured.problem as usize];
+            let found = extractor.row(problem, &kernel.kind).unwrap();
+            let bits = |values: &[f64]| values.iter().map(|value| value.to_bits()).collect::<Vec<_>>();
+            assert_eq!(bits(data.row(row)), bits(&found), "{name}");
+            let pad_m = data.names.iter().position(|name| name == "pad_m").unwrap();
+            assert_eq!(found[pad_m], if name.contains("_mem_") { padded } else { 0.0 });
+        }
+    }
 }

@@ -115,6 +115,67 @@ fn extra_data_is_trained_on_and_never_held_out() {
     assert!(train(&measurements, &plan, &()).unwrap()[0].text != one.text);
 }
 
+/// Sweeps of one problem are lists of their own, on one side of every fold.
+#[test]
+fn a_problem_that_was_measured_again_is_two_lists_in_one_fold() {
+    let text = csv(30);
+    let lines: Vec<&str> = text.lines().collect();
+    // Problem 0 once more, 10 % slower throughout.
+    let again = lines[1..13].iter().map(|line| {
+        let mut cells: Vec<String> = line.split(',').map(str::to_owned).collect();
+        cells[1] = "30".to_owned();
+        cells[15] = (cells[15].parse::<f64>().unwrap() * 0.9).to_string();
+        cells.join(",")
+    });
+    let data = file("again.csv", &(text.clone() + &again.collect::<Vec<_>>().join("\n")));
+    let measurements = ck_select_offline::measurements::Measurements::read(&[&data.path], wanted()).unwrap();
+    let plan = plan(vec![goal(Target::Relative, Objective::Relative, &[])]);
+    let one = train(&measurements, &plan, &()).unwrap().remove(0);
+    let problems = measurements.problems().len();
+    assert_eq!(one.data.problems.len(), problems + 1);
+    let lists: Vec<_> = one.data.problems.iter().filter(|item| item.problem == 0).collect();
+    assert_eq!(lists.iter().map(|item| item.span.len()).collect::<Vec<_>>(), [12, 12]);
+    for list in &lists {
+        let best = one.data.efficiency[list.span.clone()].iter().copied().fold(0.0, f64::max);
+        assert_eq!(best, 1.0);
+    }
+    let fold = |item: &ck_select_offline::train::Item| one.validation.fold_of_row[item.span.start];
+    assert!(fold(lists[0]).is_some());
+    assert_eq!(fold(lists[0]), fold(lists[1]));
+    assert_eq!(one.validation.efficiency.unwrap().problems, problems + 1);
+}
+
+/// What is only trained on is not trained on either where its problem is held out.
+#[test]
+fn extra_data_of_a_problem_is_held_out_with_it() {
+    let text = csv(30);
+    let lines: Vec<&str> = text.lines().collect();
+    // The extra file measures problem 0 again, slower.
+    let extra = lines[1..13].iter().map(|line| {
+        let mut cells: Vec<String> = line.split(',').map(str::to_owned).collect();
+        cells[15] = (cells[15].parse::<f64>().unwrap() * 0.9).to_string();
+        cells.join(",") + "\n"
+    });
+    let (data, extra) = (
+        file("data.csv", &text),
+        file("extra.csv", &(lines[0].to_owned() + "\n" + &extra.collect::<String>())),
+    );
+    let measurements =
+        ck_select_offline::measurements::Measurements::read(&[&data.path, &extra.path], wanted()).unwrap();
+    let mut plan = plan(vec![goal(Target::Relative, Objective::Relative, &[])]);
+    plan.roles = vec![Role::default(), Role { only_trains: true, weight: 1.0 }];
+    let one = train(&measurements, &plan, &()).unwrap().remove(0);
+    let lists: Vec<_> = one.data.problems.iter().filter(|item| item.problem == 0).collect();
+    assert_eq!(lists.iter().map(|item| item.only_trains).collect::<Vec<_>>(), [false, true]);
+    let fold = one.validation.fold_of_row[lists[0].span.start].unwrap();
+    assert_eq!(one.validation.fold_of_row[lists[1].span.start], None);
+    let rows = one.data.rows.len();
+    for metrics in &one.validation.folds {
+        let missing = rows - metrics.train_size - metrics.val_size;
+        assert_eq!(missing, if metrics.fold == fold as usize { 12 } else { 0 });
+    }
+}
+
 #[test]
 fn training_stops_early_and_the_last_forest_has_the_mean_of_the_folds_trees() {
     let measurements = measurements(40);

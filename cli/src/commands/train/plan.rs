@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use ck_select::features::{Engine, Extractor, Rules, Schema};
+use ck_select::features::{Engine, Extractor, MemPads, Rules, Schema};
 use ck_select::hardware::Hardware;
 use ck_select::model::Target;
 use ck_select::vocab::{Direction, Op};
@@ -130,7 +130,7 @@ fn extractor(args: &Args, ranks: bool) -> Result<Extractor, CliError> {
         (Op::GroupedConv, true) => Engine::ConvWork,
         (Op::GroupedConv, false) => Engine::Conv97,
     };
-    let (schema, rules) = match &args.features {
+    let (schema, mut rules) = match &args.features {
         None => (Schema::of_engine(default), default.rules()),
         Some(list) => match list.parse::<Engine>() {
             Ok(engine) if engine.op() == op => (Schema::of_engine(engine), engine.rules()),
@@ -148,6 +148,9 @@ fn extractor(args: &Args, ranks: bool) -> Result<Extractor, CliError> {
             }
         },
     };
+    if op == Op::Gemm {
+        rules.mem_pads = MemPads::All;
+    }
     Ok(Extractor { schema, rules, hardware: Hardware::default(), arch: Some(args.arch) })
 }
 

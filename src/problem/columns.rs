@@ -1,0 +1,52 @@
+//! The columns by which tables of measurements say a convolution: upstream's nineteen, in its order.
+
+use super::ConvProblem;
+
+/// Their names. `pad_*` is the padding before an axis.
+pub const CONV_COLUMNS: [&str; 19] = [
+    "N",
+    "C",
+    "K",
+    "G",
+    "Di",
+    "Hi",
+    "Wi",
+    "Z",
+    "Y",
+    "X",
+    "stride_d",
+    "stride_h",
+    "stride_w",
+    "pad_d",
+    "pad_h",
+    "pad_w",
+    "dilation_d",
+    "dilation_h",
+    "dilation_w",
+];
+
+impl ConvProblem {
+    /// The values of [`CONV_COLUMNS`].
+    pub fn columns(&self) -> [i64; 19] {
+        let [[di, hi, wi], [z, y, x]] = [self.input, self.filter];
+        let [[sd, sh, sw], [pd, ph, pw], [dd, dh, dw]] = [self.stride, self.pad_left, self.dilation];
+        [self.n, self.c, self.k, self.g, di, hi, wi, z, y, x, sd, sh, sw, pd, ph, pw, dd, dh, dw]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::problem::{Problem, ProblemDefaults};
+    use crate::vocab::Op;
+
+    #[test]
+    fn columns_read_back_as_the_problem() {
+        let text = "N=2,C=6,K=4,G=2,Di=5,Hi=7,Wi=8,Z=1,Y=2,X=3,stride_d=1,stride_h=2,stride_w=3,pad_d=1,pad_h=2,pad_w=0,\
+                    dilation_d=2,dilation_h=1,dilation_w=2";
+        let defaults = ProblemDefaults::of(Op::GroupedConv);
+        let Ok(Problem::Conv(problem)) = Problem::parse(Op::GroupedConv, text, &defaults) else { panic!() };
+        let cells = CONV_COLUMNS.iter().zip(problem.columns()).map(|(name, value)| format!("{name}={value}"));
+        assert_eq!(cells.collect::<Vec<_>>().join(","), text.replace(char::is_whitespace, ""));
+    }
+}
