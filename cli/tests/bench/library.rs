@@ -29,10 +29,19 @@ fn a_crash_or_a_hang_costs_one_kernel() {
 
 #[test]
 fn a_cut_off_is_recorded_as_such_and_survives_a_resume() {
+    cut_off(9);
+}
+
+#[test]
+fn problems_that_share_a_worker_have_a_best_time_each() {
+    cut_off(1000);
+}
+
+/// Batches of less than a problem, or of several.
+fn cut_off(batch: usize) {
     let fakes = Fakes::library(40, 3);
-    succeeded(
-        &fakes.bench("--runner runner.json --output sweep.csv --cutoff 2x --batch 9").output().unwrap(),
-    );
+    let sweep = format!("--runner runner.json --output sweep.csv --cutoff 2x --batch {batch}");
+    succeeded(&fakes.bench(&sweep).output().unwrap());
     let rows = found(&fakes.path("sweep.csv"));
     let exact = fakes.expected(0, &CLASSES);
     let mut cut = 0;
@@ -56,12 +65,7 @@ fn a_cut_off_is_recorded_as_such_and_survives_a_resume() {
     let log = fs::read_to_string(fakes.path("sweep.csv")).unwrap();
     let half: String = log.split_inclusive('\n').take(log.lines().count() / 2).collect();
     fs::write(fakes.path("sweep.csv"), half).unwrap();
-    succeeded(
-        &fakes
-            .bench("--runner runner.json --output sweep.csv --cutoff 2x --batch 9 --resume")
-            .output()
-            .unwrap(),
-    );
+    succeeded(&fakes.bench(&format!("{sweep} --resume")).output().unwrap());
     assert_same(&found(&fakes.path("sweep.csv")), &rows);
 }
 

@@ -126,7 +126,9 @@ fn extractor(args: &Args, ranks: bool) -> Result<Extractor, CliError> {
     let op = args.op;
     let default = match (op, ranks) {
         (Op::Gemm, _) => Engine::Gemm72,
-        (Op::GroupedConv, true) if matches!(args.variant, None | Some(Direction::Forward)) => Engine::ConvSelect,
+        (Op::GroupedConv, true) if matches!(args.variant, None | Some(Direction::Forward)) => {
+            Engine::ConvSelect
+        }
         (Op::GroupedConv, true) => Engine::ConvWork,
         (Op::GroupedConv, false) => Engine::Conv97,
     };
