@@ -273,7 +273,9 @@ mod trained {
     #[test]
     fn ctrl_c_leaves_nothing() {
         let folder = folder(&sweep(60, "bf16"));
-        let mut child = Command::new(env!("CARGO_BIN_EXE_ckselect"))
+        // What a shell starts in the background begins with Ctrl-C ignored, and so would its children.
+        let mut child = Command::new("env")
+            .args(["--default-signal=INT", env!("CARGO_BIN_EXE_ckselect")])
             .current_dir(folder.path())
             .args(
                 format!("{BASE} --out model --early-stopping off --params n_estimators=5000 num_leaves=255")
