@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use ck_select::ffi::{
-    CkConvProblem, CkForestBytes, CkKernelHooks, CkOptions, CkRegistry, CkSelection, CkStatus,
+    CkConvProblem, CkForestBytes, CkKernelHooks, CkModelOptions, CkOptions, CkRegistry, CkSelection, CkStatus,
 };
 use ck_select::model::{Model, Target};
 use ck_select::pool::Pool;
@@ -70,6 +70,7 @@ impl<'l> Registry<'l> {
                 usize,
                 *const CkForestBytes,
                 usize,
+                *const CkModelOptions,
             ) -> CkStatus;
             let create: Symbol<'_, Create> = library.get(b"ck_registry_create").expect("a symbol");
             let add: Symbol<'_, Add> = library.get(b"ck_registry_add_kernel").expect("a symbol");
@@ -86,7 +87,16 @@ impl<'l> Registry<'l> {
                 bytes: forest.as_ptr(),
                 len: forest.len(),
             };
-            check(load(handle, c"one leaf".as_ptr(), spec.as_ptr(), spec.len(), &raw const forest, 1));
+            let (spec, options) = (spec.as_bytes(), ptr::null());
+            check(load(
+                handle,
+                c"one leaf".as_ptr(),
+                spec.as_ptr(),
+                spec.len(),
+                &raw const forest,
+                1,
+                options,
+            ));
             Registry {
                 handle,
                 init: library.get(b"ck_conv_problem_init").expect("a symbol"),
