@@ -22,9 +22,20 @@ impl Problem {
                     p.layout as u8,
                     0,
                 ];
-                let axes = [p.input, p.filter, p.stride, p.dilation, p.pad_left, p.pad_right];
-                let extents = [p.n, p.c, p.k, p.g].into_iter().chain(axes.into_iter().flatten());
-                pack(extents, &mut words[3..])?;
+                let [i, f, s, d, l, r] = [p.input, p.filter, p.stride, p.dilation, p.pad_left, p.pad_right];
+                words[3..].copy_from_slice(&pack([
+                    [p.n, p.c],
+                    [p.k, p.g],
+                    [i[0], i[1]],
+                    [i[2], f[0]],
+                    [f[1], f[2]],
+                    [s[0], s[1]],
+                    [s[2], d[0]],
+                    [d[1], d[2]],
+                    [l[0], l[1]],
+                    [l[2], r[0]],
+                    [r[1], r[2]],
+                ])?);
                 (head, p.split_k, p.arch)
             }
             Self::Gemm(p) => {
@@ -38,7 +49,7 @@ impl Problem {
                     p.layout.c as u8,
                     0,
                 ];
-                pack([p.m, p.n, p.k].into_iter(), &mut words[3..])?;
+                words[3..5].copy_from_slice(&pack([[p.m, p.n], [p.k, 0]])?);
                 (head, p.split_k, p.arch)
             }
         };
@@ -55,13 +66,10 @@ impl Problem {
     }
 }
 
-/// Packs numbers of 31 bits by twos.
-fn pack(numbers: impl Iterator<Item = i64>, words: &mut [u64]) -> Option<()> {
-    for (place, number) in numbers.enumerate() {
-        let number = u64::try_from(number).ok().filter(|&number| number < 1 << 31)?;
-        *words.get_mut(place / 2)? |= number << (32 * (place % 2));
-    }
-    Some(())
+/// Packs numbers of 31 bits by twos. All are looked at together, since this is most of a repeated selection.
+fn pack<const N: usize>(pairs: [[i64; 2]; N]) -> Option<[u64; N]> {
+    let any = pairs.iter().fold(0, |any, [low, high]| any | low | high) as u64;
+    (any < 1 << 31).then(|| pairs.map(|[low, high]| low as u64 | (high as u64) << 32))
 }
 
 #[cfg(test)]
