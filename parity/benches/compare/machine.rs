@@ -39,6 +39,16 @@ pub(crate) fn conv_30() -> Setting {
     Setting { extractor: Extractor::of_engine(Engine::Conv97), pool, problem: conv_problem }
 }
 
+/// The forward kernels of `gpu/`.
+pub(crate) fn sm_90() -> Vec<Kernel> {
+    let tiles = include_str!("../../../gpu/tiles.txt").lines();
+    let tiles = tiles.map(|tile| tile.split(' ').take(3).collect::<Vec<_>>().join("x"));
+    let names = |tile: String| {
+        ["mem", "compv3", "compv4"].map(|p| format!("grouped_conv_forward_bf16_2d_{tile}_{p}_intrawave"))
+    };
+    tiles.flat_map(names).map(|name| named(&name)).collect()
+}
+
 /// Ten tiles by 31 variants of pipeline, scheduler and suffixes, the 113 features.
 pub(crate) fn conv_310() -> Setting {
     let suffixes = ["", "_dsb", "_si", "_dsb_si"];

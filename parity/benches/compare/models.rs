@@ -1,12 +1,16 @@
-//! The bench's own models: trained on a made-up machine, from seeded data, with the real feature engines.
+//! The bench's models: its own, trained on a made-up machine, from seeded data, with the real feature engines; and those
+//! that the repository ships.
 
+use std::io::Read;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use ck_select::kernel::Kernel;
 use ck_select::model::{Model, Target};
 use ck_select::vocab::Op;
 use ck_select_parity::synthetic::Random;
 use ck_select_parity::{Matrix, Training};
+use flate2::read::MultiGzDecoder;
 use serde_json::json;
 
 use crate::machine::{self, Setting};
@@ -39,6 +43,54 @@ pub(crate) const CONV_310: Recipe =
 pub(crate) const GEMM: Recipe =
     Recipe { name: "gemm72", setting: machine::gemm_4608, problems: 700, kernels: 150, ..CONV_30 };
 pub(crate) const GEMM_500: Recipe = Recipe { name: "gemm72 500", trees: 500, leaves: 127, ..GEMM };
+
+/// A model of `models/`, and the kernels that it is for.
+pub(crate) struct Shipped {
+    name: &'static str,
+    pool: fn() -> Vec<Kernel>,
+}
+
+pub(crate) const GFX950: Shipped =
+    Shipped { name: "grouped_conv_forward_bf16_gfx950", pool: || machine::conv_30().pool };
+pub(crate) const SM90: Shipped = Shipped { name: "grouped_conv_forward_bf16_sm90", pool: machine::sm_90 };
+
+impl Shipped {
+    fn load(&self) -> (Setting, Arc<Model>, String) {
+        let directory = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../models").join(self.name);
+        let model = Model::load(&directory).unwrap_or_else(|error| panic!("{error}"));
+        let forest =
+            std::fs::File::open(directory.join("model_relative.lgbm.gz")).expect("a forest that ranks");
+        let mut text = String::new();
+        MultiGzDecoder::new(forest).read_to_string(&mut text).expect("a compressed forest");
+        let setting = Setting {
+            extractor: model.extractor().clone(),
+            pool: (self.pool)(),
+            problem: machine::conv_30().problem,
+        };
+        (setting, Arc::new(model), text)
+    }
+}
+
+/// Where a case's model is from.
+pub(crate) enum Source {
+    Trained(&'static Recipe),
+    Shipped(&'static Shipped),
+}
+
+impl Source {
+    /// The setting, the model, and the text of the forest that ranks.
+    pub(crate) fn load(&self) -> (Setting, Arc<Model>, String) {
+        match self {
+            Self::Trained(recipe) => {
+                let setting = (recipe.setting)();
+                let text = recipe.text();
+                let model = recipe.model(&setting, &text);
+                (setting, model, text)
+            }
+            Self::Shipped(shipped) => shipped.load(),
+        }
+    }
+}
 
 impl Recipe {
     /// The file of the model's text, trained now or earlier.

@@ -24,7 +24,7 @@ use serde_json::json;
 
 use crate::Options;
 use crate::machine::Setting;
-use crate::models::{CONV_30, CONV_310, CONV_SMALL, GEMM, GEMM_500, Recipe};
+use crate::models::{CONV_30, CONV_310, CONV_SMALL, GEMM, GEMM_500, GFX950, SM90, Source};
 use crate::report::{Line, Report, median, time};
 
 /// Different problems of each case.
@@ -32,20 +32,32 @@ const PROBLEMS: usize = 210;
 
 struct Case {
     name: &'static str,
-    recipe: &'static Recipe,
+    source: Source,
     kernels: usize,
     /// Problems of a round for LightGBM.
     share: usize,
 }
 
-const CASES: [Case; 7] = [
-    Case { name: "conv, 1 kernel", recipe: &CONV_30, kernels: 1, share: PROBLEMS },
-    Case { name: "conv, 30 kernels", recipe: &CONV_30, kernels: 30, share: 70 },
-    Case { name: "conv, 30 kernels, small forest", recipe: &CONV_SMALL, kernels: 30, share: PROBLEMS },
-    Case { name: "conv, 310 kernels", recipe: &CONV_310, kernels: 310, share: 14 },
-    Case { name: "gemm, 30 kernels", recipe: &GEMM, kernels: 30, share: 70 },
-    Case { name: "gemm, 4608 kernels", recipe: &GEMM, kernels: 4608, share: 7 },
-    Case { name: "gemm, 4608 kernels, smaller forest", recipe: &GEMM_500, kernels: 4608, share: 7 },
+const CASES: [Case; 9] = [
+    Case { name: "conv, 1 kernel", source: Source::Trained(&CONV_30), kernels: 1, share: PROBLEMS },
+    Case { name: "conv, 30 kernels", source: Source::Trained(&CONV_30), kernels: 30, share: 70 },
+    Case {
+        name: "conv, 30 kernels, small forest",
+        source: Source::Trained(&CONV_SMALL),
+        kernels: 30,
+        share: PROBLEMS,
+    },
+    Case { name: "shipped model, gfx950", source: Source::Shipped(&GFX950), kernels: 30, share: PROBLEMS },
+    Case { name: "shipped model, sm_90", source: Source::Shipped(&SM90), kernels: 30, share: PROBLEMS },
+    Case { name: "conv, 310 kernels", source: Source::Trained(&CONV_310), kernels: 310, share: 14 },
+    Case { name: "gemm, 30 kernels", source: Source::Trained(&GEMM), kernels: 30, share: 70 },
+    Case { name: "gemm, 4608 kernels", source: Source::Trained(&GEMM), kernels: 4608, share: 7 },
+    Case {
+        name: "gemm, 4608 kernels, smaller forest",
+        source: Source::Trained(&GEMM_500),
+        kernels: 4608,
+        share: 7,
+    },
 ];
 
 pub(crate) fn run(options: &Options, report: &mut Report) {
@@ -80,10 +92,8 @@ struct Times {
 
 impl Inputs {
     fn new(case: &Case) -> Inputs {
-        let setting = (case.recipe.setting)();
-        let text = case.recipe.text();
+        let (setting, model, text) = case.source.load();
         let booster = Booster::from_text(&text).expect("LightGBM reads its own model");
-        let model = case.recipe.model(&setting, &text);
         let forest = Arc::clone(model.ranking_forest().expect("a forest"));
         let pool: Vec<Kernel> = setting.pool[..case.kernels].to_vec();
         let side = |kernel: &Kernel| setting.extractor.kernel_side(&kernel.kind).expect("a described kernel");
@@ -182,8 +192,10 @@ impl Inputs {
                 self.scorer.work(&values.uniform, &values.pair, &mut scratch).expect("values that fit")
             })
             .collect();
+        let trees = self.forest.trees().len();
+        let leaves = self.forest.trees().iter().map(|tree| tree.leaf_counts().len()).max().unwrap_or(0);
         let mean = |count: fn(&Work) -> usize| {
-            work.iter().map(|work| count(work) as f64).sum::<f64>() / (work.len() * case.recipe.trees) as f64
+            work.iter().map(|work| count(work) as f64).sum::<f64>() / (work.len() * trees) as f64
         };
         let [batched, single] = [&mut times.batched, &mut times.single].map(|times| median(times));
         let mut add = |way: &str, ours: &mut [f64], theirs: f64| {
@@ -193,8 +205,8 @@ impl Inputs {
                 lightgbm_us: Some(theirs),
                 exact: Some(exact),
                 rows: case.kernels,
-                trees: case.recipe.trees,
-                leaves: case.recipe.leaves,
+                trees,
+                leaves,
                 more: Vec::new(),
             };
             if way == "scores" {
