@@ -41,8 +41,9 @@ pub struct ConvSide {
 /// The GEMM that a direction makes of one group. Upstream's features count that of forward for every direction.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Work {
-    /// Rows, columns and depth; columns as a quotient, as upstream divides channels by groups.
-    pub extents: (i128, f64, i128),
+    /// Rows, columns and depth: floats, because every pair of features begins with them; columns as a quotient, as upstream
+    /// divides channels by groups.
+    pub extents: [f64; 3],
     /// Bytes of the operands of rows and of columns, of all groups.
     pub loaded: [f64; 2],
     /// Bytes of the result.
@@ -119,17 +120,17 @@ impl ConvSide {
         let (rows_in, rows_out) = (product([n.into(), volume_in]), product([n.into(), volume_out]));
         let work = match direction {
             Direction::Forward => Work {
-                extents: (rows_out, out_channels, depth(channels)),
+                extents: [rows_out as f64, out_channels, depth(channels) as f64],
                 loaded: [input_bytes, filter_bytes],
                 stored: output_bytes,
             },
             Direction::BwdData => Work {
-                extents: (rows_in, channels, depth(out_channels)),
+                extents: [rows_in as f64, channels, depth(out_channels) as f64],
                 loaded: [output_bytes, filter_bytes],
                 stored: input_bytes,
             },
             Direction::BwdWeight => Work {
-                extents: (out_channels as i128, channels * volume_filter as f64, rows_out),
+                extents: [out_channels.trunc(), channels * volume_filter as f64, rows_out as f64],
                 loaded: [output_bytes, input_bytes],
                 stored: filter_bytes,
             },

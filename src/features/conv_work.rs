@@ -6,7 +6,7 @@
 //! channels, and its workgroups are its own.
 
 use super::conv::{ConvKernelSide, ConvSide, cus};
-use super::exact::{ceil_ratio, flag, ratio};
+use super::exact::{flag, ratio};
 use super::{Feature, features};
 use crate::hardware::Hardware;
 use crate::vocab::Direction;
@@ -51,16 +51,16 @@ fn tile_intensity(k: &ConvKernelSide) -> f64 {
 }
 
 fn tiles_m(p: &ConvSide, k: &ConvKernelSide) -> f64 {
-    ceil_ratio(p.work.extents.0, k.gemm_m_per_block.into())
+    (p.work.extents[0] / tile_m(k)).ceil()
 }
 
 /// Tiles along n of one group.
 fn group_tiles_n(p: &ConvSide, k: &ConvKernelSide) -> f64 {
-    (p.work.extents.1 / tile_n(k)).ceil()
+    (p.work.extents[1] / tile_n(k)).ceil()
 }
 
 fn tiles_k(p: &ConvSide, k: &ConvKernelSide) -> f64 {
-    ceil_ratio(p.work.extents.2, k.k_tile.into())
+    (p.work.extents[2] / tile_k(k)).ceil()
 }
 
 fn blocks(p: &ConvSide, k: &ConvKernelSide) -> f64 {
@@ -82,15 +82,15 @@ fn share(useful: f64, provided: f64) -> f64 {
 }
 
 fn used_m(p: &ConvSide, k: &ConvKernelSide) -> f64 {
-    share(p.work.extents.0 as f64, tiles_m(p, k) * tile_m(k))
+    share(p.work.extents[0], tiles_m(p, k) * tile_m(k))
 }
 
 fn used_n(p: &ConvSide, k: &ConvKernelSide) -> f64 {
-    share(p.work.extents.1, group_tiles_n(p, k) * tile_n(k))
+    share(p.work.extents[1], group_tiles_n(p, k) * tile_n(k))
 }
 
 fn used_k(p: &ConvSide, k: &ConvKernelSide) -> f64 {
-    share(p.work.extents.2 as f64, tiles_k(p, k) * tile_k(k))
+    share(p.work.extents[2], tiles_k(p, k) * tile_k(k))
 }
 
 fn rounds(p: &ConvSide, k: &ConvKernelSide, h: &Hardware) -> f64 {
@@ -177,9 +177,9 @@ pub(super) const OF_DIRECTIONS: &[&str] = &["work_m", "work_n", "work_k", "is_tw
 
 /// The features, none of which upstream has.
 pub static FEATURES: &[Feature<ConvSide, ConvKernelSide>] = features! { <ConvSide, ConvKernelSide>
-    Problem work_m = |p| p.work.extents.0 as f64, "rows of the GEMM that the direction makes of one group";
-    Problem work_n = |p| p.work.extents.1, "its columns";
-    Problem work_k = |p| p.work.extents.2 as f64, "its depth";
+    Problem work_m = |p| p.work.extents[0], "rows of the GEMM that the direction makes of one group";
+    Problem work_n = |p| p.work.extents[1], "its columns";
+    Problem work_k = |p| p.work.extents[2], "its depth";
     Kernel is_two_stage = |k| flag(k.two_stage), "a second kernel adds up what parts of the depth gave";
     Pair blocks = |p, k, _| blocks(p, k), "workgroups, without those of parts of the depth";
     Problem channel_alignment = channel_alignment, "largest power of two up to 64 that divides C / G";

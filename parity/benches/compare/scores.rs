@@ -177,7 +177,8 @@ impl Inputs {
         let equal = theirs.iter().zip(&ours).all(|(a, b)| a.to_bits() == b.to_bits());
         let ranking = self.ranker.rank(&self.problems[number]).expect("a ranking");
         let best = self.ranker.best(&self.problems[number]).expect("a best kernel");
-        let of_theirs = |index: usize| theirs[index].exp_m1().to_bits();
+        let model = self.ranker.model();
+        let of_theirs = |index: usize| model.score(model.spec().rank_by, theirs[index]).to_bits();
         let ranked = ranking.iter().all(|place| place.score.to_bits() == of_theirs(place.index));
         equal
             && ranked
