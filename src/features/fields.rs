@@ -10,7 +10,7 @@ use super::schema::{EPILOGUES, SCHEDULERS};
 use super::vector::{ACCESS_DTYPES, VectorProblem, VectorWidths};
 use super::{Extractor, KTile, KernelSide, ProblemSide, Uncoded};
 use crate::hardware::Hardware;
-use crate::problem::InvalidField;
+use crate::problem::{CONV_COLUMNS, InvalidField};
 use crate::vocab::{Arch, Direction, Dtype, Epilogue, GemmLayout, Op};
 
 /// Named cells. An empty cell is an absent one.
@@ -83,31 +83,10 @@ impl ProblemSide {
     }
 
     /// The names of the cells that [`ProblemSide::read`] looks at.
-    pub const fn inputs(op: Op) -> &'static [&'static str] {
+    pub fn inputs(op: Op) -> Vec<&'static str> {
         match op {
-            Op::GroupedConv => &[
-                "N",
-                "C",
-                "K",
-                "G",
-                "Di",
-                "Hi",
-                "Wi",
-                "Z",
-                "Y",
-                "X",
-                "stride_d",
-                "stride_h",
-                "stride_w",
-                "dilation_d",
-                "dilation_h",
-                "dilation_w",
-                "pad_d",
-                "pad_h",
-                "pad_w",
-                "dtype",
-            ],
-            Op::Gemm => &["m", "n", "k", "M", "N", "K", "split_k", "dtype", "layout", "arch"],
+            Op::GroupedConv => [CONV_COLUMNS.as_slice(), &["dtype", "direction"]].concat(),
+            Op::Gemm => vec!["m", "n", "k", "M", "N", "K", "split_k", "dtype", "layout", "arch"],
         }
     }
 }
@@ -134,6 +113,7 @@ impl KernelSide {
                 "wave_mode",
                 "has_dsb",
                 "has_si",
+                "two_stage",
             ],
             Op::Gemm => &[
                 "tile_m",
@@ -239,7 +219,7 @@ impl<'a> Reader<'a> {
     fn conv_problem(&self, extractor: &Extractor) -> Result<ConvSide, FieldError> {
         let pad = self.axes(["pad_d", "pad_h", "pad_w"], 0)?;
         let inputs = ConvInputs {
-            direction: self.direction()?,
+            direction: self.direction(extractor.direction)?,
             n: self.int("N", 1)?,
             c: self.int("C", 64)?,
             k: self.int("K", 64)?,
@@ -295,16 +275,17 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Only our own features ask, so that upstream's tables do without.
-    fn direction(&self) -> Result<Direction, FieldError> {
-        match self.fields.cell("direction") {
-            None => Ok(Direction::Forward),
-            Some(Cell::Word(word)) if self.lenient => Ok(word.parse().unwrap_or(Direction::Forward)),
-            Some(cell) => {
-                let text = cell.to_string();
-                text.parse()
-                    .map_err(|_| InvalidField::new("direction", &text, "forward, bwd_data or bwd_weight"))
-            }
+    /// Upstream's tables do without: a model is of one direction.
+    fn direction(&self, default: Direction) -> Result<Direction, FieldError> {
+        let Some(cell) = self.fields.cell("direction") else { return Ok(default) };
+        let read = match cell {
+            Cell::Word(word) => word.parse().ok(),
+            Cell::Whole(_) | Cell::Number(_) => None,
+        };
+        match read {
+            Some(direction) => Ok(direction),
+            None if self.lenient => Ok(default),
+            None => Err(InvalidField::new("direction", cell, "forward, bwd_data or bwd_weight")),
         }
     }
 
@@ -447,4 +428,84 @@ fn truncated(name: &str, value: f64, found: Cell<'_>) -> Result<i64, FieldError>
         return Ok(value as i64);
     }
     Err(InvalidField::new(name, found, "a whole number"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+    use std::collections::{BTreeMap, BTreeSet};
+
+    use super::*;
+    use crate::features::{Engine, Rules};
+    use crate::kernel::Kernel;
+    use crate::problem::ConvProblem;
+
+    /// Cells that remember who was asked for.
+    #[derive(Default)]
+    struct Asked {
+        cells: BTreeMap<&'static str, String>,
+        names: RefCell<BTreeSet<String>>,
+    }
+
+    impl Fields for Asked {
+        fn get(&self, name: &str) -> Option<&str> {
+            self.names.borrow_mut().insert(name.to_owned());
+            self.cells.get(name).map(String::as_str)
+        }
+    }
+
+    #[test]
+    fn inputs_of_convolutions_are_the_cells_that_are_read() {
+        let of_engine = Extractor::of_engine(Engine::ConvWork);
+        let extractor =
+            Extractor { rules: Rules { uncoded: Uncoded::Upstream, ..of_engine.rules }, ..of_engine };
+        let listed = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<BTreeSet<_>>();
+        let (problem, kernel) = (Asked::default(), Asked::default());
+        ProblemSide::read(&extractor, &problem).unwrap();
+        assert_eq!(problem.names.into_inner(), listed(&ProblemSide::inputs(Op::GroupedConv)));
+        KernelSide::read(&extractor, &kernel).unwrap();
+        assert_eq!(kernel.names.into_inner(), listed(KernelSide::inputs(Op::GroupedConv)));
+    }
+
+    #[test]
+    fn rows_without_a_direction_have_the_models() {
+        let problem = ConvProblem { c: 48, k: 96, ..ConvProblem::new_2d([14, 14], [3, 3]) }.padded([1, 1]);
+        let problem = ConvProblem { direction: Direction::BwdWeight, ..problem };
+        let name = "grouped_conv_bwd_weight_bf16_2d_64x64x64_compv3_intrawave_2stage";
+        let mut extractor = Extractor::of_engine(Engine::ConvWork);
+        let expected = extractor.row(&problem.into(), &Kernel::from_name(name).unwrap().kind).unwrap();
+        let cells = CONV_COLUMNS.into_iter().zip(problem.columns().map(|value| value.to_string()));
+        let mut fields = Asked { cells: cells.collect(), ..Asked::default() };
+        for (column, text) in [
+            ("dtype", "bf16"),
+            ("block_size", "256"),
+            ("gemm_m_per_block", "64"),
+            ("gemm_n_per_block", "64"),
+            ("gemm_k_per_block", "64"),
+            ("pipeline", "compv3"),
+            ("wave_mode", "intrawave"),
+            ("has_dsb", "0"),
+            ("has_si", "0"),
+            ("two_stage", "1"),
+        ] {
+            fields.cells.insert(column, text.to_owned());
+        }
+        let row = |extractor: &Extractor, fields: &Asked| {
+            let sides = (ProblemSide::read(extractor, fields), KernelSide::read(extractor, fields));
+            let mut row = vec![0.0; extractor.schema.len()];
+            extractor.fill(&sides.0.unwrap(), &sides.1.unwrap(), &mut row);
+            row
+        };
+        assert_ne!(row(&extractor, &fields), expected, "a model of no direction is one of forward");
+        fields.cells.insert("direction", "sideways".to_owned());
+        let error = ProblemSide::read(&extractor, &fields).unwrap_err().to_string();
+        assert!(error.contains("'sideways'") && error.contains("bwd_data"), "{error}");
+        fields.cells.remove("direction");
+        extractor.direction = Direction::BwdWeight;
+        let by_model = row(&extractor, &fields);
+        fields.cells.insert("direction", "bwd_weight".to_owned());
+        extractor.direction = Direction::Forward;
+        let by_cell = row(&extractor, &fields);
+        assert_eq!((&by_model, &by_cell), (&expected, &expected));
+    }
 }

@@ -8,7 +8,7 @@ use super::{Engine, Feature, KTile, KernelMapping, Rules, Value, conv, gemm};
 use crate::hardware::Hardware;
 use crate::kernel::{ConvKernel, GemmKernel, KernelKind};
 use crate::problem::{ConvProblem, GemmProblem, InvalidField, Problem};
-use crate::vocab::{Arch, Epilogue, Op, Scheduler};
+use crate::vocab::{Arch, Direction, Epilogue, Op, Scheduler};
 
 /// Names that cannot be the columns of a model.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -253,6 +253,8 @@ pub struct Extractor {
     pub hardware: Hardware,
     /// The architecture to assume when neither problem nor kernel names one.
     pub arch: Option<Arch>,
+    /// The direction of rows of cells that name none, as upstream's do. Problems have one of their own.
+    pub direction: Direction,
 }
 
 impl Extractor {
@@ -263,6 +265,7 @@ impl Extractor {
             rules: engine.rules(),
             hardware: Hardware::default(),
             arch: None,
+            direction: Direction::Forward,
         }
     }
 

@@ -104,6 +104,7 @@ impl FeatureSpec {
         if let Some(range) = &extension.trained_range {
             range.validate(&names).map_err(field)?;
         }
+        let direction: Option<Direction> = word("variant", parsed.variant.as_deref()).map_err(field)?;
         let arch: Option<Arch> = word("arch", parsed.arch.as_deref()).map_err(field)?;
         let log_targets = parsed
             .log_targets
@@ -116,13 +117,14 @@ impl FeatureSpec {
                 rules: extension.rules(Rules::of_upstream(&names)),
                 hardware,
                 arch,
+                direction: direction.unwrap_or(Direction::Forward),
             },
             categorical_features: parsed.categorical_features,
             log_targets,
             rank_by: word("ck_select.rank_by", extension.rank_by.as_deref())
                 .map_err(field)?
                 .unwrap_or(Target::Tflops),
-            direction: word("variant", parsed.variant.as_deref()).map_err(field)?,
+            direction,
             dtype: word("dtype", parsed.dtype.as_deref()).map_err(field)?,
             arch,
             trained_range: extension.trained_range,

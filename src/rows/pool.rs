@@ -63,7 +63,7 @@ impl RowPool {
             let fields = table.row(row);
             let side =
                 KernelSide::read(extractor, &fields).map_err(|source| RowsError::Row { row, source })?;
-            kernels.push((side, Object::of(&fields, problem_inputs)));
+            kernels.push((side, Object::of(&fields, &problem_inputs)));
         }
         let one_problem = kernels.windows(2).all(|pair| pair[0].1 == pair[1].1);
         let count = kernels.len();

@@ -18,7 +18,8 @@ const EXAMPLES: &str = "Examples:
   ckselect features --engine gemm72 --list
 
 Input columns of convolutions: N, C, K, G, Hi, Wi, Y, X, Di, Z, stride_d/h/w, pad_d/h/w, dilation_d/h/w, dtype,
-block_size, gemm_m_per_block, gemm_n_per_block, gemm_k_per_block, pipeline, wave_mode, has_dsb, has_si. Of GEMMs:
+direction (else the model's), block_size, gemm_m_per_block, gemm_n_per_block, gemm_k_per_block, pipeline, wave_mode,
+has_dsb, has_si, two_stage. Of GEMMs:
 m, n, k, split_k, dtype, layout, arch, tile_m/n/k, warp_m/n/k, warp_tile_m/n/k, pipeline, scheduler, epilogue,
 pad_m/n/k, persistent, vec_a/b/c. Columns hw_<name> override the hardware. Other columns are passed over.";
 
@@ -27,7 +28,7 @@ pad_m/n/k, persistent, vec_a/b/c. Columns hw_<name> override the hardware. Other
 #[command(after_help = EXAMPLES, group = clap::ArgGroup::new("schema").required(true).multiple(true))]
 pub(crate) struct Args {
     /// Schema: gemm55, gemm72, gemm78vec, conv74, conv83, conv91, conv97, conv_superset, conv_gfx942, conv_gfx950,
-    /// conv_select
+    /// conv_select, conv_work
     #[arg(long, value_name = "NAME", group = "schema", value_parser = engine)]
     engine: Option<Engine>,
     /// Take columns, rules and hardware from this model directory instead

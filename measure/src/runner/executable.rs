@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use ck_select::kernel::Kernel;
-use ck_select::problem::Problem;
+use ck_select::problem::{CONV_COLUMNS, Problem};
 use ck_select::vocab::Op;
 use serde_json::{Value, json};
 
@@ -32,32 +32,8 @@ pub struct ExecutableRunner {
 /// What templates of arguments may ask for, beside the fields of a problem.
 const SETTINGS: [&str; 3] = ["kernel", "warmup", "repeat"];
 const GEMM: [&str; 4] = ["m", "n", "k", "split_k"];
-const CONV: [&str; 24] = [
-    "N",
-    "C",
-    "K",
-    "G",
-    "Di",
-    "Hi",
-    "Wi",
-    "Z",
-    "Y",
-    "X",
-    "stride_d",
-    "stride_h",
-    "stride_w",
-    "dilation_d",
-    "dilation_h",
-    "dilation_w",
-    "pad_d",
-    "pad_h",
-    "pad_w",
-    "pad_d_right",
-    "pad_h_right",
-    "pad_w_right",
-    "ndim",
-    "split_k",
-];
+/// Beside the usual columns of convolutions.
+const CONV: [&str; 5] = ["pad_d_right", "pad_h_right", "pad_w_right", "ndim", "split_k"];
 const UPSTREAM: [&str; 6] =
     ["-m={m}", "-n={n}", "-k={k}", "-warmup={warmup}", "-repeat={repeat}", "-verify=0"];
 
@@ -77,8 +53,8 @@ impl ExecutableRunner {
                 ));
             }
         };
-        let fields: &[&str] = if op == Op::Gemm { &GEMM } else { &CONV };
-        let accepted = [fields, &SETTINGS].concat();
+        let fields: &[&[&str]] = if op == Op::Gemm { &[&GEMM] } else { &[&CONV_COLUMNS, &CONV] };
+        let accepted = [&fields.concat(), SETTINGS.as_slice()].concat();
         arguments.iter().try_for_each(|argument| argument.check(&accepted)).map_err(settings)?;
         Ok(Self { config, arguments })
     }
@@ -246,10 +222,10 @@ fn value(name: &str, job: &Job<'_>, settings: &Settings) -> Option<String> {
             _ => return None,
         },
         Problem::Conv(p) => {
-            let axes = [p.input, p.filter, p.stride, p.dilation, p.pad_left, p.pad_right].concat();
-            let numbers =
-                [[p.n, p.c, p.k, p.g].as_slice(), &axes, &[p.ndim.into(), p.split_k.into()]].concat();
-            numbers[CONV.iter().position(|known| *known == name)?]
+            let usual = CONV_COLUMNS.into_iter().zip(p.columns());
+            let [d, h, w] = p.pad_right;
+            let others = CONV.into_iter().zip([d, h, w, p.ndim.into(), p.split_k.into()]);
+            usual.chain(others).find(|(known, _)| *known == name)?.1
         }
     };
     Some(number.to_string())

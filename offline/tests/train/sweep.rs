@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use ck_select::features::{Extractor, Rules, Schema};
 use ck_select::hardware::Hardware;
 use ck_select::model::Target;
-use ck_select::vocab::Op;
+use ck_select::vocab::{Direction, Op};
 use ck_select_offline::measurements::{Measurements, Wanted};
 use ck_select_offline::train::{Goal, GroupBy, Objective, Params, Plan, Stop};
 
@@ -108,6 +108,7 @@ pub(crate) fn plan(goals: Vec<Goal>) -> Plan {
             rules: Rules::SUPERSET,
             hardware: Hardware::for_arch(&arch).unwrap(),
             arch: Some(arch),
+            direction: Direction::Forward,
         },
         categories: Vec::new(),
         rank_by: goals[0].target,

@@ -153,7 +153,8 @@ fn extractor(args: &Args, ranks: bool) -> Result<Extractor, CliError> {
     if op == Op::Gemm {
         rules.mem_pads = MemPads::All;
     }
-    Ok(Extractor { schema, rules, hardware: Hardware::default(), arch: Some(args.arch) })
+    let direction = args.variant.unwrap_or(Direction::Forward);
+    Ok(Extractor { schema, rules, hardware: Hardware::default(), arch: Some(args.arch), direction })
 }
 
 /// Columns that upstream's engines train as categories.
