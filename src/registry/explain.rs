@@ -34,6 +34,10 @@ impl Registry {
     /// Logs a decision.
     pub(super) fn report(&self, problem: &Problem, answer: &Result<Selection<'_>, SelectError>) {
         match answer {
+            Err(error @ SelectError::Problem(_)) => {
+                log::line(Level::Error, "select", format_args!("{error}"));
+                return;
+            }
             Err(error) => log::line(Level::Error, "select", format_args!("{problem}: {error}")),
             Ok(selection) => {
                 let (name, source) = (selection.entry.name(), selection.source);
