@@ -61,10 +61,10 @@ fn gemm(number: i64) -> Problem {
 
 fn run(case: &str) -> Result<(), Box<dyn std::error::Error>> {
     let root = env!("CARGO_MANIFEST_DIR");
-    let (model, pool, problem): (_, _, fn(i64) -> Problem) = if case != "gemm-new" {
-        ("conv_small", "configs/forward_bf16.txt", conv)
-    } else {
+    let (model, pool, problem): (_, _, fn(i64) -> Problem) = if case == "gemm-new" {
         ("gemm_small", "tests/golden/models/gemm_small/pool.txt", gemm)
+    } else {
+        ("conv_small", "configs/forward_bf16.txt", conv)
     };
     let registry = Registry::new(Options::default())?;
     let pool = Pool::read(format!("{root}/{pool}"))?;
