@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::prepared::Prepared;
 use super::state::State;
-use super::{Entry, Mode, Registry, SelectError, Selection, Source};
+use super::{Entry, Mode, Registry, SelectError, Selection, Source, reproduce};
 use crate::log::{self, Level};
 use crate::problem::Problem;
 use crate::select::RankScratch;
@@ -53,13 +53,12 @@ impl Registry {
                     format_args!("{problem}: passed over {}", skipped.join("; ")),
                 );
             }
-            let model = state.model_for(problem, state.options().arch).and_then(|at| state.model(at));
-            if let Some(loaded) = model {
-                let model = loaded.model.name();
-                // The pool is the registry's: `ck_registry_export_json` writes it.
-                let command =
-                    format_args!("ckselect rank --model '{model}' --problem '{problem}' --pool EXPORT.json");
-                log::line(Level::Debug, "select", format_args!("reproduce with: {command}"));
+            if let Ok(selection) = answer {
+                let text = match reproduce::command(&state, self.prepared(&state), problem, selection) {
+                    Ok(command) => format!("reproduce with: {command}"),
+                    Err(reason) => format!("no command reproduces it: {reason}"),
+                };
+                log::line(Level::Debug, "select", format_args!("{problem}: {text}"));
             }
         }
         if log::enabled(Level::Trace) {
@@ -82,6 +81,8 @@ impl Registry {
         let reason = |&source: &Source| {
             let reason = match source {
                 Source::Override => self.explain_override(state, problem),
+                // By now it has the winner that was measured because it had none.
+                Source::Store if chosen == Some(Source::Search) => "no usable winner before".to_owned(),
                 Source::Store => self.explain_store(state, prepared, problem),
                 Source::Model => self.explain_no_model(state, prepared, problem),
                 Source::Search => self.explain_search(state),
