@@ -366,6 +366,30 @@ fn winners_on_disk_serve_other_registries_with_the_same_pool_only() {
 }
 
 #[test]
+fn another_driver_has_winners_of_its_own_whatever_the_device_is_called() {
+    let folder = tempfile::tempdir().unwrap();
+    for device_name in [None, Some("mine".to_owned())] {
+        let store = folder.path().join(device_name.as_deref().unwrap_or("usual"));
+        let source = |driver: u32| {
+            let options = Options {
+                mode: Mode::Search,
+                store: Some(store.clone()),
+                device_name: device_name.clone(),
+                ..off()
+            };
+            let device = Box::new(MockDevice::new().with_driver(driver));
+            let registry = Registry::with_device(options, device).unwrap();
+            let hooks = Timed { ms: 1.0, runs: Arc::default() };
+            registry
+                .add_all(vec![new(kernels()[0].clone(), Priority::NORMAL, Some(Box::new(hooks)))])
+                .unwrap();
+            registry.select(&resnet()).unwrap().source
+        };
+        assert_eq!([1, 1, 2, 1].map(source), [Source::Search, Source::Store, Source::Search, Source::Store]);
+    }
+}
+
+#[test]
 fn without_a_device_the_chain_goes_on() {
     let registry = filled(Options { mode: Mode::Search, ..off() });
     registry.set_model(model(), None);

@@ -96,6 +96,10 @@ impl PreparedModel {
     }
 }
 
+fn driver(facts: &DeviceFacts) -> String {
+    facts.driver_version.or(facts.runtime_version).map_or_else(String::new, |version| version.to_string())
+}
+
 /// Opens the winners of a pool. Without a device there are none: what one device measured says nothing of another.
 fn winners(
     state: &State,
@@ -109,12 +113,14 @@ fn winners(
     if !options.measures() && options.store.is_none() {
         return Err("not asked for".to_owned());
     }
-    let (arch, device, driver) = if let Some(name) = &options.device_name {
-        (options.arch, name.clone(), String::new())
-    } else {
-        let facts = facts()?;
-        let driver = facts.driver_version.or(facts.runtime_version);
-        (facts.arch().or(options.arch), facts.name, driver.map_or_else(String::new, |v| v.to_string()))
+    let (arch, device, driver) = match (&options.device_name, facts()) {
+        // Whatever the device is called, another driver's winners are not this one's.
+        (Some(name), Ok(facts)) => (options.arch.or(facts.arch()), name.clone(), driver(&facts)),
+        (Some(name), Err(_)) => (options.arch, name.clone(), String::new()),
+        (None, facts) => {
+            let facts = facts?;
+            (facts.arch().or(options.arch), facts.name.clone(), driver(&facts))
+        }
     };
     let arch = arch.ok_or("no architecture is known")?;
     let location = match &options.store {
