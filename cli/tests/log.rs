@@ -1,4 +1,4 @@
-//! The command that `CK_SELECT_LOG=debug` prints for a decision makes it again.
+//! What `CK_SELECT_LOG` makes the library say: mistakes, decisions, and for each a command that makes it again.
 //!
 //! The library's process is this test program again: `child` does nothing unless the environment asks for it.
 
@@ -50,7 +50,7 @@ unsafe extern "C" fn takes_a_millisecond(_: *const CkConvProblem, _: *mut c_void
     1.0
 }
 
-fn select(registry: *const CkRegistry, images: i64) {
+fn asked(registry: *const CkRegistry, images: i64) -> (CkStatus, CkSelection) {
     let problem = sized(|problem: &mut CkConvProblem| {
         // SAFETY: the struct is this function's.
         ok(unsafe { ck_conv_problem_init(problem) });
@@ -60,7 +60,12 @@ fn select(registry: *const CkRegistry, images: i64) {
     });
     let mut selection = sized(|found: &mut CkSelection| found.struct_size = size_of::<CkSelection>());
     // SAFETY: the structs are this function's.
-    ok(unsafe { ck_select_kernel(registry, &raw const problem, &raw mut selection) });
+    (unsafe { ck_select_kernel(registry, &raw const problem, &raw mut selection) }, selection)
+}
+
+fn select(registry: *const CkRegistry, images: i64) {
+    let (status, selection) = asked(registry, images);
+    ok(status);
     // SAFETY: names live as long as the registry.
     println!("@@{}", unsafe { CStr::from_ptr(selection.name) }.to_str().unwrap());
 }
@@ -113,24 +118,33 @@ fn child() {
         ok(ck_registry_set_options(registry, &raw const usual));
         ok(ck_registry_load_model_bytes(registry, c"mine".as_ptr(), spec, len, &raw const forest, 1, null()));
         select(registry, 5); // by a model from memory
+        assert_eq!(asked(registry, 6).0, CkStatus::OverrideFailed);
         ck_registry_destroy(registry);
     }
 }
 
-/// What the library chose, each with what the log says of how to make the choice again; and the log.
-fn decisions(folder: &Path) -> (Vec<(String, String)>, String) {
-    let log = folder.join("it's a log");
+/// Runs the child with a log of this level; what it printed, and what it logged.
+fn run(folder: &Path, level: &str) -> (String, String) {
+    let (log, rules) = (folder.join("it's a log"), folder.join("rules"));
+    let problem = "N=6,C=256,K=128,Hi=28,Wi=28,Y=3,X=3,pad_h=1,pad_w=1";
+    std::fs::write(&rules, format!("{problem} -> a_kernel_that_is_gone\n")).unwrap();
     let output = Command::new(std::env::current_exe().unwrap())
         .args(["child", "--exact", "--nocapture", "--test-threads=1"])
         .env(TASK, folder.join("winners.db"))
         .env("XDG_CACHE_HOME", folder)
-        .env("CK_SELECT_LOG", format!("debug:{}", log.display()))
+        .env("CK_SELECT_OVERRIDE", rules)
+        .env("CK_SELECT_LOG", format!("{level}:{}", log.display()))
         .output()
         .unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let chosen = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+    (String::from_utf8(output.stdout).unwrap(), std::fs::read_to_string(log).unwrap())
+}
+
+/// What the library chose, each with what the log says of how to make the choice again; and the log.
+fn decisions(folder: &Path) -> (Vec<(String, String)>, String) {
+    let (chosen, log) = run(folder, "debug");
     let chosen = chosen.lines().filter_map(|line| line.split("@@").nth(1).map(str::to_owned));
-    let log = std::fs::read_to_string(log).unwrap();
     let said = log.lines().filter_map(|line| {
         line.split_once(": reproduce with: ").or_else(|| line.split_once(": no command reproduces it: "))
     });
@@ -174,4 +188,24 @@ fn a_logged_command_makes_the_decision_again() {
     assert_eq!(memory.1, "mine is from memory, or was changed after it was loaded");
     // One pool, one file.
     assert_eq!(std::fs::read_dir(place.join("ck-select/pools")).unwrap().count(), 1);
+}
+
+#[test]
+fn a_rule_that_cannot_be_followed_is_an_error_in_the_log() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_, log) = run(folder.path(), "error");
+    let lines: Vec<_> = log.lines().collect();
+    assert_eq!(lines.len(), 1, "{log}");
+    assert!(lines[0].starts_with("error select: direction=forward,ndim=2,N=6,"), "{log}");
+    assert!(
+        lines[0].ends_with(": the override says 'a_kernel_that_is_gone', which is not registered"),
+        "{log}"
+    );
+    assert!(!folder.path().join("ck-select").exists(), "pools are kept for commands only");
+}
+
+#[test]
+fn nothing_is_said_unless_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    assert_eq!(run(folder.path(), "off").1, "");
 }
