@@ -173,6 +173,27 @@ fn overrides_come_first_and_are_never_passed_over() {
 }
 
 #[test]
+fn an_explanation_follows_the_order_of_the_mode() {
+    let registry = filled(off());
+    registry.set_model(model(), None);
+    for (mode, order, not_asked) in [
+        (Mode::Model, ["override", "store", "model", "search", "priority"], 0),
+        (Mode::Search, ["override", "store", "search", "model", "priority"], 0),
+        (Mode::Refine(2), ["override", "store", "search", "model", "priority"], 0),
+        (Mode::Priority, ["override", "priority", "store", "model", "search"], 3),
+    ] {
+        registry.set_options(Options { mode, ..off() }).unwrap();
+        let text = registry.explain(&resnet()).unwrap();
+        let sources = text.lines().filter(|line| !line.starts_with([' ', '*']));
+        let sources: Vec<_> = sources.map(|line| line.split(':').next().unwrap()).collect();
+        assert_eq!(sources[0], "problem");
+        assert_eq!(sources[1..6], order, "{text}");
+        assert_eq!(sources[6..], ["selected"], "{text}");
+        assert_eq!(text.matches(": not asked in this mode; ").count(), not_asked, "{text}");
+    }
+}
+
+#[test]
 fn kernels_that_the_model_cannot_describe_stay_for_the_others() {
     let registry = filled(Options::default());
     registry.add(named("64x64x64_wavelet"), Priority::HIGH, UserData::default(), None).unwrap();
