@@ -91,7 +91,7 @@ fn child() {
             return; // the override file cannot be read
         }
         ok(status);
-        for kernel in Pool::read(root().join("configs/forward_bf16.txt")).unwrap().iter() {
+        for kernel in &Pool::read(root().join("configs/forward_bf16.txt")).unwrap() {
             let hooks = sized(|hooks: &mut CkKernelHooks| {
                 hooks.struct_size = size_of::<CkKernelHooks>();
                 hooks.run_conv = Some(takes_a_millisecond);
