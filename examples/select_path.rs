@@ -77,7 +77,9 @@ fn run(case: &str) -> Result<(), Box<dyn std::error::Error>> {
         "conv-again" | "c-again" => vec![problem(1); CALLS as usize],
         "conv-new" | "gemm-new" => (1000..1000 + CALLS).map(problem).collect(),
         other => {
-            return Err(format!("no case is called '{other}': conv-new, conv-again, c-again, gemm-new").into());
+            return Err(
+                format!("no case is called '{other}': conv-new, conv-again, c-again, gemm-new").into()
+            );
         }
     };
     // Warm: working memory has grown, and of repeated problems the first is decided.

@@ -1,7 +1,7 @@
 //! Upstream's features of grouped convolutions: the superset of 113, from which all its convolution schemas pick.
 
-use super::exact::{ceil_ratio, flag, log2, max1, product, ratio, tile_efficiency};
-use super::{Feature, conv_work, hardware_features};
+use super::exact::{flag, log2, max1, product, ratio};
+use super::{ConvPair, Feature, conv_work, hardware_features};
 use crate::hardware::Hardware;
 use crate::problem::floor_div;
 use crate::vocab::Direction;
@@ -33,7 +33,7 @@ pub struct ConvSide {
     pub(super) output_bytes: f64,
     pub(super) bytes: f64,
     pub(super) gemm_m: i128,
-    gemm_n: i128,
+    pub(super) gemm_n: i128,
     pub(super) gemm_k: i128,
     pub(super) work: Work,
 }
@@ -243,58 +243,14 @@ impl ConvKernelSide {
         product([self.gemm_m_per_block.into(), self.gemm_n_per_block.into()])
     }
 
-    pub(super) fn lds_usage(&self, problem: &ConvSide) -> f64 {
-        let elements = product([self.gemm_m_per_block.into(), self.k_tile.into()])
-            .saturating_add(product([self.gemm_n_per_block.into(), self.k_tile.into()]));
-        elements as f64 * problem.element_bytes
-    }
-
     fn block_efficiency(&self) -> f64 {
         let (m, n) = (self.gemm_m_per_block, self.gemm_n_per_block);
         m.min(n) as f64 / m.max(n).max(1) as f64
     }
 }
 
-fn tiles_m(p: &ConvSide, k: &ConvKernelSide) -> f64 {
-    ceil_ratio(p.gemm_m, k.gemm_m_per_block.into())
-}
-
-fn tiles_n(p: &ConvSide, k: &ConvKernelSide) -> f64 {
-    ceil_ratio(p.gemm_n, k.gemm_n_per_block.into())
-}
-
-fn tiles_k(p: &ConvSide, k: &ConvKernelSide) -> f64 {
-    ceil_ratio(p.gemm_k, k.k_tile.into())
-}
-
-fn tiles(p: &ConvSide, k: &ConvKernelSide) -> f64 {
-    tiles_m(p, k) * tiles_n(p, k)
-}
-
-fn eff_m(p: &ConvSide, k: &ConvKernelSide) -> f64 {
-    tile_efficiency(p.gemm_m, k.gemm_m_per_block.into())
-}
-
-fn eff_n(p: &ConvSide, k: &ConvKernelSide) -> f64 {
-    tile_efficiency(p.gemm_n, k.gemm_n_per_block.into())
-}
-
-fn eff_k(p: &ConvSide, k: &ConvKernelSide) -> f64 {
-    tile_efficiency(p.gemm_k, k.k_tile.into())
-}
-
-/// Compute units, at least one.
-pub(super) fn cus(hardware: &Hardware) -> f64 {
-    hardware.num_cus.max(1) as f64
-}
-
-/// Output tiles for each compute unit.
-fn fill(p: &ConvSide, k: &ConvKernelSide, hardware: &Hardware) -> f64 {
-    tiles(p, k) / cus(hardware)
-}
-
-fn log_tiles_m(p: &ConvSide, k: &ConvKernelSide) -> f64 {
-    tiles_m(p, k).max(1.0).ln()
+fn log_tiles_m(m: &ConvPair) -> f64 {
+    m.tiles[0].max(1.0).ln()
 }
 
 fn log_gemm_m(p: &ConvSide) -> f64 {
@@ -383,8 +339,8 @@ pub static FEATURES: &[Feature<ConvSide, ConvKernelSide>] = hardware_features! {
     Kernel num_warps = |k| k.block_size as f64 / 4.0, "block_size / 4, frozen as upstream trained it";
     Kernel tile_volume = |k| product([k.tile_mn(), k.k_tile.into()]) as f64, "volume of the tile";
     Kernel tile_mn = |k| k.tile_mn() as f64, "elements of the result tile";
-    Pair lds_usage_estimate = |p, k, _| k.lds_usage(p), "bytes of shared memory for one step";
-    Pair lds_usage_ratio = |p, k, h| k.lds_usage(p) / max1(lds_capacity(k.pipeline.half_lds, h).into()) as f64,
+    Pair lds_usage_estimate = |_, _, m| m.lds_usage, "bytes of shared memory for one step";
+    Pair lds_usage_ratio = |_, k, m| m.lds_usage / max1(lds_capacity(k.pipeline.half_lds, &m.hardware).into()) as f64,
         "share of the shared memory for one step";
     Kernel block_tile_ratio_m = |k| ratio(k.gemm_m_per_block.into(), k.block_size.into()), "tile rows for each thread";
     Kernel block_tile_ratio_n = |k| ratio(k.gemm_n_per_block.into(), k.block_size.into()), "tile columns for each thread";
@@ -401,15 +357,15 @@ pub static FEATURES: &[Feature<ConvSide, ConvKernelSide>] = hardware_features! {
     Problem gemm_m_output = |p| p.gemm_m as f64, "rows of the implicit GEMM: N times the output's volume";
     Problem gemm_n_output = |p| p.gemm_n as f64, "columns of the implicit GEMM: K";
     Problem gemm_k_output = |p| p.gemm_k as f64, "depth of the implicit GEMM: C / G times the filter's volume";
-    Pair num_tiles_m = |p, k, _| tiles_m(p, k), "tiles along m";
-    Pair num_tiles_n = |p, k, _| tiles_n(p, k), "tiles along n";
-    Pair num_tiles_k = |p, k, _| tiles_k(p, k), "steps along k";
-    Pair total_output_tiles = |p, k, _| tiles(p, k), "tiles of the result";
-    Pair tile_eff_m = |p, k, _| eff_m(p, k), "share of the last tile along m that is used";
-    Pair tile_eff_n = |p, k, _| eff_n(p, k), "share of the last tile along n that is used";
-    Pair tile_eff_k = |p, k, _| eff_k(p, k), "share of the last step along k that is used";
-    Pair overall_tile_efficiency = |p, k, _| eff_m(p, k) * eff_n(p, k) * eff_k(p, k), "product of the three";
-    Pair cu_utilization = fill, "tiles for each compute unit, not clamped";
+    Pair num_tiles_m = |_, _, m| m.tiles[0], "tiles along m";
+    Pair num_tiles_n = |_, _, m| m.tiles[1], "tiles along n";
+    Pair num_tiles_k = |_, _, m| m.tiles[2], "steps along k";
+    Pair total_output_tiles = |_, _, m| m.output_tiles, "tiles of the result";
+    Pair tile_eff_m = |_, _, m| m.efficiency[0], "share of the last tile along m that is used";
+    Pair tile_eff_n = |_, _, m| m.efficiency[1], "share of the last tile along n that is used";
+    Pair tile_eff_k = |_, _, m| m.efficiency[2], "share of the last step along k that is used";
+    Pair overall_tile_efficiency = |_, _, m| m.efficiency[0] * m.efficiency[1] * m.efficiency[2], "product of the three";
+    Pair cu_utilization = |_, _, m| m.fill, "tiles for each compute unit, not clamped";
     Pair ratio_gemm_m_to_tile_m = |p, k, _| ratio(p.gemm_m, k.gemm_m_per_block.into()), "rows / tile rows";
     Pair ratio_gemm_n_to_tile_n = |p, k, _| ratio(p.gemm_n, k.gemm_n_per_block.into()), "columns / tile columns";
     Pair ratio_gemm_k_to_tile_k = |p, k, _| ratio(p.gemm_k, k.k_tile.into()), "depth / tile depth";
@@ -417,24 +373,24 @@ pub static FEATURES: &[Feature<ConvSide, ConvKernelSide>] = hardware_features! {
     Pair problem_smaller_than_tile_n = |p, k, _| flag(p.gemm_n < k.gemm_n_per_block.into()), "fewer columns than a tile";
     Pair problem_smaller_than_tile_k = |p, k, _| flag(p.gemm_k < k.k_tile.into()), "shallower than a step";
     Problem log_gemm_m_n_ratio = |p| (max1(p.gemm_m) as f64 / max1(p.gemm_n) as f64).ln(), "ln of rows / columns";
-    Pair log_total_output_tiles = |p, k, _| tiles(p, k).max(1.0).ln(), "ln of the tiles of the result";
-    Pair log_num_tiles_m = |p, k, _| log_tiles_m(p, k), "ln of the tiles along m";
-    Pair is_mem_x_log_num_tiles_m = |p, k, _| flag(k.pipeline.mem) * log_tiles_m(p, k), "log_num_tiles_m for mem, else 0";
+    Pair log_total_output_tiles = |_, _, m| m.output_tiles.max(1.0).ln(), "ln of the tiles of the result";
+    Pair log_num_tiles_m = |_, _, m| log_tiles_m(m), "ln of the tiles along m";
+    Pair is_mem_x_log_num_tiles_m = |_, k, m| flag(k.pipeline.mem) * log_tiles_m(m), "log_num_tiles_m for mem, else 0";
     Problem log_gemm_m_raw = log_gemm_m, "ln of the rows";
-    Pair gemm_m_lt_num_cus = |p, _, h| flag(p.gemm_m < h.num_cus.into()), "fewer rows than compute units";
-    Pair log_gemm_m_over_num_cus = |p, _, h| (max1(p.gemm_m) as f64 / cus(h)).ln(), "ln of rows for each compute unit";
+    Pair gemm_m_lt_num_cus = |p, _, m| flag(p.gemm_m < m.hardware.num_cus.into()), "fewer rows than compute units";
+    Pair log_gemm_m_over_num_cus = |p, _, m| (max1(p.gemm_m) as f64 / m.cus).ln(), "ln of rows for each compute unit";
     Pair is_mem_x_log_gemm_m_raw = |p, k, _| flag(k.pipeline.mem) * log_gemm_m(p), "log_gemm_m_raw for mem, else 0";
-    Pair log_cu_fill = |p, k, h| fill(p, k, h).max(1e-6).ln(), "ln of tiles for each compute unit";
-    Pair k_tiles_over_mn_tiles = |p, k, _| tiles_k(p, k) / tiles(p, k).max(1.0), "steps for each tile";
-    Pair waves_per_max_occ = |p, k, h| {
-        tiles(p, k) / max1(product([h.num_cus.into(), h.max_waves_per_cu.into()])) as f64
+    Pair log_cu_fill = |_, _, m| m.fill.max(1e-6).ln(), "ln of tiles for each compute unit";
+    Pair k_tiles_over_mn_tiles = |_, _, m| m.tiles[2] / m.output_tiles.max(1.0), "steps for each tile";
+    Pair waves_per_max_occ = |_, _, m| {
+        m.output_tiles / max1(product([m.hardware.num_cus.into(), m.hardware.max_waves_per_cu.into()])) as f64
     }, "tiles / waves that the device can hold";
-    Pair wave_quant_efficiency = |p, k, h| tiles(p, k) / (fill(p, k, h).ceil() * cus(h)).max(1.0),
+    Pair wave_quant_efficiency = |_, _, m| m.output_tiles / (m.fill.ceil() * m.cus).max(1.0),
         "share of the last round of workgroups that is used";
-    Pair log_k_per_active_cu = |p, k, h| {
-        (tiles_k(p, k) / tiles(p, k).min(cus(h)).max(1.0)).max(1e-6).ln()
+    Pair log_k_per_active_cu = |_, _, m| {
+        (m.tiles[2] / m.output_tiles.min(m.cus).max(1.0)).max(1e-6).ln()
     }, "ln of steps for each busy compute unit";
-    Pair is_subwave = |p, k, h| flag(tiles(p, k) < cus(h)), "not every compute unit gets a tile";
+    Pair is_subwave = |_, _, m| flag(m.output_tiles < m.cus), "not every compute unit gets a tile";
 ] };
 
 #[cfg(test)]

@@ -5,7 +5,8 @@
 //! are read again. `docs/features.md` has the formulas. Groups are counted here: a group has `C / G` and `K / G`
 //! channels, and its workgroups are its own.
 
-use super::conv::{ConvKernelSide, ConvSide, cus};
+use super::conv::{ConvKernelSide, ConvSide};
+use super::conv_pair::ConvPair;
 use super::exact::{flag, ratio};
 use super::{Feature, features};
 use crate::hardware::Hardware;
@@ -34,37 +35,14 @@ fn is_pointwise(p: &ConvSide) -> f64 {
     flag(p.filter == [1; 3] && p.stride == [1; 3] && p.pad == [0; 3])
 }
 
-fn tile_m(k: &ConvKernelSide) -> f64 {
-    k.gemm_m_per_block.max(1) as f64
-}
-
-fn tile_n(k: &ConvKernelSide) -> f64 {
-    k.gemm_n_per_block.max(1) as f64
-}
-
-fn tile_k(k: &ConvKernelSide) -> f64 {
-    k.k_tile.max(1) as f64
+/// The tile, each extent at least 1.
+fn tile(k: &ConvKernelSide) -> [f64; 3] {
+    [k.gemm_m_per_block, k.gemm_n_per_block, k.k_tile].map(|extent| extent.max(1) as f64)
 }
 
 fn tile_intensity(k: &ConvKernelSide) -> f64 {
-    tile_m(k) * tile_n(k) / (tile_m(k) + tile_n(k))
-}
-
-fn tiles_m(p: &ConvSide, k: &ConvKernelSide) -> f64 {
-    (p.work.extents[0] / tile_m(k)).ceil()
-}
-
-/// Tiles along n of one group.
-fn group_tiles_n(p: &ConvSide, k: &ConvKernelSide) -> f64 {
-    (p.work.extents[1] / tile_n(k)).ceil()
-}
-
-fn tiles_k(p: &ConvSide, k: &ConvKernelSide) -> f64 {
-    (p.work.extents[2] / tile_k(k)).ceil()
-}
-
-fn blocks(p: &ConvSide, k: &ConvKernelSide) -> f64 {
-    tiles_m(p, k) * group_tiles_n(p, k) * p.g as f64
+    let [m, n, _] = tile(k);
+    m * n / (m + n)
 }
 
 /// The alignment of what lies together in memory: of the operand that is read worse, and of the result.
@@ -81,94 +59,101 @@ fn share(useful: f64, provided: f64) -> f64 {
     if provided > 0.0 { useful / provided } else { 1.0 }
 }
 
-fn used_m(p: &ConvSide, k: &ConvKernelSide) -> f64 {
-    share(p.work.extents[0], tiles_m(p, k) * tile_m(k))
-}
-
-fn used_n(p: &ConvSide, k: &ConvKernelSide) -> f64 {
-    share(p.work.extents[1], group_tiles_n(p, k) * tile_n(k))
-}
-
-fn used_k(p: &ConvSide, k: &ConvKernelSide) -> f64 {
-    share(p.work.extents[2], tiles_k(p, k) * tile_k(k))
-}
-
-fn rounds(p: &ConvSide, k: &ConvKernelSide, h: &Hardware) -> f64 {
-    (blocks(p, k) / cus(h)).ceil()
-}
-
 /// Waves of one workgroup.
 fn waves(k: &ConvKernelSide, h: &Hardware) -> f64 {
     ratio(k.block_size.into(), h.wavefront_size.into()).max(1.0)
 }
 
-/// Limited by shared memory, of which compv4 takes twice its tile, and by waves. Registers are not known. A `dsb` in
-/// a name does not count: no measurement says what it does.
-fn blocks_per_cu(p: &ConvSide, k: &ConvKernelSide, h: &Hardware) -> f64 {
-    let buffers = if k.pipeline.half_lds { 2.0 } else { 1.0 };
-    let by_memory = h.lds_capacity as f64 / (k.lds_usage(p) * buffers).max(1.0);
-    let by_waves = h.max_waves_per_cu as f64 / waves(k, h);
-    by_memory.min(by_waves).floor().max(1.0)
+/// What a kernel makes of the direction's GEMM.
+#[derive(Debug, Clone)]
+pub(super) struct WorkPair {
+    /// Workgroups, without those of parts of the depth.
+    blocks: f64,
+    /// Shares of tiles and steps that are not padding.
+    used: [f64; 3],
+    /// Workgroups of the busiest compute unit.
+    rounds: f64,
+    blocks_per_cu: f64,
+    resident_rounds: f64,
+    resident_fill: f64,
+    /// Steps along the depth.
+    steps: f64,
+    /// Steps of the busiest compute unit.
+    cu_steps: f64,
+    /// Elements that a step loads.
+    step_elements: f64,
+    cu_macs: f64,
+    staged_bytes: f64,
+    reread_bytes: f64,
+    /// Waves of a workgroup.
+    waves: f64,
+    /// Elements of one access to the operands and to the result.
+    accesses: [f64; 2],
 }
 
-fn resident_rounds(p: &ConvSide, k: &ConvKernelSide, h: &Hardware) -> f64 {
-    (blocks(p, k) / (cus(h) * blocks_per_cu(p, k, h))).ceil()
-}
-
-fn resident_fill(p: &ConvSide, k: &ConvKernelSide, h: &Hardware) -> f64 {
-    share(blocks(p, k), resident_rounds(p, k, h) * cus(h) * blocks_per_cu(p, k, h))
-}
-
-fn cu_steps(p: &ConvSide, k: &ConvKernelSide, h: &Hardware) -> f64 {
-    rounds(p, k, h) * tiles_k(p, k)
-}
-
-fn step_elements(k: &ConvKernelSide) -> f64 {
-    (tile_m(k) + tile_n(k)) * tile_k(k)
-}
-
-fn cu_macs(p: &ConvSide, k: &ConvKernelSide, h: &Hardware) -> f64 {
-    cu_steps(p, k, h) * tile_m(k) * tile_n(k) * tile_k(k)
-}
-
-fn cu_bytes(p: &ConvSide, k: &ConvKernelSide, h: &Hardware) -> f64 {
-    let elements = cu_steps(p, k, h) * step_elements(k) + rounds(p, k, h) * tile_m(k) * tile_n(k);
-    elements * p.element_bytes
-}
-
-fn staged_bytes(p: &ConvSide, k: &ConvKernelSide) -> f64 {
-    blocks(p, k) * tiles_k(p, k) * step_elements(k) * p.element_bytes
-}
-
-fn cu_loads(p: &ConvSide, k: &ConvKernelSide, h: &Hardware) -> f64 {
-    cu_steps(p, k, h) * step_elements(k) / alignments(p).0.min(WIDEST_ACCESS)
-}
-
-fn cu_stores(p: &ConvSide, k: &ConvKernelSide, h: &Hardware) -> f64 {
-    rounds(p, k, h) * tile_m(k) * tile_n(k) / alignments(p).1.min(WIDEST_ACCESS)
-}
-
-fn taps_per_step(p: &ConvSide, k: &ConvKernelSide) -> f64 {
-    match p.direction {
-        Direction::Forward => share(tile_k(k), p.channels),
-        Direction::BwdData => share(tile_k(k), p.out_channels),
-        Direction::BwdWeight => share(tile_n(k), p.channels),
+impl WorkPair {
+    pub(super) fn new(p: &ConvSide, k: &ConvKernelSide, pair: &ConvPair) -> Self {
+        let (tile, cus, hardware) = (tile(k), pair.cus, &pair.hardware);
+        // Tiles of one group.
+        let tiles: [f64; 3] = std::array::from_fn(|axis| (p.work.extents[axis] / tile[axis]).ceil());
+        let blocks = tiles[0] * tiles[1] * p.g as f64;
+        let rounds = (blocks / cus).ceil();
+        let waves = waves(k, hardware);
+        // Limited by shared memory, of which compv4 takes twice its tile, and by waves. Registers are not known. A `dsb`
+        // in a name does not count: no measurement says what it does.
+        let buffers = if k.pipeline.half_lds { 2.0 } else { 1.0 };
+        let by_memory = hardware.lds_capacity as f64 / (pair.lds_usage * buffers).max(1.0);
+        let by_waves = hardware.max_waves_per_cu as f64 / waves;
+        let blocks_per_cu = by_memory.min(by_waves).floor().max(1.0);
+        let resident_rounds = (blocks / (cus * blocks_per_cu)).ceil();
+        let cu_steps = rounds * tiles[2];
+        let step_elements = (tile[0] + tile[1]) * tile[2];
+        let [of_rows, of_columns] = p.work.loaded;
+        let (input, output) = alignments(p);
+        Self {
+            blocks,
+            used: std::array::from_fn(|axis| share(p.work.extents[axis], tiles[axis] * tile[axis])),
+            rounds,
+            blocks_per_cu,
+            resident_rounds,
+            resident_fill: share(blocks, resident_rounds * cus * blocks_per_cu),
+            steps: tiles[2],
+            cu_steps,
+            step_elements,
+            cu_macs: cu_steps * tile[0] * tile[1] * tile[2],
+            staged_bytes: blocks * tiles[2] * step_elements * p.element_bytes,
+            reread_bytes: tiles[1] * of_rows + tiles[0] * of_columns + p.work.stored,
+            waves,
+            accesses: [input.min(WIDEST_ACCESS), output.min(WIDEST_ACCESS)],
+        }
     }
 }
 
-fn reread_bytes(p: &ConvSide, k: &ConvKernelSide) -> f64 {
-    let [of_rows, of_columns] = p.work.loaded;
-    group_tiles_n(p, k) * of_rows + tiles_m(p, k) * of_columns + p.work.stored
+fn cu_bytes(p: &ConvSide, w: &WorkPair, k: &ConvKernelSide) -> f64 {
+    let [m, n, _] = tile(k);
+    let elements = w.cu_steps * w.step_elements + w.rounds * m * n;
+    elements * p.element_bytes
 }
 
-fn active_waves(p: &ConvSide, k: &ConvKernelSide, h: &Hardware) -> f64 {
-    rounds(p, k, h).min(blocks_per_cu(p, k, h)) * waves(k, h)
+/// The product from the left, as everywhere: another order would round otherwise.
+fn cu_stores(w: &WorkPair, k: &ConvKernelSide) -> f64 {
+    let [m, n, _] = tile(k);
+    w.rounds * m * n / w.accesses[1]
+}
+
+fn taps_per_step(p: &ConvSide, k: &ConvKernelSide) -> f64 {
+    let [_, n, depth] = tile(k);
+    match p.direction {
+        Direction::Forward => share(depth, p.channels),
+        Direction::BwdData => share(depth, p.out_channels),
+        Direction::BwdWeight => share(n, p.channels),
+    }
 }
 
 /// Workgroups of the last round for each compute unit.
-fn last_round_share(p: &ConvSide, k: &ConvKernelSide, h: &Hardware) -> f64 {
-    let rest = blocks(p, k) % cus(h);
-    if rest > 0.0 { rest / cus(h) } else { 1.0 }
+fn last_round_share(w: &WorkPair, cus: f64) -> f64 {
+    let rest = w.blocks % cus;
+    if rest > 0.0 { rest / cus } else { 1.0 }
 }
 
 /// Those that tell directions and stages apart. A schema for forward kernels of one stage does without: they would only
@@ -181,7 +166,7 @@ pub static FEATURES: &[Feature<ConvSide, ConvKernelSide>] = features! { <ConvSid
     Problem work_n = |p| p.work.extents[1], "its columns";
     Problem work_k = |p| p.work.extents[2], "its depth";
     Kernel is_two_stage = |k| flag(k.two_stage), "a second kernel adds up what parts of the depth gave";
-    Pair blocks = |p, k, _| blocks(p, k), "workgroups, without those of parts of the depth";
+    Pair blocks = |p, k, m| m.work(p, k).blocks, "workgroups, without those of parts of the depth";
     Problem channel_alignment = channel_alignment, "largest power of two up to 64 that divides C / G";
     Problem out_channel_alignment = out_channel_alignment, "largest power of two up to 64 that divides K / G";
     Problem is_pointwise = is_pointwise, "one tap, stride 1, no padding: a plain GEMM";
@@ -191,28 +176,37 @@ pub static FEATURES: &[Feature<ConvSide, ConvKernelSide>] = features! { <ConvSid
     Problem filter_bytes = |p| p.filter_bytes, "bytes of the filter";
     Problem output_bytes = |p| p.output_bytes, "bytes of the output";
     Kernel tile_intensity = tile_intensity, "multiply-adds for each element that a step loads";
-    Pair used_m = |p, k, _| used_m(p, k), "share of the tiles' rows that is not padding";
-    Pair used_n = |p, k, _| used_n(p, k), "share of the tiles' columns that is not padding";
-    Pair used_k = |p, k, _| used_k(p, k), "share of the steps' depth that is not padding";
-    Pair used_work = |p, k, _| used_m(p, k) * used_n(p, k) * used_k(p, k), "product of the three";
-    Pair rounds = rounds, "workgroups of the busiest compute unit";
-    Pair blocks_per_cu = blocks_per_cu, "workgroups that a compute unit holds, by shared memory and waves";
-    Pair resident_rounds = resident_rounds, "times that the device is filled with all workgroups it holds";
-    Pair resident_fill = resident_fill, "share of those places that get a workgroup";
-    Pair cu_steps = cu_steps, "steps of the busiest compute unit";
-    Pair serial_steps = |p, k, h| resident_rounds(p, k, h) * tiles_k(p, k), "steps that follow each other";
-    Pair cu_macs = cu_macs, "multiply-adds of the busiest compute unit, with padding";
-    Pair cu_bytes = cu_bytes, "bytes that the busiest compute unit loads and stores";
-    Pair staged_bytes = |p, k, _| staged_bytes(p, k), "bytes that all workgroups load";
-    Pair cu_loads = cu_loads, "elements that the busiest compute unit loads / elements of one access";
-    Pair cu_stores = cu_stores, "elements that the busiest compute unit stores / elements of one access";
+    Pair used_m = |p, k, m| m.work(p, k).used[0], "share of the tiles' rows that is not padding";
+    Pair used_n = |p, k, m| m.work(p, k).used[1], "share of the tiles' columns that is not padding";
+    Pair used_k = |p, k, m| m.work(p, k).used[2], "share of the steps' depth that is not padding";
+    Pair used_work = |p, k, m| {
+        let [rows, columns, depth] = m.work(p, k).used;
+        rows * columns * depth
+    }, "product of the three";
+    Pair rounds = |p, k, m| m.work(p, k).rounds, "workgroups of the busiest compute unit";
+    Pair blocks_per_cu = |p, k, m| m.work(p, k).blocks_per_cu, "workgroups that a compute unit holds, by shared memory and waves";
+    Pair resident_rounds = |p, k, m| m.work(p, k).resident_rounds, "times that the device is filled with all workgroups it holds";
+    Pair resident_fill = |p, k, m| m.work(p, k).resident_fill, "share of those places that get a workgroup";
+    Pair cu_steps = |p, k, m| m.work(p, k).cu_steps, "steps of the busiest compute unit";
+    Pair serial_steps = |p, k, m| m.work(p, k).resident_rounds * m.work(p, k).steps, "steps that follow each other";
+    Pair cu_macs = |p, k, m| m.work(p, k).cu_macs, "multiply-adds of the busiest compute unit, with padding";
+    Pair cu_bytes = |p, k, m| cu_bytes(p, m.work(p, k), k), "bytes that the busiest compute unit loads and stores";
+    Pair staged_bytes = |p, k, m| m.work(p, k).staged_bytes, "bytes that all workgroups load";
+    Pair cu_loads = |p, k, m| {
+        let work = m.work(p, k);
+        work.cu_steps * work.step_elements / work.accesses[0]
+    }, "elements that the busiest compute unit loads / elements of one access";
+    Pair cu_stores = |p, k, m| cu_stores(m.work(p, k), k), "elements that the busiest compute unit stores / elements of one access";
     Pair taps_per_step = |p, k, _| taps_per_step(p, k), "filter taps that one step covers, for bwd_weight one tile";
-    Pair reread_bytes = |p, k, _| reread_bytes(p, k), "bytes if every tile row and column reads its operand anew";
-    Pair reread_ratio = |p, k, _| share(reread_bytes(p, k), p.bytes), "reread_bytes / bytes_moved";
-    Pair active_waves = active_waves, "waves at once on a busy compute unit";
-    Pair macs_per_byte = |p, k, h| share(cu_macs(p, k, h), p.bytes), "cu_macs / bytes_moved";
-    Pair staged_ratio = |p, k, _| share(staged_bytes(p, k), p.bytes), "staged_bytes / bytes_moved";
-    Pair last_round_share = last_round_share, "share of the compute units that the last round uses";
+    Pair reread_bytes = |p, k, m| m.work(p, k).reread_bytes, "bytes if every tile row and column reads its operand anew";
+    Pair reread_ratio = |p, k, m| share(m.work(p, k).reread_bytes, p.bytes), "reread_bytes / bytes_moved";
+    Pair active_waves = |p, k, m| {
+        let work = m.work(p, k);
+        work.rounds.min(work.blocks_per_cu) * work.waves
+    }, "waves at once on a busy compute unit";
+    Pair macs_per_byte = |p, k, m| share(m.work(p, k).cu_macs, p.bytes), "cu_macs / bytes_moved";
+    Pair staged_ratio = |p, k, m| share(m.work(p, k).staged_bytes, p.bytes), "staged_bytes / bytes_moved";
+    Pair last_round_share = |p, k, m| last_round_share(m.work(p, k), m.cus), "share of the compute units that the last round uses";
 };
 
 #[cfg(test)]

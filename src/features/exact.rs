@@ -47,13 +47,15 @@ pub(crate) fn modulo(a: i128, b: i128) -> i128 {
 /// Upstream's tile efficiency: the *remainder's* share of a tile, 1 when the tile divides the extent (129 on 128
 /// gives 1/128). Not the share of useful work; models were trained on it.
 pub(crate) fn tile_efficiency(extent: i128, tile: i128) -> f64 {
-    if tile <= 0 {
-        return 1.0;
-    }
-    match modulo(extent, tile) {
+    match tile_rest(extent, tile) {
         0 => 1.0,
         rest => rest as f64 / tile as f64,
     }
+}
+
+/// What the last tile holds when the tile does not divide the extent, else 0; 0 for senseless tiles.
+pub(crate) fn tile_rest(extent: i128, tile: i128) -> i128 {
+    if tile > 0 { modulo(extent, tile) } else { 0 }
 }
 
 /// `log2(max(x, 1))`.

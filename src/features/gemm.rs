@@ -1,10 +1,9 @@
 //! Features of GEMMs: the 72 of today's engine and the six of vector widths.
 
 use super::conv::lds_capacity;
-use super::exact::{ceil_ratio, flag, log2, max1, modulo, product, ratio, tile_efficiency};
+use super::exact::{flag, log2, max1, product, ratio};
 use super::vector::{Operand, VectorProblem, VectorWidths};
 use super::{Feature, hardware_features};
-use crate::hardware::Hardware;
 
 /// What the features know of a GEMM problem, with everything that depends on it alone.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -50,6 +49,14 @@ impl GemmSide {
         let arithmetic_intensity = flops / bytes.max(1.0);
         Self { m, n, k, split_k, element_bytes, layout_code, arithmetic_intensity, vector }
     }
+
+    pub(super) fn extents(&self) -> [i64; 3] {
+        [self.m, self.n, self.k]
+    }
+
+    pub(super) fn element_bytes(&self) -> f64 {
+        self.element_bytes
+    }
 }
 
 /// What the features know of a GEMM kernel.
@@ -81,46 +88,10 @@ impl GemmKernelSide {
     fn num_warps(&self) -> i128 {
         product(self.wave.map(i128::from))
     }
-
-    fn lds_usage(&self, problem: &GemmSide) -> f64 {
-        let [m, n, k] = self.tile.map(i128::from);
-        product([m, k]).saturating_add(product([n, k])) as f64 * problem.element_bytes
-    }
-}
-
-/// A tile that the extent does not fill, without counting senseless tiles.
-fn needs_padding(extent: i64, tile: i64) -> bool {
-    tile > 0 && modulo(extent.into(), tile.into()) != 0
-}
-
-fn needs(p: &GemmSide, k: &GemmKernelSide) -> [bool; 3] {
-    let extents = [p.m, p.n, p.k];
-    std::array::from_fn(|axis| needs_padding(extents[axis], k.tile[axis]))
-}
-
-fn smaller(p: &GemmSide, k: &GemmKernelSide) -> [bool; 3] {
-    [p.m < k.tile[0], p.n < k.tile[1], p.k < k.tile[2]]
-}
-
-fn missing(p: &GemmSide, k: &GemmKernelSide) -> [bool; 3] {
-    let needs = needs(p, k);
-    std::array::from_fn(|axis| needs[axis] && !k.pad[axis])
 }
 
 fn any(flags: [bool; 3]) -> f64 {
     flag(flags.contains(&true))
-}
-
-fn tiles(extent: i64, tile: i64) -> f64 {
-    ceil_ratio(extent.into(), tile.into())
-}
-
-fn output_tiles(p: &GemmSide, k: &GemmKernelSide) -> f64 {
-    tiles(p.m, k.tile[0]) * tiles(p.n, k.tile[1])
-}
-
-fn efficiency(extent: i64, tile: i64) -> f64 {
-    tile_efficiency(extent.into(), tile.into())
 }
 
 fn quotient(a: i64, b: i64) -> f64 {
@@ -175,38 +146,36 @@ pub static FEATURES: &[Feature<GemmSide, GemmKernelSide>] = hardware_features! {
     Kernel num_warps = |k| k.num_warps() as f64, "waves of a workgroup";
     Kernel tile_volume = |k| product(k.tile.map(i128::from)) as f64, "volume of the tile";
     Kernel tile_mn = |k| product([k.tile[0].into(), k.tile[1].into()]) as f64, "elements of the result tile";
-    Pair lds_usage_estimate = |p, k, _| k.lds_usage(p), "bytes of shared memory for one step";
-    Pair lds_usage_ratio = |p, k, h| k.lds_usage(p) / max1(lds_capacity(k.half_lds, h).into()) as f64,
+    Pair lds_usage_estimate = |_, _, m| m.lds_usage, "bytes of shared memory for one step";
+    Pair lds_usage_ratio = |_, k, m| m.lds_usage / max1(lds_capacity(k.half_lds, &m.hardware).into()) as f64,
         "share of the shared memory for one step";
-    Pair num_tiles_m = |p, k, _| tiles(p.m, k.tile[0]), "tiles along m";
-    Pair num_tiles_n = |p, k, _| tiles(p.n, k.tile[1]), "tiles along n";
-    Pair num_tiles_k = |p, k, _| tiles(p.k, k.tile[2]), "steps along k";
-    Pair total_output_tiles = |p, k, _| output_tiles(p, k), "tiles of the result";
-    Pair tile_eff_m = |p, k, _| efficiency(p.m, k.tile[0]), "share of the last tile along m that is used";
-    Pair tile_eff_n = |p, k, _| efficiency(p.n, k.tile[1]), "share of the last tile along n that is used";
-    Pair tile_eff_k = |p, k, _| efficiency(p.k, k.tile[2]), "share of the last step along k that is used";
-    Pair overall_tile_efficiency = |p, k, _| {
-        efficiency(p.m, k.tile[0]) * efficiency(p.n, k.tile[1]) * efficiency(p.k, k.tile[2])
-    }, "product of the three";
-    Pair cu_utilization = |p, k, h: &Hardware| output_tiles(p, k) / max1(h.num_cus.into()) as f64,
+    Pair num_tiles_m = |_, _, m| m.tiles[0], "tiles along m";
+    Pair num_tiles_n = |_, _, m| m.tiles[1], "tiles along n";
+    Pair num_tiles_k = |_, _, m| m.tiles[2], "steps along k";
+    Pair total_output_tiles = |_, _, m| m.output_tiles, "tiles of the result";
+    Pair tile_eff_m = |_, _, m| m.efficiency[0], "share of the last tile along m that is used";
+    Pair tile_eff_n = |_, _, m| m.efficiency[1], "share of the last tile along n that is used";
+    Pair tile_eff_k = |_, _, m| m.efficiency[2], "share of the last step along k that is used";
+    Pair overall_tile_efficiency = |_, _, m| m.efficiency[0] * m.efficiency[1] * m.efficiency[2], "product of the three";
+    Pair cu_utilization = |_, _, m| m.output_tiles / max1(m.hardware.num_cus.into()) as f64,
         "tiles for each compute unit, not clamped";
-    Pair ratio_M_to_tile_m = |p, k, _| quotient(p.m, k.tile[0]), "rows / tile rows";
-    Pair ratio_N_to_tile_n = |p, k, _| quotient(p.n, k.tile[1]), "columns / tile columns";
-    Pair ratio_K_to_tile_k = |p, k, _| quotient(p.k, k.tile[2]), "depth / tile depth";
-    Pair problem_smaller_than_tile_m = |p, k, _| flag(smaller(p, k)[0]), "fewer rows than a tile";
-    Pair problem_smaller_than_tile_n = |p, k, _| flag(smaller(p, k)[1]), "fewer columns than a tile";
-    Pair problem_smaller_than_tile_k = |p, k, _| flag(smaller(p, k)[2]), "shallower than a step";
-    Pair any_dim_too_small = |p, k, _| any(smaller(p, k)), "any of the three";
-    Pair needs_padding_m = |p, k, _| flag(needs(p, k)[0]), "the tile does not divide the rows";
-    Pair needs_padding_n = |p, k, _| flag(needs(p, k)[1]), "the tile does not divide the columns";
-    Pair needs_padding_k = |p, k, _| flag(needs(p, k)[2]), "the tile does not divide the depth";
-    Pair has_padding_when_needed_m = |p, k, _| flag(needs(p, k)[0] && k.pad[0]), "needed and there, rows";
-    Pair has_padding_when_needed_n = |p, k, _| flag(needs(p, k)[1] && k.pad[1]), "needed and there, columns";
-    Pair has_padding_when_needed_k = |p, k, _| flag(needs(p, k)[2] && k.pad[2]), "needed and there, depth";
-    Pair missing_required_padding_m = |p, k, _| flag(missing(p, k)[0]), "needed and not there, rows";
-    Pair missing_required_padding_n = |p, k, _| flag(missing(p, k)[1]), "needed and not there, columns";
-    Pair missing_required_padding_k = |p, k, _| flag(missing(p, k)[2]), "needed and not there, depth";
-    Pair missing_any_required_padding = |p, k, _| any(missing(p, k)), "any of the three";
+    Pair ratio_M_to_tile_m = |_, _, m| m.quotient[0], "rows / tile rows";
+    Pair ratio_N_to_tile_n = |_, _, m| m.quotient[1], "columns / tile columns";
+    Pair ratio_K_to_tile_k = |_, _, m| m.quotient[2], "depth / tile depth";
+    Pair problem_smaller_than_tile_m = |_, _, m| flag(m.smaller[0]), "fewer rows than a tile";
+    Pair problem_smaller_than_tile_n = |_, _, m| flag(m.smaller[1]), "fewer columns than a tile";
+    Pair problem_smaller_than_tile_k = |_, _, m| flag(m.smaller[2]), "shallower than a step";
+    Pair any_dim_too_small = |_, _, m| any(m.smaller), "any of the three";
+    Pair needs_padding_m = |_, _, m| flag(m.needs_padding[0]), "the tile does not divide the rows";
+    Pair needs_padding_n = |_, _, m| flag(m.needs_padding[1]), "the tile does not divide the columns";
+    Pair needs_padding_k = |_, _, m| flag(m.needs_padding[2]), "the tile does not divide the depth";
+    Pair has_padding_when_needed_m = |_, k, m| flag(m.needs_padding[0] && k.pad[0]), "needed and there, rows";
+    Pair has_padding_when_needed_n = |_, k, m| flag(m.needs_padding[1] && k.pad[1]), "needed and there, columns";
+    Pair has_padding_when_needed_k = |_, k, m| flag(m.needs_padding[2] && k.pad[2]), "needed and there, depth";
+    Pair missing_required_padding_m = |_, _, m| flag(m.misses_padding[0]), "needed and not there, rows";
+    Pair missing_required_padding_n = |_, _, m| flag(m.misses_padding[1]), "needed and not there, columns";
+    Pair missing_required_padding_k = |_, _, m| flag(m.misses_padding[2]), "needed and not there, depth";
+    Pair missing_any_required_padding = |_, _, m| any(m.misses_padding), "any of the three";
     Kernel vec_a = |k| stored(k, Operand::A), "fixed vector width of A, 0 for the native one";
     Kernel vec_b = |k| stored(k, Operand::B), "fixed vector width of B, 0 for the native one";
     Kernel vec_c = |k| stored(k, Operand::C), "fixed vector width of C, 0 for the native one";

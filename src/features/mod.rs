@@ -8,27 +8,40 @@
 //! quotient of the rounded operands; remainders and floors go toward minus infinity.
 
 pub mod conv;
+mod conv_pair;
 pub mod conv_work;
 mod engine;
 mod exact;
 mod fields;
 pub mod gemm;
+mod gemm_pair;
 mod rules;
 mod schema;
 mod vector;
 
+pub use conv_pair::ConvPair;
 pub use engine::Engine;
 pub use fields::{Cell, FieldError, Fields, RowInputs};
+pub use gemm_pair::GemmPair;
 pub use rules::{ElementBytes, KTile, KernelMapping, MemPads, PipelineCodes, Rules, Uncoded};
 pub use schema::{Extractor, KernelSide, ProblemSide, Schema, SchemaError, SideError};
 
 use crate::hardware::Hardware;
 
+/// A side of problems whose features go with a side of kernels.
+pub trait Meets<K> {
+    /// What problem, kernel and hardware make of each other: the numbers that several pair features begin with.
+    type Pair;
+
+    /// Computes it, once for all features of a pair.
+    fn meet(&self, kernel: &K, hardware: &Hardware) -> Self::Pair;
+}
+
 /// What a feature's value depends on, with the function that computes it.
 ///
 /// The pool's part is computed once a pool, the problem's part once a call, and only [`Value::Pair`] once a
 /// candidate.
-pub enum Value<P: 'static, K: 'static> {
+pub enum Value<P: Meets<K> + 'static, K: 'static> {
     /// The problem alone.
     Problem(fn(&P) -> f64),
     /// The kernel alone.
@@ -36,19 +49,19 @@ pub enum Value<P: 'static, K: 'static> {
     /// The hardware alone.
     Hardware(fn(&Hardware) -> f64),
     /// Problem and kernel together, maybe with the hardware.
-    Pair(fn(&P, &K, &Hardware) -> f64),
+    Pair(fn(&P, &K, &P::Pair) -> f64),
 }
 
 // Not derived: a derive would ask `P: Copy` and `K: Copy`, but only function pointers are copied.
-impl<P, K> Clone for Value<P, K> {
+impl<P: Meets<K>, K> Clone for Value<P, K> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<P, K> Copy for Value<P, K> {}
+impl<P: Meets<K>, K> Copy for Value<P, K> {}
 
-impl<P, K> Value<P, K> {
+impl<P: Meets<K>, K> Value<P, K> {
     /// `problem`, `kernel`, `hardware` or `pair`.
     pub const fn scope(&self) -> &'static str {
         match self {
@@ -61,7 +74,7 @@ impl<P, K> Value<P, K> {
 }
 
 /// A named function of (problem, kernel, hardware).
-pub struct Feature<P: 'static, K: 'static> {
+pub struct Feature<P: Meets<K> + 'static, K: 'static> {
     /// The name that models use.
     pub name: &'static str,
     /// What it says, and in which unit.
@@ -76,7 +89,7 @@ macro_rules! features {
         &[$($crate::features::Feature::<$problem, $kernel> {
             name: stringify!($name),
             doc: $doc,
-            value: $crate::features::Value::$scope($function),
+            value: $crate::features::Value::<$problem, $kernel>::$scope($function),
         }),+]
     };
 }

@@ -4,7 +4,7 @@ use super::conv::{ConvInputs, ConvKernelSide, ConvSide, PipelineFlags};
 use super::gemm::{GemmInputs, GemmKernelSide, GemmSide, VECTOR};
 use super::rules::{coded_element_bytes, coded_word};
 use super::vector::{ACCESS_DTYPES, VectorProblem, VectorWidths};
-use super::{Engine, Feature, KTile, KernelMapping, Rules, Value, conv, gemm};
+use super::{Engine, Feature, KTile, KernelMapping, Meets, Rules, Value, conv, gemm};
 use crate::hardware::Hardware;
 use crate::kernel::{ConvKernel, GemmKernel, KernelKind};
 use crate::problem::{ConvProblem, GemmProblem, InvalidField, Problem};
@@ -178,7 +178,7 @@ impl std::fmt::Debug for Schema {
     }
 }
 
-fn pick<P, K, S: AsRef<str>>(
+fn pick<P: Meets<K>, K, S: AsRef<str>>(
     op: Op,
     table: impl Iterator<Item = &'static Feature<P, K>>,
     names: &[S],
@@ -199,13 +199,20 @@ fn pick<P, K, S: AsRef<str>>(
     }
 }
 
-fn fill<P, K>(features: &[&Feature<P, K>], problem: &P, kernel: &K, hardware: &Hardware, row: &mut [f64]) {
+fn fill<P: Meets<K>, K>(
+    features: &[&Feature<P, K>],
+    problem: &P,
+    kernel: &K,
+    hardware: &Hardware,
+    row: &mut [f64],
+) {
+    let pair = problem.meet(kernel, hardware);
     for (cell, feature) in row.iter_mut().zip(features) {
         *cell = match feature.value {
             Value::Problem(value) => value(problem),
             Value::Kernel(value) => value(kernel),
             Value::Hardware(value) => value(hardware),
-            Value::Pair(value) => value(problem, kernel, hardware),
+            Value::Pair(value) => value(problem, kernel, &pair),
         };
     }
 }

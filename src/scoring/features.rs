@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::{Column, PoolTable};
 use crate::features::conv::{ConvKernelSide, ConvSide};
 use crate::features::gemm::{GemmKernelSide, GemmSide};
-use crate::features::{Extractor, Feature, KernelSide, ProblemSide, Value, conv, conv_work, gemm};
+use crate::features::{Extractor, Feature, KernelSide, Meets, ProblemSide, Value, conv, conv_work, gemm};
 use crate::hardware::Hardware;
 use crate::vocab::{Epilogue, Op};
 
@@ -57,9 +57,9 @@ enum Functions {
 }
 
 /// The functions of the columns that a call computes, and one kernel of each class.
-struct Table<P: 'static, K: 'static> {
+struct Table<P: Meets<K> + 'static, K: 'static> {
     uniform: Vec<Uniform<P>>,
-    pair: Vec<fn(&P, &K, &Hardware) -> f64>,
+    pair: Vec<fn(&P, &K, &P::Pair) -> f64>,
     classes: Vec<K>,
 }
 
@@ -77,13 +77,13 @@ impl<P> Clone for Uniform<P> {
     }
 }
 
-impl<P, K: Clone> Clone for Table<P, K> {
+impl<P: Meets<K>, K: Clone> Clone for Table<P, K> {
     fn clone(&self) -> Self {
         Table { uniform: self.uniform.clone(), pair: self.pair.clone(), classes: self.classes.clone() }
     }
 }
 
-impl<P, K> std::fmt::Debug for Table<P, K> {
+impl<P: Meets<K>, K> std::fmt::Debug for Table<P, K> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let (uniform, pair, classes) = (self.uniform.len(), self.pair.len(), self.classes.len());
         write!(f, "Table {{ {uniform} uniform, {pair} pair, {classes} classes }}")
@@ -147,7 +147,7 @@ impl PoolFeatures {
         }
     }
 
-    fn rows_of<P, K>(
+    fn rows_of<P: Meets<K>, K>(
         &self,
         table: &Table<P, K>,
         problem: &P,
@@ -169,14 +169,15 @@ impl PoolFeatures {
             let template = &mut values.classes[class * width..(class + 1) * width];
             if values.asked[class] != values.problem {
                 values.asked[class] = values.problem;
+                let met = problem.meet(&table.classes[class], &self.hardware);
                 let mut uniform = values.uniform.iter();
                 let mut pair = table.pair.iter();
                 for (cell, column) in template.iter_mut().zip(&self.columns) {
                     *cell = match column {
                         Column::Uniform => uniform.next().copied().unwrap_or_default(),
-                        Column::Pair => pair
-                            .next()
-                            .map_or(0.0, |value| value(problem, &table.classes[class], &self.hardware)),
+                        Column::Pair => {
+                            pair.next().map_or(0.0, |value| value(problem, &table.classes[class], &met))
+                        }
                         Column::Kernel => 0.0,
                     };
                 }
@@ -203,17 +204,18 @@ impl PoolFeatures {
     }
 }
 
-impl<P, K> Table<P, K> {
+impl<P: Meets<K>, K> Table<P, K> {
     fn fill(&self, problem: &P, hardware: &Hardware, values: &mut CallValues) {
         self.uniform(problem, &mut values.uniform);
         values.pair.clear();
         for kernel in &self.classes {
-            values.pair.extend(self.pair.iter().map(|value| value(problem, kernel, hardware)));
+            let met = problem.meet(kernel, hardware);
+            values.pair.extend(self.pair.iter().map(|value| value(problem, kernel, &met)));
         }
     }
 }
 
-impl<P, K> Table<P, K> {
+impl<P: Meets<K>, K> Table<P, K> {
     fn uniform(&self, problem: &P, values: &mut Vec<f64>) {
         values.clear();
         values.extend(self.uniform.iter().map(|value| match value {
@@ -239,7 +241,7 @@ impl Parts {
     }
 }
 
-fn prepare<P, K: Copy>(
+fn prepare<P: Meets<K>, K: Copy>(
     names: &[&'static str],
     features: &(impl Iterator<Item = &'static Feature<P, K>> + Clone),
     kernels: &[K],
@@ -394,7 +396,8 @@ mod tests {
             assert_eq!(conv_pair_inputs(&kernel), conv_pair_inputs(&other));
             for feature in conv::FEATURES {
                 if let Value::Pair(value) = feature.value {
-                    let pair = [&kernel, &other].map(|kernel| value(&problem, kernel, &extractor.hardware));
+                    let pair = [&kernel, &other]
+                        .map(|kernel| value(&problem, kernel, &problem.meet(kernel, &extractor.hardware)));
                     assert_eq!(pair[0].to_bits(), pair[1].to_bits(), "{}", feature.name);
                 }
             }
@@ -403,7 +406,8 @@ mod tests {
             assert_eq!(conv_work_pair_inputs(&kernel), conv_work_pair_inputs(&other));
             for feature in conv_work::FEATURES {
                 if let Value::Pair(value) = feature.value {
-                    let pair = [&kernel, &other].map(|kernel| value(&problem, kernel, &extractor.hardware));
+                    let pair = [&kernel, &other]
+                        .map(|kernel| value(&problem, kernel, &problem.meet(kernel, &extractor.hardware)));
                     assert_eq!(pair[0].to_bits(), pair[1].to_bits(), "{}", feature.name);
                 }
             }
@@ -439,7 +443,8 @@ mod tests {
             assert_eq!(gemm_pair_inputs(&kernel), gemm_pair_inputs(&other));
             for feature in gemm::FEATURES {
                 if let Value::Pair(value) = feature.value {
-                    let pair = [&kernel, &other].map(|kernel| value(&problem, kernel, &extractor.hardware));
+                    let pair = [&kernel, &other]
+                        .map(|kernel| value(&problem, kernel, &problem.meet(kernel, &extractor.hardware)));
                     assert_eq!(pair[0].to_bits(), pair[1].to_bits(), "{}", feature.name);
                 }
             }
