@@ -59,7 +59,8 @@ pub(super) fn narrow(_: Avx512, cells: &Cells, all: u32, scratch: &mut Scratch) 
 #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512dq,bmi1,bmi2,lzcnt,popcnt")]
 fn narrow_batches(cells: &Cells, all: u32, scratch: &mut Scratch) {
     let mut sums = [_mm512_setzero_pd(); LANES / 8];
-    for batch in &cells.batches {
+    for (number, batch) in cells.batches.iter().enumerate() {
+        cells.fetch(number + 1);
         let cells = &cells.cells[batch.start..];
         let leaves = narrow_walk(cells, batch, all, scratch);
         let rows = &mut scratch.rows[..batch.trees * ROW];

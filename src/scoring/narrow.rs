@@ -79,6 +79,7 @@ impl Narrow {
 
     /// The sums of all lanes, into `scratch.sums`.
     pub(super) fn score(&self, cells: &Cells, ladders: &Ladders, values: &Values<'_>, scratch: &mut Scratch) {
+        cells.fetch(0);
         self.answer(ladders, values, &mut scratch.answers);
         sum(self.isa, cells, self.lanes, scratch);
     }
@@ -201,7 +202,8 @@ fn score_avx2(cells: &Cells, all: u32, scratch: &mut Scratch) {
 
 #[inline(always)]
 fn score_portable(cells: &Cells, all: u32, scratch: &mut Scratch) {
-    for batch in &cells.batches {
+    for (number, batch) in cells.batches.iter().enumerate() {
+        cells.fetch(number + 1);
         let (_, leaves) = walk(&cells.cells[batch.start..], batch, all, scratch);
         let rows = &mut scratch.rows[..batch.trees * ROW];
         for leaf in 0..leaves {
