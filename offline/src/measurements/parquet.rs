@@ -3,23 +3,24 @@
 //! Columns are found by name and taken as a data frame left them: whole numbers as floats where a null was among them,
 //! flags as booleans or numbers, texts as strings of any width or as dictionaries.
 
+mod batches;
+mod columns;
+
 use std::borrow::Cow;
 use std::fs::File;
-use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
-use arrow::compute::cast;
-use arrow::datatypes::{DataType, Field, Float64Type, Int32Type, Int64Type, Schema};
+use arrow::array::{Array, RecordBatch};
 use ck_select::hardware::Hardware;
-use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::{ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
+use ck_select::problem::Problem;
+use parquet::errors::ParquetError;
 
+use super::DataError;
 use super::names::{Named, Names};
 use super::problems::{OwnedCells, Problems, columns as problem_columns, problem_of};
 use super::record::{Counts, Figures, Measured, Sink};
-use super::{DataError, numbers};
+use batches::Table;
+use columns::{Batch, Cell, Column};
 
-const BATCH: usize = 1 << 15;
 const FIGURES: [&str; 9] = [
     "tflops",
     "measured_tflops",
@@ -39,18 +40,7 @@ pub(super) fn read(
     names: &mut Names,
     sink: &mut dyn Sink,
 ) -> Result<Counts, DataError> {
-    let wrong = |error: &dyn std::fmt::Display| DataError::format(file, error);
-    let copy = source.try_clone().map_err(|error| DataError::io(file, error))?;
-    let stored = ParquetRecordBatchReaderBuilder::try_new(copy).map_err(|error| wrong(&error))?;
-    let schema = with_dictionaries(stored.schema());
-    let options = ArrowReaderOptions::new().with_schema(Arc::clone(&schema));
-    let builder = ParquetRecordBatchReaderBuilder::try_new_with_options(source, options)
-        .map_err(|error| wrong(&error))?;
-    let roots = schema.fields().iter().enumerate().filter(|(_, field)| is_used(field.name()));
-    let mask =
-        ProjectionMask::roots(builder.parquet_schema(), roots.map(|(index, _)| index).collect::<Vec<_>>());
-    let batches =
-        builder.with_projection(mask).with_batch_size(BATCH).build().map_err(|error| wrong(&error))?;
+    let table = Table::open(source).map_err(|error| DataError::format(file, error))?;
     let mut rows = Rows {
         file,
         names,
@@ -58,25 +48,48 @@ pub(super) fn read(
         problems: Problems::default(),
         counts: Counts::default(),
         constants: Vec::new(),
+        changes: 0,
+        problem_at: None,
+        hardware_at: None,
+        key: Vec::new(),
         read: 0,
     };
     let mut any = false;
-    for batch in batches {
-        let batch = batch.map_err(|error| wrong(&error))?;
-        if !any {
-            rows.check(&batch)?;
+    let read = table.read(is_used, |batch| {
+        if !std::mem::replace(&mut any, true) {
+            rows.check(batch)?;
         }
-        any = true;
-        rows.batch(&batch)?;
+        Ok(rows.batch(batch)?)
+    });
+    match read {
+        Ok(()) => Ok(rows.counts),
+        Err(Failed::Table(error)) => Err(DataError::format(file, error)),
+        Err(Failed::Rows(error)) => Err(error),
     }
-    Ok(rows.counts)
 }
 
 /// The names of all columns.
 pub(super) fn columns(file: &str, source: File) -> Result<Vec<String>, DataError> {
-    let builder =
-        ParquetRecordBatchReaderBuilder::try_new(source).map_err(|error| DataError::format(file, error))?;
-    Ok(builder.schema().fields().iter().map(|field| field.name().clone()).collect())
+    let table = Table::open(source).map_err(|error| DataError::format(file, error))?;
+    Ok(table.columns().map(str::to_owned).collect())
+}
+
+/// Why reading ended early.
+enum Failed {
+    Table(ParquetError),
+    Rows(DataError),
+}
+
+impl From<ParquetError> for Failed {
+    fn from(error: ParquetError) -> Self {
+        Self::Table(error)
+    }
+}
+
+impl From<DataError> for Failed {
+    fn from(error: DataError) -> Self {
+        Self::Rows(error)
+    }
 }
 
 fn is_used(column: &str) -> bool {
@@ -84,193 +97,6 @@ fn is_used(column: &str) -> bool {
         || column == "kernel"
         || problem_columns().any(|name| name == column)
         || column.strip_prefix("hw_").is_some_and(|name| Hardware::NAMES.contains(&name))
-}
-
-/// The same schema with texts as dictionaries, so that each distinct text is looked at once a batch.
-fn with_dictionaries(schema: &Schema) -> Arc<Schema> {
-    let fields = schema.fields().iter().map(|field| {
-        let text = match field.data_type() {
-            DataType::Dictionary(_, value) => value.as_ref(),
-            other => other,
-        };
-        match text {
-            DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => {
-                let dictionary = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
-                Arc::new(Field::new(field.name(), dictionary, field.is_nullable()))
-            }
-            _ => Arc::clone(field),
-        }
-    });
-    Arc::new(Schema::new(fields.collect::<Vec<_>>()))
-}
-
-/// One column of a batch, ready to be asked by row.
-enum Column {
-    Whole(arrow::array::Int64Array),
-    Real(arrow::array::Float64Array),
-    /// The row's text by its key; texts that stand in no row may be among them.
-    Text {
-        keys: arrow::array::Int32Array,
-        texts: Vec<Option<String>>,
-    },
-    Absent,
-}
-
-/// A cell: `None` is null.
-enum Cell<'a> {
-    Whole(i64),
-    Real(f64),
-    Text(&'a str),
-}
-
-impl Column {
-    fn new(array: &ArrayRef) -> Result<Self, String> {
-        let to = |kind: &DataType| cast(array, kind).map_err(|error| error.to_string());
-        Ok(match array.data_type() {
-            DataType::Null => Self::Absent,
-            kind if kind.is_integer() || *kind == DataType::Boolean => {
-                Self::Whole(to(&DataType::Int64)?.as_primitive::<Int64Type>().clone())
-            }
-            kind if kind.is_floating() => {
-                Self::Real(to(&DataType::Float64)?.as_primitive::<Float64Type>().clone())
-            }
-            DataType::Dictionary(_, value) if value.is_integer() || value.is_floating() => {
-                Self::Real(to(&DataType::Float64)?.as_primitive::<Float64Type>().clone())
-            }
-            kind => {
-                let kind_text = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
-                let array = cast(array, &kind_text)
-                    .map_err(|_| format!("a column of type {kind}, expected numbers or text"))?;
-                let array = array.as_dictionary::<Int32Type>();
-                let values = array.values().as_string::<i32>();
-                let texts = values.iter().map(|text| text.map(str::to_owned)).collect();
-                Self::Text { keys: array.keys().clone(), texts }
-            }
-        })
-    }
-
-    fn get(&self, row: usize) -> Option<Cell<'_>> {
-        match self {
-            Self::Whole(values) => values.is_valid(row).then(|| Cell::Whole(values.value(row))),
-            Self::Real(values) => {
-                let value = values.value(row);
-                (values.is_valid(row) && !value.is_nan()).then_some(Cell::Real(value))
-            }
-            Self::Text { keys, texts } => {
-                let text = keys.is_valid(row).then(|| texts.get(keys.value(row) as usize))??.as_deref()?;
-                (!text.is_empty()).then_some(Cell::Text(text))
-            }
-            Self::Absent => None,
-        }
-    }
-
-    fn figure(&self, name: &str, row: usize) -> Result<f64, String> {
-        match self.get(row) {
-            None => Ok(f64::NAN),
-            Some(Cell::Real(value)) => Ok(value),
-            Some(Cell::Whole(value)) => Ok(value as f64),
-            Some(Cell::Text(text)) => numbers::figure(name, text.as_bytes()),
-        }
-    }
-
-    fn whole(&self, name: &str, row: usize) -> Result<Option<i64>, String> {
-        match self.get(row) {
-            None => Ok(None),
-            Some(Cell::Whole(value)) => Ok(Some(value)),
-            Some(Cell::Real(value)) if value.fract() == 0.0 && value.abs() < 9.0e15 => Ok(Some(value as i64)),
-            Some(Cell::Real(value)) => Err(format!("{name}: found {value}, expected a whole number")),
-            Some(Cell::Text(text)) => numbers::whole(name, text.as_bytes()),
-        }
-    }
-
-    fn flag(&self, name: &str, row: usize) -> Result<Option<bool>, String> {
-        match self.get(row) {
-            None => Ok(None),
-            Some(Cell::Whole(0)) => Ok(Some(false)),
-            Some(Cell::Whole(1)) => Ok(Some(true)),
-            Some(Cell::Whole(value)) => Err(format!("{name}: found {value}, expected 0 or 1")),
-            Some(Cell::Real(value)) => numbers::flag(name, value.to_string().as_bytes()),
-            Some(Cell::Text(text)) => numbers::flag(name, text.as_bytes()),
-        }
-    }
-
-    fn text(&self, row: usize) -> Option<String> {
-        Some(match self.get(row)? {
-            Cell::Whole(value) => value.to_string(),
-            Cell::Real(value) => value.to_string(),
-            Cell::Text(text) => text.to_owned(),
-        })
-    }
-
-    /// Appends what tells this row's cell from other cells of the column.
-    fn push_key(&self, row: usize, key: &mut Vec<u8>) {
-        match self.get(row) {
-            None => key.push(0),
-            Some(Cell::Whole(value)) => {
-                key.push(1);
-                key.extend_from_slice(&value.to_le_bytes());
-            }
-            Some(Cell::Real(value)) => {
-                key.push(2);
-                key.extend_from_slice(&value.to_bits().to_le_bytes());
-            }
-            Some(Cell::Text(text)) => {
-                key.push(3);
-                key.extend_from_slice(&(text.len() as u32).to_le_bytes());
-                key.extend_from_slice(text.as_bytes());
-            }
-        }
-    }
-}
-
-/// The columns of a batch.
-struct Batch {
-    kernel: Column,
-    tflops: Column,
-    latency: Column,
-    bandwidth: Column,
-    is_valid: Column,
-    non_zero: Column,
-    problem_idx: Column,
-    run_id: Column,
-    problem: Vec<(&'static str, Column)>,
-    hardware: Vec<(&'static str, Column)>,
-}
-
-impl Batch {
-    fn new(batch: &RecordBatch) -> Result<Self, String> {
-        let any = |names: &[&str]| {
-            let array = names.iter().find_map(|name| Some((name, batch.column_by_name(name)?)));
-            array.map_or(Ok(Column::Absent), |(name, array)| {
-                Column::new(array).map_err(|error| format!("{name}: {error}"))
-            })
-        };
-        let mut problem = Vec::new();
-        for name in problem_columns() {
-            if batch.column_by_name(name).is_some() {
-                problem.push((name, any(&[name])?));
-            }
-        }
-        let mut hardware = Vec::new();
-        for name in Hardware::NAMES {
-            let column = any(&[&format!("hw_{name}")])?;
-            if !matches!(column, Column::Absent) {
-                hardware.push((name, column));
-            }
-        }
-        Ok(Self {
-            kernel: any(&["kernel_name", "kernel"])?,
-            tflops: any(&["measured_tflops", "tflops"])?,
-            latency: any(&["latency_ms"])?,
-            bandwidth: any(&["bandwidth_gb_s"])?,
-            is_valid: any(&["is_valid"])?,
-            non_zero: any(&["non_zero"])?,
-            problem_idx: any(&["problem_idx"])?,
-            run_id: any(&["run_id"])?,
-            problem,
-            hardware,
-        })
-    }
 }
 
 struct Rows<'a> {
@@ -281,6 +107,13 @@ struct Rows<'a> {
     counts: Counts,
     /// The hardware constants of the rows so far.
     constants: Vec<(&'static str, i64)>,
+    /// How often the cells of problem and hardware changed so far.
+    changes: u64,
+    /// The number of changes at the last problem, and the class of its kernel.
+    problem_at: Option<(u64, u32)>,
+    /// The number of changes when the hardware was last looked at.
+    hardware_at: Option<u64>,
+    key: Vec<u8>,
     /// Rows of the file that were looked at.
     read: usize,
 }
@@ -306,16 +139,15 @@ impl Rows<'_> {
             }
             _ => Vec::new(),
         };
-        let mut key = Vec::new();
-        let mut unchanged = Unchanged::default();
-        for row in 0..batch.num_rows() {
+        for (row, changed) in columns.changes(batch.num_rows()).into_iter().enumerate() {
+            self.changes += u64::from(changed);
             let name = match &columns.kernel {
                 Column::Text { keys, .. } if keys.is_valid(row) => {
                     named.get(keys.value(row) as usize).and_then(Option::as_ref)
                 }
                 _ => None,
             };
-            match self.row(&columns, row, name, &mut key, &mut unchanged) {
+            match self.row(&columns, row, name) {
                 Ok(true) => self.counts.rows += 1,
                 Ok(false) => self.counts.other += 1,
                 Err(Fault::Sink(error)) => return Err(error),
@@ -334,8 +166,6 @@ impl Rows<'_> {
         columns: &Batch,
         row: usize,
         name: Option<&Result<Named, String>>,
-        key: &mut Vec<u8>,
-        unchanged: &mut Unchanged,
     ) -> Result<bool, Fault> {
         let (id, class) = match name {
             Some(Ok(Named::Other)) => return Ok(false),
@@ -343,22 +173,9 @@ impl Rows<'_> {
             Some(Err(reason)) => return Err(Fault::Row(reason.clone())),
             None => return Err(Fault::Row("kernel name: found nothing".to_owned())),
         };
-        key.clear();
-        key.extend_from_slice(&class.to_le_bytes());
-        for (_, column) in &columns.problem {
-            column.push_key(row, key);
-        }
-        let filter = *self.names.filter();
-        let names = &*self.names;
-        let read = || {
-            let cells = columns.problem.iter();
-            let cells = OwnedCells(
-                cells.map(|(name, column)| (*name, column.text(row).unwrap_or_default())).collect(),
-            );
-            problem_of(names.kernel(id), &cells, filter.arch)
-        };
-        let &(ref problem, serial) = self.problems.get(key, read)?;
-        if filter.arch.is_some() && problem.arch() != filter.arch {
+        let (problem, serial) = self.problem(columns, row, id, class)?;
+        let wanted = self.names.filter().arch;
+        if wanted.is_some() && problem.arch() != wanted {
             return Ok(false);
         }
         let non_zero = columns.non_zero.whole("non_zero", row)?;
@@ -375,28 +192,11 @@ impl Rows<'_> {
             Cell::Whole(value) => Cow::Owned(value.to_string()),
             Cell::Real(value) => Cow::Owned(value.to_string()),
         });
-        for (index, (name, column)) in columns.hardware.iter().enumerate() {
-            let value = column.whole(name, row).map_err(|reason| format!("hw_{reason}"))?;
-            if let Some(value) = value
-                && !unchanged.is(index, value)
-            {
-                match self.constants.iter().find(|(known, _)| known == name) {
-                    None => {
-                        self.constants.push((name, value));
-                        self.sink.hardware(self.file, &[(name, value)]).map_err(Fault::Sink)?;
-                    }
-                    Some(&(_, expected)) if expected != value => {
-                        let file = self.file.to_owned();
-                        return Err(Fault::Sink(DataError::Hardware { file, name, found: value, expected }));
-                    }
-                    Some(_) => {}
-                }
-            }
-        }
+        self.look_at_hardware(columns, row)?;
         let measured = Measured {
             kernel: id,
-            kernels: names.kernels(),
-            problem,
+            kernels: self.names.kernels(),
+            problem: &problem,
             serial,
             figures,
             non_zero,
@@ -406,20 +206,62 @@ impl Rows<'_> {
         self.sink.row(&measured).map_err(Fault::Sink)?;
         Ok(true)
     }
-}
 
-/// The hardware constants of the row before, so that equal ones are looked up once a batch.
-#[derive(Default)]
-struct Unchanged(Vec<Option<i64>>);
-
-impl Unchanged {
-    fn is(&mut self, index: usize, value: i64) -> bool {
-        if self.0.len() <= index {
-            self.0.resize(index + 1, None);
+    /// The problem of a row, with its serial.
+    fn problem(
+        &mut self,
+        columns: &Batch,
+        row: usize,
+        id: u32,
+        class: u32,
+    ) -> Result<(Problem, u64), String> {
+        let now = Some((self.changes, class));
+        if self.problem_at == now
+            && let Some(&found) = self.problems.last()
+        {
+            return Ok(found);
         }
-        let same = self.0[index] == Some(value);
-        self.0[index] = Some(value);
-        same
+        self.key.clear();
+        self.key.extend_from_slice(&class.to_le_bytes());
+        for (_, column) in &columns.problem {
+            column.push_key(row, &mut self.key);
+        }
+        let names = &*self.names;
+        let read = || {
+            let cells = columns.problem.iter();
+            let cells = OwnedCells(
+                cells.map(|(name, column)| (*name, column.text(row).unwrap_or_default())).collect(),
+            );
+            problem_of(names.kernel(id), &cells, names.filter().arch)
+        };
+        let found = *self.problems.get(&self.key, read)?;
+        self.problem_at = now;
+        Ok(found)
+    }
+
+    /// Takes the hardware constants of a row, which all rows must share.
+    fn look_at_hardware(&mut self, columns: &Batch, row: usize) -> Result<(), Fault> {
+        if self.hardware_at == Some(self.changes) {
+            return Ok(());
+        }
+        for (name, column) in &columns.hardware {
+            let Some(value) = column.whole(name, row).map_err(|reason| format!("hw_{reason}"))? else {
+                continue;
+            };
+            match self.constants.iter().find(|(known, _)| known == name) {
+                None => {
+                    self.constants.push((name, value));
+                    self.sink.hardware(self.file, &[(name, value)]).map_err(Fault::Sink)?;
+                }
+                Some(&(_, expected)) if expected != value => {
+                    let file = self.file.to_owned();
+                    return Err(Fault::Sink(DataError::Hardware { file, name, found: value, expected }));
+                }
+                Some(_) => {}
+            }
+        }
+        self.hardware_at = Some(self.changes);
+        Ok(())
     }
 }
 
