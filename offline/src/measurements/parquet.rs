@@ -6,12 +6,11 @@
 mod batches;
 mod columns;
 
-use std::borrow::Cow;
+use std::fmt::Display;
 use std::fs::File;
 
-use arrow::array::{Array, RecordBatch};
+use arrow::array::{Array, RecordBatch, StringArray};
 use ck_select::hardware::Hardware;
-use ck_select::problem::Problem;
 use parquet::errors::ParquetError;
 
 use super::DataError;
@@ -21,7 +20,9 @@ use super::record::{Counts, Figures, Measured, Sink};
 use batches::Table;
 use columns::{Batch, Cell, Column};
 
-const FIGURES: [&str; 9] = [
+/// Names of the kernel's column.
+const KERNEL: [&str; 2] = ["kernel_name", "kernel"];
+const FIGURES: [&str; 8] = [
     "tflops",
     "measured_tflops",
     "latency_ms",
@@ -30,7 +31,6 @@ const FIGURES: [&str; 9] = [
     "non_zero",
     "problem_idx",
     "run_id",
-    "kernel_name",
 ];
 
 /// Reads all rows.
@@ -41,26 +41,32 @@ pub(super) fn read(
     sink: &mut dyn Sink,
 ) -> Result<Counts, DataError> {
     let table = Table::open(source).map_err(|error| DataError::format(file, error))?;
+    let used = table.columns().filter(|column| is_used(column) && !KERNEL.contains(column));
+    let constants: Vec<(String, i64)> =
+        used.filter_map(|column| Some((column.to_owned(), table.constant(column)?))).collect();
     let mut rows = Rows {
         file,
         names,
         sink,
         problems: Problems::default(),
         counts: Counts::default(),
-        constants: Vec::new(),
+        constants: &constants,
+        hardware: Shared::default(),
         changes: 0,
         problem_at: None,
         hardware_at: None,
         key: Vec::new(),
+        dictionary: Dictionary::default(),
+        run: RunText::default(),
         read: 0,
     };
-    let mut any = false;
-    let read = table.read(is_used, |batch| {
-        if !std::mem::replace(&mut any, true) {
-            rows.check(batch)?;
-        }
-        Ok(rows.batch(batch)?)
-    });
+    if table.rows() > 0 {
+        check(file, &table)?;
+    }
+    let read = table.read(
+        |column| is_used(column) && !constants.iter().any(|(constant, _)| constant == column),
+        |batch| Ok(rows.batch(batch)?),
+    );
     match read {
         Ok(()) => Ok(rows.counts),
         Err(Failed::Table(error)) => Err(DataError::format(file, error)),
@@ -72,6 +78,17 @@ pub(super) fn read(
 pub(super) fn columns(file: &str, source: File) -> Result<Vec<String>, DataError> {
     let table = Table::open(source).map_err(|error| DataError::format(file, error))?;
     Ok(table.columns().map(str::to_owned).collect())
+}
+
+/// The columns without which there are no measurements.
+fn check(file: &str, table: &Table) -> Result<(), DataError> {
+    for names in [&KERNEL[..], &["tflops", "measured_tflops"], &["latency_ms"]] {
+        if !table.columns().any(|column| names.contains(&column)) {
+            let found = table.columns().filter(|column| is_used(column)).map(str::to_owned).collect();
+            return Err(DataError::NoColumn { file: file.to_owned(), column: names[0], found });
+        }
+    }
+    Ok(())
 }
 
 /// Why reading ended early.
@@ -94,7 +111,7 @@ impl From<DataError> for Failed {
 
 fn is_used(column: &str) -> bool {
     FIGURES.contains(&column)
-        || column == "kernel"
+        || KERNEL.contains(&column)
         || problem_columns().any(|name| name == column)
         || column.strip_prefix("hw_").is_some_and(|name| Hardware::NAMES.contains(&name))
 }
@@ -105,8 +122,9 @@ struct Rows<'a> {
     sink: &'a mut dyn Sink,
     problems: Problems,
     counts: Counts,
-    /// The hardware constants of the rows so far.
-    constants: Vec<(&'static str, i64)>,
+    /// Columns with one value in all rows.
+    constants: &'a [(String, i64)],
+    hardware: Shared,
     /// How often the cells of problem and hardware changed so far.
     changes: u64,
     /// The number of changes at the last problem, and the class of its kernel.
@@ -114,40 +132,22 @@ struct Rows<'a> {
     /// The number of changes when the hardware was last looked at.
     hardware_at: Option<u64>,
     key: Vec<u8>,
+    dictionary: Dictionary,
+    run: RunText,
     /// Rows of the file that were looked at.
     read: usize,
 }
 
 impl Rows<'_> {
-    /// The columns without which there are no measurements.
-    fn check(&self, batch: &RecordBatch) -> Result<(), DataError> {
-        for names in [&["kernel_name", "kernel"][..], &["tflops", "measured_tflops"], &["latency_ms"]] {
-            if names.iter().all(|name| batch.column_by_name(name).is_none()) {
-                let found = batch.schema().fields().iter().map(|field| field.name().clone()).collect();
-                return Err(DataError::NoColumn { file: self.file.to_owned(), column: names[0], found });
-            }
-        }
-        Ok(())
-    }
-
     fn batch(&mut self, batch: &RecordBatch) -> Result<(), DataError> {
-        let columns = Batch::new(batch).map_err(|error| DataError::format(self.file, error))?;
-        // Names by the keys of their dictionary.
-        let named: Vec<Option<Result<Named, String>>> = match &columns.kernel {
-            Column::Text { texts, .. } => {
-                texts.iter().map(|text| text.as_ref().map(|text| self.names.get(text.as_bytes()))).collect()
-            }
-            _ => Vec::new(),
-        };
+        let columns =
+            Batch::new(batch, self.constants).map_err(|error| DataError::format(self.file, error))?;
+        if let Column::Text { texts, .. } = &columns.kernel {
+            self.dictionary.read(texts, self.names);
+        }
         for (row, changed) in columns.changes(batch.num_rows()).into_iter().enumerate() {
             self.changes += u64::from(changed);
-            let name = match &columns.kernel {
-                Column::Text { keys, .. } if keys.is_valid(row) => {
-                    named.get(keys.value(row) as usize).and_then(Option::as_ref)
-                }
-                _ => None,
-            };
-            match self.row(&columns, row, name) {
+            match self.row(&columns, row) {
                 Ok(true) => self.counts.rows += 1,
                 Ok(false) => self.counts.other += 1,
                 Err(Fault::Sink(error)) => return Err(error),
@@ -161,19 +161,19 @@ impl Rows<'_> {
         Ok(())
     }
 
-    fn row(
-        &mut self,
-        columns: &Batch,
-        row: usize,
-        name: Option<&Result<Named, String>>,
-    ) -> Result<bool, Fault> {
+    fn row(&mut self, columns: &Batch, row: usize) -> Result<bool, Fault> {
+        let name = match &columns.kernel {
+            Column::Text { keys, .. } if keys.is_valid(row) => self.dictionary.get(keys.value(row)),
+            _ => None,
+        };
         let (id, class) = match name {
             Some(Ok(Named::Other)) => return Ok(false),
             Some(&Ok(Named::Taken { id, class })) => (id, class),
             Some(Err(reason)) => return Err(Fault::Row(reason.clone())),
             None => return Err(Fault::Row("kernel name: found nothing".to_owned())),
         };
-        let (problem, serial) = self.problem(columns, row, id, class)?;
+        self.find_problem(columns, row, id, class)?;
+        let Some(&(ref problem, serial)) = self.problems.last() else { return Ok(false) };
         let wanted = self.names.filter().arch;
         if wanted.is_some() && problem.arch() != wanted {
             return Ok(false);
@@ -187,39 +187,29 @@ impl Rows<'_> {
             non_zero,
         );
         let problem_idx = columns.problem_idx.whole("problem_idx", row)?;
-        let run_id = columns.run_id.get(row).map(|cell| match cell {
-            Cell::Text(text) => Cow::Borrowed(text),
-            Cell::Whole(value) => Cow::Owned(value.to_string()),
-            Cell::Real(value) => Cow::Owned(value.to_string()),
-        });
-        self.look_at_hardware(columns, row)?;
+        if self.hardware_at != Some(self.changes) {
+            self.hardware.take(self.file, columns, row, self.sink)?;
+            self.hardware_at = Some(self.changes);
+        }
         let measured = Measured {
             kernel: id,
             kernels: self.names.kernels(),
-            problem: &problem,
+            problem,
             serial,
             figures,
             non_zero,
             problem_idx,
-            run_id: run_id.as_deref(),
+            run_id: self.run.text(&columns.run_id, row),
         };
         self.sink.row(&measured).map_err(Fault::Sink)?;
         Ok(true)
     }
 
-    /// The problem of a row, with its serial.
-    fn problem(
-        &mut self,
-        columns: &Batch,
-        row: usize,
-        id: u32,
-        class: u32,
-    ) -> Result<(Problem, u64), String> {
+    /// Makes a row's problem the last one of `problems`.
+    fn find_problem(&mut self, columns: &Batch, row: usize, id: u32, class: u32) -> Result<(), String> {
         let now = Some((self.changes, class));
-        if self.problem_at == now
-            && let Some(&found) = self.problems.last()
-        {
-            return Ok(found);
+        if self.problem_at == now {
+            return Ok(());
         }
         self.key.clear();
         self.key.extend_from_slice(&class.to_le_bytes());
@@ -234,34 +224,86 @@ impl Rows<'_> {
             );
             problem_of(names.kernel(id), &cells, names.filter().arch)
         };
-        let found = *self.problems.get(&self.key, read)?;
+        self.problems.get(&self.key, read)?;
         self.problem_at = now;
-        Ok(found)
+        Ok(())
     }
+}
 
-    /// Takes the hardware constants of a row, which all rows must share.
-    fn look_at_hardware(&mut self, columns: &Batch, row: usize) -> Result<(), Fault> {
-        if self.hardware_at == Some(self.changes) {
-            return Ok(());
-        }
+/// The hardware constants of the rows so far, which all rows must share.
+#[derive(Default)]
+struct Shared(Vec<(&'static str, i64)>);
+
+impl Shared {
+    fn take(&mut self, file: &str, columns: &Batch, row: usize, sink: &mut dyn Sink) -> Result<(), Fault> {
         for (name, column) in &columns.hardware {
             let Some(value) = column.whole(name, row).map_err(|reason| format!("hw_{reason}"))? else {
                 continue;
             };
-            match self.constants.iter().find(|(known, _)| known == name) {
+            match self.0.iter().find(|(known, _)| known == name) {
                 None => {
-                    self.constants.push((name, value));
-                    self.sink.hardware(self.file, &[(name, value)]).map_err(Fault::Sink)?;
+                    self.0.push((name, value));
+                    sink.hardware(file, &[(name, value)]).map_err(Fault::Sink)?;
                 }
                 Some(&(_, expected)) if expected != value => {
-                    let file = self.file.to_owned();
+                    let file = file.to_owned();
                     return Err(Fault::Sink(DataError::Hardware { file, name, found: value, expected }));
                 }
                 Some(_) => {}
             }
         }
-        self.hardware_at = Some(self.changes);
         Ok(())
+    }
+}
+
+/// The kernels of a dictionary of names.
+#[derive(Default)]
+struct Dictionary {
+    texts: Option<StringArray>,
+    named: Vec<Option<Result<Named, String>>>,
+}
+
+impl Dictionary {
+    /// Reads the names, unless they are those of the batch before: a dictionary lasts for a row group.
+    fn read(&mut self, texts: &StringArray, names: &mut Names) {
+        let is_known = self.texts.as_ref().is_some_and(|known| {
+            known.len() == texts.len()
+                && known.values().ptr_eq(texts.values())
+                && known.offsets().ptr_eq(texts.offsets())
+        });
+        if !is_known {
+            self.named = texts.iter().map(|text| text.map(|text| names.get(text.as_bytes()))).collect();
+            self.texts = Some(texts.clone());
+        }
+    }
+
+    fn get(&self, key: i32) -> Option<&Result<Named, String>> {
+        self.named.get(key as usize)?.as_ref()
+    }
+}
+
+/// The run of a row as text. Numbers are mostly those of the row before.
+#[derive(Default)]
+struct RunText {
+    number: Option<u64>,
+    text: String,
+}
+
+impl RunText {
+    fn text<'a>(&'a mut self, column: &'a Column, row: usize) -> Option<&'a str> {
+        Some(match column.get(row)? {
+            Cell::Text(text) => text,
+            Cell::Whole(value) => self.of_number(value as u64, value),
+            Cell::Real(value) => self.of_number(value.to_bits(), value),
+        })
+    }
+
+    fn of_number(&mut self, bits: u64, value: impl Display) -> &str {
+        if self.number != Some(bits) {
+            self.number = Some(bits);
+            self.text = value.to_string();
+        }
+        &self.text
     }
 }
 

@@ -18,10 +18,12 @@ use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
 };
 use parquet::errors::ParquetError;
+use parquet::file::metadata::RowGroupMetaData;
 use parquet::file::reader::{ChunkReader, Length};
+use parquet::file::statistics::Statistics;
 
 /// Rows of a batch: few enough that a batch of all columns stays in a cache. Row groups of our own are whole batches.
-const BATCH: usize = 1 << 14;
+const BATCH: usize = 1 << 13;
 /// More threads would wait for the one that takes the rows.
 const MOST_THREADS: usize = 4;
 
@@ -44,6 +46,30 @@ impl Table {
     /// The names of all columns.
     pub(super) fn columns(&self) -> impl Iterator<Item = &str> {
         self.metadata.schema().fields().iter().map(|field| field.name().as_str())
+    }
+
+    /// How many rows there are.
+    pub(super) fn rows(&self) -> i64 {
+        self.metadata.metadata().file_metadata().num_rows()
+    }
+
+    /// The value that a column of whole numbers has in every row, as the row groups' least and greatest values say: such a
+    /// column need not be read. Tables repeat the hardware's constants, and whatever their sweep did not vary, in every row.
+    pub(super) fn constant(&self, column: &str) -> Option<i64> {
+        if *self.metadata.schema().field_with_name(column).ok()?.data_type() != DataType::Int64 {
+            return None;
+        }
+        let leaves = self.metadata.parquet_schema().columns();
+        let leaf = leaves.iter().position(|leaf| matches!(leaf.path().parts(), [name] if name == column))?;
+        let of_group = |group: &RowGroupMetaData| match group.column(leaf).statistics()? {
+            Statistics::Int64(values) if values.null_count_opt() == Some(0) => {
+                values.min_opt().filter(|least| values.max_opt() == Some(least)).copied()
+            }
+            _ => None,
+        };
+        let mut groups = self.metadata.metadata().row_groups().iter().map(of_group);
+        let first = groups.next()??;
+        groups.all(|value| value == Some(first)).then_some(first)
     }
 
     /// Calls `take` with the columns that are used, batch by batch.

@@ -1,9 +1,11 @@
 //! Columns of a table as readers take them: whole numbers, reals and texts, whatever wrote them.
 
-use arrow::array::{Array, ArrayRef, AsArray, Float64Array, Int32Array, Int64Array, RecordBatch};
-use arrow::buffer::NullBuffer;
+use arrow::array::{
+    Array, ArrayRef, AsArray, Float64Array, Int32Array, Int64Array, RecordBatch, StringArray,
+};
+use arrow::buffer::{NullBuffer, ScalarBuffer};
 use arrow::compute::cast;
-use arrow::datatypes::{DataType, Float64Type, Int32Type, Int64Type};
+use arrow::datatypes::{DataType, Int32Type, Int64Type};
 use ck_select::hardware::Hardware;
 
 use super::super::numbers;
@@ -12,11 +14,14 @@ use super::super::problems::columns as problem_columns;
 /// One column of a batch, ready to be asked by row.
 pub(super) enum Column {
     Whole(Int64Array),
-    Real(Float64Array),
+    /// The same number in every row.
+    Constant(i64),
+    /// NaN where there is none.
+    Real(ScalarBuffer<f64>),
     /// The row's text by its key; texts that stand in no row may be among them.
     Text {
         keys: Int32Array,
-        texts: Vec<Option<String>>,
+        texts: StringArray,
     },
     Absent,
 }
@@ -33,36 +38,46 @@ impl Column {
         let to = |kind: &DataType| cast(array, kind).map_err(|error| error.to_string());
         Ok(match array.data_type() {
             DataType::Null => Self::Absent,
-            kind if kind.is_integer() || *kind == DataType::Boolean => {
+            DataType::Boolean => {
+                let flags = array.as_boolean();
+                let values = flags.values().iter().map(i64::from).collect();
+                Self::Whole(Int64Array::new(values, flags.nulls().cloned()))
+            }
+            kind if kind.is_integer() => {
                 Self::Whole(to(&DataType::Int64)?.as_primitive::<Int64Type>().clone())
             }
-            kind if kind.is_floating() => {
-                Self::Real(to(&DataType::Float64)?.as_primitive::<Float64Type>().clone())
-            }
+            kind if kind.is_floating() => Self::real(to(&DataType::Float64)?.as_primitive()),
             DataType::Dictionary(_, value) if value.is_integer() || value.is_floating() => {
-                Self::Real(to(&DataType::Float64)?.as_primitive::<Float64Type>().clone())
+                Self::real(to(&DataType::Float64)?.as_primitive())
             }
             kind => {
                 let kind_text = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
                 let array = cast(array, &kind_text)
                     .map_err(|_| format!("a column of type {kind}, expected numbers or text"))?;
                 let array = array.as_dictionary::<Int32Type>();
-                let values = array.values().as_string::<i32>();
-                let texts = values.iter().map(|text| text.map(str::to_owned)).collect();
-                Self::Text { keys: array.keys().clone(), texts }
+                Self::Text { keys: array.keys().clone(), texts: array.values().as_string::<i32>().clone() }
             }
+        })
+    }
+
+    fn real(array: &Float64Array) -> Self {
+        Self::Real(match array.nulls() {
+            None => array.values().clone(),
+            Some(_) => array.iter().map(|value| value.unwrap_or(f64::NAN)).collect(),
         })
     }
 
     pub(super) fn get(&self, row: usize) -> Option<Cell<'_>> {
         match self {
             Self::Whole(values) => values.is_valid(row).then(|| Cell::Whole(values.value(row))),
-            Self::Real(values) => {
-                let value = values.value(row);
-                (values.is_valid(row) && !value.is_nan()).then_some(Cell::Real(value))
-            }
+            Self::Constant(value) => Some(Cell::Whole(*value)),
+            Self::Real(values) => Some(values[row]).filter(|value| !value.is_nan()).map(Cell::Real),
             Self::Text { keys, texts } => {
-                let text = keys.is_valid(row).then(|| texts.get(keys.value(row) as usize))??.as_deref()?;
+                if keys.is_null(row) {
+                    return None;
+                }
+                let key = keys.value(row) as usize;
+                let text = texts.is_valid(key).then(|| texts.value(key))?;
                 (!text.is_empty()).then_some(Cell::Text(text))
             }
             Self::Absent => None,
@@ -70,15 +85,21 @@ impl Column {
     }
 
     pub(super) fn figure(&self, name: &str, row: usize) -> Result<f64, String> {
-        match self.get(row) {
-            None => Ok(f64::NAN),
-            Some(Cell::Real(value)) => Ok(value),
-            Some(Cell::Whole(value)) => Ok(value as f64),
-            Some(Cell::Text(text)) => numbers::figure(name, text.as_bytes()),
-        }
+        Ok(match self {
+            Self::Real(values) => values[row],
+            other => match other.get(row) {
+                None => f64::NAN,
+                Some(Cell::Real(value)) => value,
+                Some(Cell::Whole(value)) => value as f64,
+                Some(Cell::Text(text)) => numbers::figure(name, text.as_bytes())?,
+            },
+        })
     }
 
     pub(super) fn whole(&self, name: &str, row: usize) -> Result<Option<i64>, String> {
+        if let Self::Whole(values) = self {
+            return Ok(values.is_valid(row).then(|| values.value(row)));
+        }
         match self.get(row) {
             None => Ok(None),
             Some(Cell::Whole(value)) => Ok(Some(value)),
@@ -110,12 +131,13 @@ impl Column {
     /// Marks the rows whose cell may differ from the one before.
     fn mark_changes(&self, changed: &mut [bool]) {
         match self {
-            Self::Whole(values) => mark(values.values(), values.nulls(), changed, |a, b| a != b),
+            Self::Whole(values) => mark(values.values(), values.nulls(), changed),
             Self::Real(values) => {
-                mark(values.values(), values.nulls(), changed, |a, b| a.to_bits() != b.to_bits());
+                let bits: Vec<u64> = values.iter().map(|value| value.to_bits()).collect();
+                mark(&bits, None, changed);
             }
-            Self::Text { keys, .. } => mark(keys.values(), keys.nulls(), changed, |a, b| a != b),
-            Self::Absent => {}
+            Self::Text { keys, .. } => mark(keys.values(), keys.nulls(), changed),
+            Self::Constant(_) | Self::Absent => {}
         }
     }
 
@@ -141,10 +163,16 @@ impl Column {
 }
 
 /// Beside a null there may be any value, so that a null after a null can count as a change.
-fn mark<T>(values: &[T], nulls: Option<&NullBuffer>, changed: &mut [bool], differ: impl Fn(&T, &T) -> bool) {
-    let Some((_, later)) = values.split_first() else { return };
-    for ((before, value), changed) in values.iter().zip(later).zip(&mut changed[1..]) {
-        *changed |= differ(before, value);
+fn mark<T: PartialEq>(values: &[T], nulls: Option<&NullBuffer>, changed: &mut [bool]) {
+    // Most rows repeat the one before: whole blocks are compared at once.
+    const BLOCK: usize = 64;
+    for first in (1..values.len()).step_by(BLOCK) {
+        let end = values.len().min(first + BLOCK);
+        if values[first - 1..end - 1] != values[first..end] {
+            for row in first..end {
+                changed[row] |= values[row - 1] != values[row];
+            }
+        }
     }
     if let Some(nulls) = nulls {
         for row in 1..values.len() {
@@ -168,23 +196,32 @@ pub(super) struct Batch {
 }
 
 impl Batch {
-    pub(super) fn new(batch: &RecordBatch) -> Result<Self, String> {
-        let any = |names: &[&str]| {
-            let array = names.iter().find_map(|name| Some((name, batch.column_by_name(name)?)));
-            array.map_or(Ok(Column::Absent), |(name, array)| {
-                Column::new(array).map_err(|error| format!("{name}: {error}"))
-            })
+    /// The columns of a batch, and those that have one value in all rows of the table.
+    pub(super) fn new(batch: &RecordBatch, constants: &[(String, i64)]) -> Result<Self, String> {
+        let column = |name: &str| {
+            if let Some((_, value)) = constants.iter().find(|(known, _)| known == name) {
+                return Ok(Some(Column::Constant(*value)));
+            }
+            let array = batch.column_by_name(name).map(Column::new);
+            array.transpose().map_err(|error| format!("{name}: {error}"))
+        };
+        let any = |names: &[&str]| -> Result<Column, String> {
+            for name in names {
+                if let Some(column) = column(name)? {
+                    return Ok(column);
+                }
+            }
+            Ok(Column::Absent)
         };
         let mut problem = Vec::new();
         for name in problem_columns() {
-            if batch.column_by_name(name).is_some() {
-                problem.push((name, any(&[name])?));
+            if let Some(column) = column(name)? {
+                problem.push((name, column));
             }
         }
         let mut hardware = Vec::new();
         for name in Hardware::NAMES {
-            let column = any(&[&format!("hw_{name}")])?;
-            if !matches!(column, Column::Absent) {
+            if let Some(column) = column(&format!("hw_{name}"))? {
                 hardware.push((name, column));
             }
         }
@@ -213,5 +250,40 @@ impl Batch {
             *first = true;
         }
         changed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn every_change_is_marked(
+            runs in prop::collection::vec((prop::option::weighted(0.9, 0..3i64), 1..90usize), 1..20),
+        ) {
+            let rows: Vec<Option<i64>> =
+                runs.iter().flat_map(|&(value, rows)| std::iter::repeat_n(value, rows)).collect();
+            let reals: Vec<Option<f64>> = rows.iter().map(|row| row.map(|value| value as f64)).collect();
+            for column in [Column::Whole(rows.clone().into()), Column::real(&reals.into())] {
+                let mut changed = vec![false; rows.len()];
+                column.mark_changes(&mut changed);
+                for row in 1..rows.len() {
+                    prop_assert_eq!(changed[row], rows[row - 1] != rows[row], "row {}", row);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn flags_are_numbers_to_readers() {
+        let flags: ArrayRef =
+            std::sync::Arc::new(arrow::array::BooleanArray::from(vec![Some(true), None, Some(false)]));
+        let column = Column::new(&flags).unwrap();
+        let read: Vec<_> = (0..3).map(|row| column.flag("f", row).unwrap()).collect();
+        assert_eq!(read, [Some(true), None, Some(false)]);
+        assert_eq!(column.text(0).as_deref(), Some("1"));
     }
 }
