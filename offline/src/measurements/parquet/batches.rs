@@ -23,7 +23,7 @@ use parquet::file::reader::{ChunkReader, Length};
 use parquet::file::statistics::Statistics;
 
 /// Rows of a batch: few enough that a batch of all columns stays in a cache. Row groups of our own are whole batches.
-const BATCH: usize = 1 << 13;
+const BATCH: usize = 1 << 14;
 /// More threads would wait for the one that takes the rows.
 const MOST_THREADS: usize = 4;
 
@@ -80,7 +80,9 @@ impl Table {
     ) -> Result<(), E> {
         let used: Vec<usize> =
             self.columns().enumerate().filter(|(_, name)| is_used(name)).map(|(column, _)| column).collect();
-        let threads = thread::available_parallelism().map_or(1, usize::from).clamp(1, MOST_THREADS);
+        // One core is for the thread that takes the rows.
+        let cores = thread::available_parallelism().map_or(1, usize::from);
+        let threads = cores.saturating_sub(1).clamp(1, MOST_THREADS);
         let readers = (0..threads.min(used.len()))
             // Columns that are alike stand side by side, so each thread gets some of every kind.
             .map(|thread| self.reader(used.iter().copied().skip(thread).step_by(threads)))

@@ -67,6 +67,7 @@ impl Column {
         })
     }
 
+    #[inline]
     pub(super) fn get(&self, row: usize) -> Option<Cell<'_>> {
         match self {
             Self::Whole(values) => values.is_valid(row).then(|| Cell::Whole(values.value(row))),
