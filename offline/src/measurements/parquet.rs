@@ -9,7 +9,7 @@ mod columns;
 use std::fmt::Display;
 use std::fs::File;
 
-use arrow::array::{Array, RecordBatch, StringArray};
+use arrow::array::{Array, StringArray};
 use ck_select::hardware::Hardware;
 use parquet::errors::ParquetError;
 
@@ -18,7 +18,7 @@ use super::names::{Named, Names};
 use super::problems::{OwnedCells, Problems, columns as problem_columns, problem_of};
 use super::record::{Counts, Figures, Measured, Sink};
 use batches::Table;
-use columns::{Batch, Cell, Column};
+use columns::{Batch, Cell, Column, Part};
 
 /// Names of the kernel's column.
 const KERNEL: [&str; 2] = ["kernel_name", "kernel"];
@@ -65,7 +65,8 @@ pub(super) fn read(
     }
     let read = table.read(
         |column| is_used(column) && !constants.iter().any(|(constant, _)| constant == column),
-        |batch| Ok(rows.batch(batch)?),
+        Part::new,
+        |parts| Ok(rows.batch(parts)?),
     );
     match read {
         Ok(()) => Ok(rows.counts),
@@ -139,13 +140,13 @@ struct Rows<'a> {
 }
 
 impl Rows<'_> {
-    fn batch(&mut self, batch: &RecordBatch) -> Result<(), DataError> {
-        let columns =
-            Batch::new(batch, self.constants).map_err(|error| DataError::format(self.file, error))?;
+    fn batch(&mut self, parts: Vec<Result<Part, String>>) -> Result<(), DataError> {
+        let parts: Result<Vec<Part>, String> = parts.into_iter().collect();
+        let columns = Batch::new(parts.map_err(|error| DataError::format(self.file, error))?, self.constants);
         if let Column::Text { texts, .. } = &columns.kernel {
             self.dictionary.read(texts, self.names);
         }
-        for (row, changed) in columns.changes(batch.num_rows()).into_iter().enumerate() {
+        for (row, &changed) in columns.changed.iter().enumerate() {
             self.changes += u64::from(changed);
             match self.row(&columns, row) {
                 Ok(true) => self.counts.rows += 1,
@@ -157,7 +158,7 @@ impl Rows<'_> {
                 }
             }
         }
-        self.read += batch.num_rows();
+        self.read += columns.changed.len();
         Ok(())
     }
 

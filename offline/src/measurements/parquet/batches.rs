@@ -72,11 +72,13 @@ impl Table {
         groups.all(|value| value == Some(first)).then_some(first)
     }
 
-    /// Calls `take` with the columns that are used, batch by batch.
-    pub(super) fn read<E: From<ParquetError>>(
+    /// Calls `take` with the columns that are used, batch by batch: each batch in parts, which the decoding threads have
+    /// made of some columns with `prepare`.
+    pub(super) fn read<P: Send, E: From<ParquetError>>(
         &self,
         is_used: impl Fn(&str) -> bool,
-        mut take: impl FnMut(&RecordBatch) -> Result<(), E>,
+        prepare: impl Fn(&RecordBatch) -> P + Sync,
+        mut take: impl FnMut(Vec<P>) -> Result<(), E>,
     ) -> Result<(), E> {
         let used: Vec<usize> =
             self.columns().enumerate().filter(|(_, name)| is_used(name)).map(|(column, _)| column).collect();
@@ -87,6 +89,7 @@ impl Table {
             // Columns that are alike stand side by side, so each thread gets some of every kind.
             .map(|thread| self.reader(used.iter().copied().skip(thread).step_by(threads)))
             .collect::<Result<Vec<_>, _>>()?;
+        let prepare = &prepare;
         thread::scope(|scope| {
             let parts: Vec<Receiver<_>> = readers
                 .into_iter()
@@ -95,7 +98,7 @@ impl Table {
                     scope.spawn(move || {
                         for batch in reader {
                             // The receiver goes when the rows are not wanted any more.
-                            if sender.send(batch).is_err() {
+                            if sender.send(batch.map(|batch| prepare(&batch))).is_err() {
                                 break;
                             }
                         }
@@ -104,7 +107,7 @@ impl Table {
                 })
                 .collect();
             while let Some(batch) = joined(&parts)? {
-                take(&batch)?;
+                take(batch)?;
             }
             Ok(())
         })
@@ -121,21 +124,14 @@ impl Table {
     }
 }
 
-type Part = Result<RecordBatch, ArrowError>;
-
-/// The next batch of all parts; `None` at the end.
-fn joined(parts: &[Receiver<Part>]) -> Result<Option<RecordBatch>, ParquetError> {
-    let (mut fields, mut columns) = (Vec::new(), Vec::new());
+/// The next batch's parts; `None` at the end.
+fn joined<P>(parts: &[Receiver<Result<P, ArrowError>>]) -> Result<Option<Vec<P>>, ParquetError> {
+    let mut batch = Vec::with_capacity(parts.len());
     for part in parts {
-        let Ok(batch) = part.recv() else { return Ok(None) };
-        let batch = batch?;
-        fields.extend(batch.schema().fields().iter().cloned());
-        columns.extend_from_slice(batch.columns());
+        let Ok(part) = part.recv() else { return Ok(None) };
+        batch.push(part?);
     }
-    if columns.is_empty() {
-        return Ok(None);
-    }
-    Ok(Some(RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)?))
+    Ok((!batch.is_empty()).then_some(batch))
 }
 
 /// The same schema with texts as dictionaries, so that each distinct text is looked at once a batch.

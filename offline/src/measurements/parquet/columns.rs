@@ -85,22 +85,32 @@ impl Column {
         }
     }
 
+    #[inline]
     pub(super) fn figure(&self, name: &str, row: usize) -> Result<f64, String> {
-        Ok(match self {
-            Self::Real(values) => values[row],
-            other => match other.get(row) {
-                None => f64::NAN,
-                Some(Cell::Real(value)) => value,
-                Some(Cell::Whole(value)) => value as f64,
-                Some(Cell::Text(text)) => numbers::figure(name, text.as_bytes())?,
-            },
-        })
+        match self {
+            Self::Real(values) => Ok(values[row]),
+            other => other.odd_figure(name, row),
+        }
     }
 
-    pub(super) fn whole(&self, name: &str, row: usize) -> Result<Option<i64>, String> {
-        if let Self::Whole(values) = self {
-            return Ok(values.is_valid(row).then(|| values.value(row)));
+    fn odd_figure(&self, name: &str, row: usize) -> Result<f64, String> {
+        match self.get(row) {
+            None => Ok(f64::NAN),
+            Some(Cell::Real(value)) => Ok(value),
+            Some(Cell::Whole(value)) => Ok(value as f64),
+            Some(Cell::Text(text)) => numbers::figure(name, text.as_bytes()),
         }
+    }
+
+    #[inline]
+    pub(super) fn whole(&self, name: &str, row: usize) -> Result<Option<i64>, String> {
+        match self {
+            Self::Whole(values) => Ok(values.is_valid(row).then(|| values.value(row))),
+            other => other.odd_whole(name, row),
+        }
+    }
+
+    fn odd_whole(&self, name: &str, row: usize) -> Result<Option<i64>, String> {
         match self.get(row) {
             None => Ok(None),
             Some(Cell::Whole(value)) => Ok(Some(value)),
@@ -110,7 +120,17 @@ impl Column {
         }
     }
 
+    #[inline]
     pub(super) fn flag(&self, name: &str, row: usize) -> Result<Option<bool>, String> {
+        match self {
+            Self::Whole(values) if values.is_valid(row) && matches!(values.value(row), 0 | 1) => {
+                Ok(Some(values.value(row) == 1))
+            }
+            other => other.odd_flag(name, row),
+        }
+    }
+
+    fn odd_flag(&self, name: &str, row: usize) -> Result<Option<bool>, String> {
         match self.get(row) {
             None => Ok(None),
             Some(Cell::Whole(0)) => Ok(Some(false)),
@@ -182,6 +202,29 @@ fn mark<T: PartialEq>(values: &[T], nulls: Option<&NullBuffer>, changed: &mut [b
     }
 }
 
+/// Some columns of a batch, as the thread that decoded them leaves them.
+pub(super) struct Part {
+    columns: Vec<(String, Column)>,
+    /// The rows whose problem or hardware may differ from the row before: one comparison a cell, where finding the
+    /// problem takes many.
+    changed: Vec<bool>,
+}
+
+impl Part {
+    pub(super) fn new(batch: &RecordBatch) -> Result<Self, String> {
+        let mut part = Self { columns: Vec::new(), changed: vec![false; batch.num_rows()] };
+        for (field, array) in batch.schema().fields().iter().zip(batch.columns()) {
+            let name = field.name();
+            let column = Column::new(array).map_err(|error| format!("{name}: {error}"))?;
+            if name.starts_with("hw_") || problem_columns().any(|known| known == name) {
+                column.mark_changes(&mut part.changed);
+            }
+            part.columns.push((name.clone(), column));
+        }
+        Ok(part)
+    }
+}
+
 /// The columns of a batch.
 pub(super) struct Batch {
     pub(super) kernel: Column,
@@ -194,63 +237,50 @@ pub(super) struct Batch {
     pub(super) run_id: Column,
     pub(super) problem: Vec<(&'static str, Column)>,
     pub(super) hardware: Vec<(&'static str, Column)>,
+    /// Of each row, whether its problem or hardware may differ from the row before.
+    pub(super) changed: Vec<bool>,
 }
 
 impl Batch {
-    /// The columns of a batch, and those that have one value in all rows of the table.
-    pub(super) fn new(batch: &RecordBatch, constants: &[(String, i64)]) -> Result<Self, String> {
-        let column = |name: &str| {
-            if let Some((_, value)) = constants.iter().find(|(known, _)| known == name) {
-                return Ok(Some(Column::Constant(*value)));
+    /// The columns of a batch's parts, and those that have one value in all rows of the table.
+    pub(super) fn new(parts: Vec<Part>, constants: &[(String, i64)]) -> Self {
+        let mut columns: Vec<(String, Column)> =
+            constants.iter().map(|(name, value)| (name.clone(), Column::Constant(*value))).collect();
+        let mut changed: Vec<bool> = Vec::new();
+        for part in parts {
+            if changed.is_empty() {
+                changed = part.changed;
+            } else {
+                changed.iter_mut().zip(part.changed).for_each(|(any, one)| *any |= one);
             }
-            let array = batch.column_by_name(name).map(Column::new);
-            array.transpose().map_err(|error| format!("{name}: {error}"))
-        };
-        let any = |names: &[&str]| -> Result<Column, String> {
-            for name in names {
-                if let Some(column) = column(name)? {
-                    return Ok(column);
-                }
-            }
-            Ok(Column::Absent)
-        };
-        let mut problem = Vec::new();
-        for name in problem_columns() {
-            if let Some(column) = column(name)? {
-                problem.push((name, column));
-            }
-        }
-        let mut hardware = Vec::new();
-        for name in Hardware::NAMES {
-            if let Some(column) = column(&format!("hw_{name}"))? {
-                hardware.push((name, column));
-            }
-        }
-        Ok(Self {
-            kernel: any(&["kernel_name", "kernel"])?,
-            tflops: any(&["measured_tflops", "tflops"])?,
-            latency: any(&["latency_ms"])?,
-            bandwidth: any(&["bandwidth_gb_s"])?,
-            is_valid: any(&["is_valid"])?,
-            non_zero: any(&["non_zero"])?,
-            problem_idx: any(&["problem_idx"])?,
-            run_id: any(&["run_id"])?,
-            problem,
-            hardware,
-        })
-    }
-
-    /// Which rows' problem or hardware may differ from that of the row before: one comparison a cell, where finding the
-    /// problem takes many.
-    pub(super) fn changes(&self, rows: usize) -> Vec<bool> {
-        let mut changed = vec![false; rows];
-        for (_, column) in self.problem.iter().chain(&self.hardware) {
-            column.mark_changes(&mut changed);
+            columns.extend(part.columns);
         }
         if let Some(first) = changed.first_mut() {
             *first = true;
         }
-        changed
+        let mut column = |name: &str| {
+            let place = columns.iter().position(|(known, _)| known == name)?;
+            Some(columns.swap_remove(place).1)
+        };
+        let problem: Vec<_> = problem_columns().filter_map(|name| Some((name, column(name)?))).collect();
+        let hardware = Hardware::NAMES
+            .into_iter()
+            .filter_map(|name| Some((name, column(&format!("hw_{name}"))?)))
+            .collect();
+        let mut any = |names: &[&str]| names.iter().find_map(|name| column(name)).unwrap_or(Column::Absent);
+        Self {
+            kernel: any(&["kernel_name", "kernel"]),
+            tflops: any(&["measured_tflops", "tflops"]),
+            latency: any(&["latency_ms"]),
+            bandwidth: any(&["bandwidth_gb_s"]),
+            is_valid: any(&["is_valid"]),
+            non_zero: any(&["non_zero"]),
+            problem_idx: any(&["problem_idx"]),
+            run_id: any(&["run_id"]),
+            problem,
+            hardware,
+            changed,
+        }
     }
 }
 
