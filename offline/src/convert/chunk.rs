@@ -110,7 +110,9 @@ mod tests {
     #[test]
     fn neighbours_are_one_stretch() {
         let mut stretches = Stretches::new();
-        [Some(3), Some(3), None, Some(3)].into_iter().for_each(|value| stretches.push(value));
+        for value in [Some(3), Some(3), None, Some(3)] {
+            stretches.push(value);
+        }
         assert_eq!(stretches.as_slice(), [(Some(3), 2), (None, 1), (Some(3), 1)]);
         assert_eq!(stretches.rows().collect::<Vec<_>>(), [Some(3), Some(3), None, Some(3)]);
     }

@@ -108,7 +108,9 @@ mod tests {
 
     fn encoded(runs: &[(u16, u32)], bits: u32) -> Vec<u8> {
         let mut hybrid = Hybrid::behind(Vec::new(), bits);
-        runs.iter().for_each(|&(value, count)| hybrid.push(value, count));
+        for &(value, count) in runs {
+            hybrid.push(value, count);
+        }
         hybrid.finish()
     }
 

@@ -125,8 +125,11 @@ mod tests {
         bytes.into()
     }
 
-    /// Every row as arrow's reader prints it, and the column's statistics: nulls, least and greatest.
-    fn read(bytes: Bytes) -> (Vec<Option<String>>, (u64, Option<String>, Option<String>)) {
+    /// Nulls, least and greatest.
+    type Ends = (u64, Option<String>, Option<String>);
+
+    /// Every row as arrow's reader prints it, and the column's statistics.
+    fn read(bytes: Bytes) -> (Vec<Option<String>>, Ends) {
         let mut rows = Vec::new();
         let show = |value: &dyn std::fmt::Debug| Some(format!("{value:?}"));
         for batch in ParquetRecordBatchReaderBuilder::try_new(bytes.clone()).unwrap().build().unwrap() {
@@ -167,7 +170,7 @@ mod tests {
     fn expected<T: Clone + std::fmt::Debug>(
         rows: &[Option<T>],
         order: impl Fn(&T, &T) -> std::cmp::Ordering,
-    ) -> (Vec<Option<String>>, (u64, Option<String>, Option<String>)) {
+    ) -> (Vec<Option<String>>, Ends) {
         let show = |value: &T| format!("{value:?}");
         let there = || rows.iter().flatten();
         let ends = (there().min_by(|a, b| order(a, b)), there().max_by(|a, b| order(a, b)));

@@ -292,6 +292,9 @@ struct RunText {
 
 impl RunText {
     fn text<'a>(&'a mut self, column: &'a Column, row: usize) -> Option<&'a str> {
+        if let Column::Constant(value) = column {
+            return Some(self.of_number(*value as u64, value));
+        }
         Some(match column.get(row)? {
             Cell::Text(text) => text,
             Cell::Whole(value) => self.of_number(value as u64, value),

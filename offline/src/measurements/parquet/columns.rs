@@ -89,6 +89,7 @@ impl Column {
     pub(super) fn figure(&self, name: &str, row: usize) -> Result<f64, String> {
         match self {
             Self::Real(values) => Ok(values[row]),
+            Self::Absent => Ok(f64::NAN),
             other => other.odd_figure(name, row),
         }
     }
@@ -106,6 +107,7 @@ impl Column {
     pub(super) fn whole(&self, name: &str, row: usize) -> Result<Option<i64>, String> {
         match self {
             Self::Whole(values) => Ok(values.is_valid(row).then(|| values.value(row))),
+            Self::Constant(value) => Ok(Some(*value)),
             other => other.odd_whole(name, row),
         }
     }
@@ -196,8 +198,8 @@ fn mark<T: PartialEq>(values: &[T], nulls: Option<&NullBuffer>, changed: &mut [b
         }
     }
     if let Some(nulls) = nulls {
-        for row in 1..values.len() {
-            changed[row] |= nulls.is_null(row) != nulls.is_null(row - 1);
+        for (row, changed) in changed.iter_mut().enumerate().skip(1) {
+            *changed |= nulls.is_null(row) != nulls.is_null(row - 1);
         }
     }
 }
