@@ -3,6 +3,7 @@
 //! ```console
 //! $ select_path conv-new      problems that were not asked before, 30 convolution kernels
 //! $ select_path conv-again    one problem over and over: the decision cache
+//! $ select_path c-again       the same through the C interface
 //! $ select_path gemm-new      problems that were not asked before, 32 GEMM kernels
 //! ```
 //!
@@ -11,6 +12,7 @@
 use std::hint::black_box;
 use std::sync::Arc;
 
+use ck_select::ffi::{CkConvProblem, CkSelection, CkStatus, ck_select_kernel};
 use ck_select::model::Model;
 use ck_select::pool::Pool;
 use ck_select::problem::{ConvProblem, GemmProblem, Problem};
@@ -20,9 +22,26 @@ const CALLS: i64 = 200;
 
 /// What is counted.
 #[inline(never)]
-fn measured(registry: &Registry, problems: &[Problem]) -> usize {
-    let select = |problem| registry.select(problem).map_or(0, |selection| selection.index);
+fn measured<T>(problems: &[T], select: impl Fn(&T) -> usize) -> usize {
     problems.iter().map(|problem| black_box(select(black_box(problem)))).sum()
+}
+
+/// The same through the C interface.
+fn through_c(registry: &Registry, problems: &[Problem]) -> usize {
+    let convolutions = problems.iter().filter_map(|problem| match problem {
+        Problem::Conv(problem) => Some(CkConvProblem::from_problem(problem)),
+        Problem::Gemm(_) => None,
+    });
+    let convolutions: Vec<CkConvProblem> = convolutions.collect();
+    measured(&convolutions, |problem| {
+        // SAFETY: numbers and addresses, for which zeros are values.
+        let mut selection: CkSelection = unsafe { std::mem::zeroed() };
+        selection.struct_size = size_of::<CkSelection>();
+        // SAFETY: the addresses are those of values that live for the call, and a `CkRegistry` is a `Registry`.
+        let status =
+            unsafe { ck_select_kernel(std::ptr::from_ref(registry).cast(), problem, &raw mut selection) };
+        if status == CkStatus::Ok { selection.index } else { 0 }
+    })
 }
 
 fn conv(number: i64) -> Problem {
@@ -42,10 +61,10 @@ fn gemm(number: i64) -> Problem {
 
 fn run(case: &str) -> Result<(), Box<dyn std::error::Error>> {
     let root = env!("CARGO_MANIFEST_DIR");
-    let (model, pool, problem): (_, _, fn(i64) -> Problem) = if case.starts_with("conv") {
-        ("conv_small", "configs/forward_bf16.txt", conv)
-    } else {
+    let (model, pool, problem): (_, _, fn(i64) -> Problem) = if case == "gemm-new" {
         ("gemm_small", "tests/golden/models/gemm_small/pool.txt", gemm)
+    } else {
+        ("conv_small", "configs/forward_bf16.txt", conv)
     };
     let registry = Registry::new(Options::default())?;
     let pool = Pool::read(format!("{root}/{pool}"))?;
@@ -55,16 +74,22 @@ fn run(case: &str) -> Result<(), Box<dyn std::error::Error>> {
     registry.set_model(Arc::new(Model::load(format!("{root}/tests/golden/models/{model}"))?), None);
     registry.prepare();
     let problems: Vec<Problem> = match case {
-        "conv-again" => vec![problem(1); CALLS as usize],
+        "conv-again" | "c-again" => vec![problem(1); CALLS as usize],
         "conv-new" | "gemm-new" => (1000..1000 + CALLS).map(problem).collect(),
-        other => return Err(format!("no case is called '{other}': conv-new, conv-again, gemm-new").into()),
+        other => {
+            return Err(format!("no case is called '{other}': conv-new, conv-again, c-again, gemm-new").into());
+        }
     };
     // Warm: working memory has grown, and of repeated problems the first is decided.
     for number in 0..20 {
         registry.select(&problem(number))?;
     }
     registry.select(&problem(1))?;
-    measured(&registry, &problems);
+    if case == "c-again" {
+        through_c(&registry, &problems);
+    } else {
+        measured(&problems, |problem| registry.select(problem).map_or(0, |selection| selection.index));
+    }
     println!("{}", problems.len());
     Ok(())
 }

@@ -502,7 +502,8 @@ typedef struct {
    */
   const char *store;
   /**
-   * The name of the device whose winners the store holds; NULL asks the HIP runtime. Copied.
+   * The name of the device whose winners the store holds; NULL asks the HIP runtime. The driver is always the present
+   * one's. Copied.
    */
   const char *device_name;
   /**

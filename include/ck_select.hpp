@@ -6,8 +6,9 @@
  *     const auto problem = ck_select::ConvProblem().batch(16).channels(256, 128).input(28, 28).filter(3, 3).padding(1, 1);
  *     const ck_select::Selection chosen = registry.select(problem);
  *
- * What fails throws ck_select::Error, which has the status and the library's message. Calls named try_ are noexcept
- * and answer with the status instead; the message of a failure is in ck_select::last_error() of that thread.
+ * What fails throws ck_select::Error, which has the status and the library's message. On the hot path try_select is noexcept
+ * and answers with the status instead; ck_select::status_of does that for any call. The message of a failure is in
+ * ck_select::last_error() of that thread.
  *
  * Threads: as in ck_select.h. Any number of threads may use one Registry, also while others change it; moving and
  * destroying it is for one thread alone.
@@ -209,6 +210,18 @@ class Error : public std::runtime_error {
  private:
   Status status_;
 };
+
+/// The status of what the body calls, for those who want no exceptions of this library:
+/// `status_of([&] { registry.load_model("models/conv"); })`. What else the body throws, such as std::bad_alloc, is passed on.
+template <class Body>
+[[nodiscard]] Status status_of(Body&& body) {
+  try {
+    std::forward<Body>(body)();
+    return Status::ok;
+  } catch (const Error& error) {
+    return error.status();
+  }
+}
 
 namespace detail {
 

@@ -20,7 +20,7 @@ miri:
 		scoring:: registry::cache:: forest::parts::
 
 # Valgrind knows no AVX-512, so that what it runs is the AVX2 form: counts are for comparing, not for guessing times.
-INSTRUCTION_CASES := conv-new conv-again gemm-new
+INSTRUCTION_CASES := conv-new conv-again c-again gemm-new
 instructions:
 	@if ! { $(call debian,valgrind,valgrind); }; then \
 		echo 'instructions: left out, valgrind is not here and cannot be installed'; exit 0; fi; \

@@ -11,4 +11,5 @@ mod native {
     mod install;
     mod layouts;
     mod programs;
+    mod readme;
 }

@@ -173,6 +173,27 @@ fn overrides_come_first_and_are_never_passed_over() {
 }
 
 #[test]
+fn an_explanation_follows_the_order_of_the_mode() {
+    let registry = filled(off());
+    registry.set_model(model(), None);
+    for (mode, order, not_asked) in [
+        (Mode::Model, ["override", "store", "model", "search", "priority"], 0),
+        (Mode::Search, ["override", "store", "search", "model", "priority"], 0),
+        (Mode::Refine(2), ["override", "store", "search", "model", "priority"], 0),
+        (Mode::Priority, ["override", "priority", "store", "model", "search"], 3),
+    ] {
+        registry.set_options(Options { mode, ..off() }).unwrap();
+        let text = registry.explain(&resnet()).unwrap();
+        let sources = text.lines().filter(|line| !line.starts_with([' ', '*']));
+        let sources: Vec<_> = sources.map(|line| line.split(':').next().unwrap()).collect();
+        assert_eq!(sources[0], "problem");
+        assert_eq!(sources[1..6], order, "{text}");
+        assert_eq!(sources[6..], ["selected"], "{text}");
+        assert_eq!(text.matches(": not asked in this mode; ").count(), not_asked, "{text}");
+    }
+}
+
+#[test]
 fn kernels_that_the_model_cannot_describe_stay_for_the_others() {
     let registry = filled(Options::default());
     registry.add(named("64x64x64_wavelet"), Priority::HIGH, UserData::default(), None).unwrap();
@@ -363,6 +384,30 @@ fn winners_on_disk_serve_other_registries_with_the_same_pool_only() {
 
     other.retain(|entry| !entry.name().contains("compv5"));
     assert_eq!(other.select(&resnet()).unwrap().source, Source::Model, "another pool");
+}
+
+#[test]
+fn another_driver_has_winners_of_its_own_whatever_the_device_is_called() {
+    let folder = tempfile::tempdir().unwrap();
+    for device_name in [None, Some("mine".to_owned())] {
+        let store = folder.path().join(device_name.as_deref().unwrap_or("usual"));
+        let source = |driver: u32| {
+            let options = Options {
+                mode: Mode::Search,
+                store: Some(store.clone()),
+                device_name: device_name.clone(),
+                ..off()
+            };
+            let device = Box::new(MockDevice::new().with_driver(driver));
+            let registry = Registry::with_device(options, device).unwrap();
+            let hooks = Timed { ms: 1.0, runs: Arc::default() };
+            registry
+                .add_all(vec![new(kernels()[0].clone(), Priority::NORMAL, Some(Box::new(hooks)))])
+                .unwrap();
+            registry.select(&resnet()).unwrap().source
+        };
+        assert_eq!([1, 1, 2, 1].map(source), [Source::Search, Source::Store, Source::Search, Source::Store]);
+    }
 }
 
 #[test]

@@ -36,6 +36,24 @@ struct Way {
   int problems = 0;
 };
 
+/// Microseconds of a choice by the model, median of many problems that follow one another, as they do while a network is
+/// loaded; none is met twice.
+double choosing_in_a_row(ck_select::Registry& registry, Direction direction) {
+  std::vector<double> us;
+  for (int batch = 1; batch <= 40; ++batch) {
+    for (int channels = 8; channels <= 400; channels += 8) {
+      const ck_select::ConvProblem problem = layer(direction, batch, channels, 2 * channels, 30, 3, 1, 1);
+      ck_select::Selection chosen;
+      const auto begin = Clock::now();
+      const ck_select::Status status = registry.try_select(problem, chosen);
+      us.push_back(std::chrono::duration<double, std::micro>(Clock::now() - begin).count());
+      if (status != ck_select::Status::ok || chosen.source != ck_select::Source::model) return -1;
+    }
+  }
+  std::nth_element(us.begin(), us.begin() + us.size() / 2, us.end());
+  return us[us.size() / 2];
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -91,6 +109,7 @@ int main(int argc, char** argv) {
     }
     for (const Way& way : ways)
       std::printf("%-10s mean efficiency %.2f %% over %d problems\n", way.name, way.efficiency / way.problems * 100, way.problems);
+    if (argc > 2) std::printf("model      chooses in %.1f us, median of 2000 new problems in a row\n", choosing_in_a_row(ways[0].registry, direction));
     Memory::instance().release();
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", error.what());

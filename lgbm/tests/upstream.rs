@@ -1,4 +1,5 @@
-//! An upstream program, unchanged: linked against this library, and with the library put in front of another.
+//! An upstream program, unchanged: linked against this library, with the library put in front of another, and linked against
+//! the real LightGBM.
 
 mod support;
 
@@ -62,14 +63,47 @@ fn a_linked_program_predicts_from_many_threads() {
     let program = program(folder.path(), "-lck_select_lgbm");
     let (rows, expected) = expected(folder.path());
 
-    let plain = folder.path().join("model.lgbm");
-    let mut text = Vec::new();
-    std::io::copy(&mut flate2::read::GzDecoder::new(fs::File::open(GEMM).unwrap()), &mut text).unwrap();
-    fs::File::create(&plain).unwrap().write_all(&text).unwrap();
-
+    let plain = plain(folder.path());
     for (model, threads) in [(plain.as_path(), 1), (&plain, 16), (Path::new(GEMM), 16)] {
         assert_eq!(succeed(&mut command(&program, model, &rows, threads)), expected);
     }
+}
+
+/// The text of the model, which LightGBM reads only when it is not compressed.
+fn plain(folder: &Path) -> PathBuf {
+    let path = folder.join("model.lgbm");
+    let mut text = Vec::new();
+    std::io::copy(&mut flate2::read::GzDecoder::new(fs::File::open(GEMM).unwrap()), &mut text).unwrap();
+    fs::write(&path, &text).unwrap();
+    path
+}
+
+/// The library of a Python package of LightGBM, if `CK_SELECT_PYTHON` names a Python that has one.
+fn lightgbm() -> Option<PathBuf> {
+    let Some(python) = env::var_os("CK_SELECT_PYTHON") else {
+        // Past the test's captured output: that something was left out must be seen.
+        let _ = writeln!(std::io::stderr(), "SKIPPED: CK_SELECT_PYTHON does not name a Python with lightgbm");
+        return None;
+    };
+    let script = "import importlib.util as u, os; print(os.path.dirname(u.find_spec('lightgbm').origin))";
+    let package = succeed(Command::new(python).args(["-c", script]));
+    Some(Path::new(package.trim()).join("lib/lib_lightgbm.so"))
+}
+
+#[test]
+fn linked_with_the_real_lightgbm_it_prints_the_same_bits() {
+    let Some(real) = lightgbm() else { return };
+    let folder = installed();
+    symlink(real, folder.path().join("lib_lightgbm.so")).unwrap();
+    let model = plain(folder.path());
+    let (rows, expected) = expected(folder.path());
+    let printed = ["-l_lightgbm", "-lck_select_lgbm"].map(|link| {
+        let program = program(folder.path(), link);
+        succeed(&mut command(&program, &model, &rows, 1))
+    });
+    assert_eq!(printed[0].lines().count(), ROWS);
+    assert_eq!(printed[0], printed[1]);
+    assert_eq!(printed[0], expected);
 }
 
 #[test]

@@ -11,7 +11,7 @@ mod write;
 use ck_select::problem::{GemmProblem, Problem};
 use ck_select::vocab::{Direction, Dtype};
 
-pub use validation::validation;
+pub use validation::{Draw, validation};
 pub use write::{write_csv, write_json};
 
 /// A set of problems that can be named.

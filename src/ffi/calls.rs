@@ -6,6 +6,9 @@ use std::mem::MaybeUninit;
 use std::ptr::{null, null_mut};
 
 use super::*;
+use crate::kernel::Kernel;
+use crate::problem::Problem;
+use crate::registry::{Hooks, Priority, UserData};
 
 const NAMES: [&CStr; 3] = [
     c"grouped_conv_forward_bf16_2d_64x64x64_compv3",
@@ -264,6 +267,33 @@ fn owners_are_asked_and_get_their_address_back() {
     assert_eq!(select(&registry, &problem).unwrap().user, user.cast());
     // SAFETY: nobody else reads or writes it now.
     assert_eq!(unsafe { *user }, 2);
+}
+
+/// An owner in Rust that panics when it is asked for the first time.
+struct Panics(std::sync::atomic::AtomicBool);
+
+impl Hooks for Panics {
+    fn supports(&self, _: &Problem) -> bool {
+        assert!(self.0.swap(true, std::sync::atomic::Ordering::Relaxed), "on purpose");
+        true
+    }
+}
+
+#[test]
+fn a_panic_in_a_selection_is_a_status_and_the_registry_stays_usable() {
+    let registry = Owned::new();
+    let kernel = Kernel::from_name(NAMES[0].to_str().unwrap()).unwrap();
+    // SAFETY: made by `ck_registry_create`, and destroyed later.
+    let inside = unsafe { super::input::read_registry(registry.0) }.unwrap();
+    let hooks = Box::new(Panics(false.into()));
+    inside.add(kernel, Priority::NORMAL, UserData::default(), Some(hooks)).unwrap();
+    let problem = resnet();
+    assert_eq!(select(&registry, &problem).unwrap_err(), CkStatus::Panic);
+    assert_eq!(last_error(), "panic: on purpose");
+    assert_eq!(select(&registry, &problem).unwrap().index, 0);
+    // SAFETY: a registry and a text.
+    let status = unsafe { ck_registry_add_kernel(registry.0, NAMES[1].as_ptr(), null()) };
+    assert_eq!(status, CkStatus::Ok, "writers take their turn, too");
 }
 
 /// Takes the first kernel only.

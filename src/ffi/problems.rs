@@ -250,13 +250,22 @@ fn no_reserved(value: i32) -> Result<(), Failure> {
 /// Reads and validates a problem.
 ///
 /// # Safety
-/// As for [`read_struct`]; its `arch` is NULL or a NUL-terminated text.
+/// As for [`read_any_problem`].
 pub(super) unsafe fn read_problem<T: AsProblem>(address: *const T) -> Result<Problem, Failure> {
+    // SAFETY: the caller's contract.
+    let problem = unsafe { read_any_problem(address) }?;
+    problem.validate().map_err(Failure::of(CkStatus::InvalidProblem))?;
+    Ok(problem)
+}
+
+/// Reads a problem for one who validates it: selecting does, and a problem that was decided before needs it no more.
+///
+/// # Safety
+/// As for [`read_struct`]; its `arch` is NULL or a NUL-terminated text.
+pub(super) unsafe fn read_any_problem<T: AsProblem>(address: *const T) -> Result<Problem, Failure> {
     // SAFETY: the caller's contract.
     let raw = unsafe { read_struct(address) }?;
     // SAFETY: the caller's contract.
     let arch = unsafe { read_arch(raw.arch(), "arch") }?;
-    let problem = raw.problem(arch)?;
-    problem.validate().map_err(Failure::of(CkStatus::InvalidProblem))?;
-    Ok(problem)
+    raw.problem(arch)
 }

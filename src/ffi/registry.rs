@@ -51,7 +51,8 @@ pub struct CkOptions {
     /// The file that keeps measured winners, or "off" for memory only; NULL for `CK_SELECT_STORE` or a file in the
     /// user's cache folder, which is then opened only by a registry that measures. Copied.
     pub store: *const c_char,
-    /// The name of the device whose winners the store holds; NULL asks the HIP runtime. Copied.
+    /// The name of the device whose winners the store holds; NULL asks the HIP runtime. The driver is always the present
+    /// one's. Copied.
     pub device_name: *const c_char,
     /// The stream to measure on (`hipStream_t`), which must live as long as the registry uses these options; NULL is the
     /// default stream.

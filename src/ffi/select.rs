@@ -5,7 +5,7 @@ use std::ffi::{c_char, c_void};
 use super::error::{Failure, boundary};
 use super::input::{Versioned, check_output, output, read_registry, write_output};
 use super::memory::give_text;
-use super::problems::{AsProblem, CkConvProblem, CkGemmProblem, read_problem};
+use super::problems::{AsProblem, CkConvProblem, CkGemmProblem, read_any_problem, read_problem};
 use super::{CkRegistry, CkStatus};
 use crate::registry::{SelectError, Source};
 
@@ -114,7 +114,7 @@ unsafe fn select<T: AsProblem>(
     selection: *mut CkSelection,
 ) -> Result<(), Failure> {
     // SAFETY: the caller's contract.
-    let (registry, problem) = unsafe { (read_registry(registry)?, read_problem(problem)?) };
+    let (registry, problem) = unsafe { (read_registry(registry)?, read_any_problem(problem)?) };
     // SAFETY: the caller's contract.
     unsafe { check_output(selection) }?;
     let chosen = registry.select(&problem).map_err(select_failure)?;

@@ -55,7 +55,9 @@ impl EmbeddedModel {
 
     /// Reads and checks it, as if it were loaded from its directory.
     pub fn load(&self) -> Result<Model, ModelError> {
-        Model::from_bytes(&self.label(), self.spec, self.forests)
+        let label = self.label();
+        let model = Model::from_bytes(&label, self.spec, self.forests)?;
+        Ok(Model { place: Some(label.into()), ..model })
     }
 
     fn label(&self) -> String {

@@ -48,7 +48,8 @@ impl Model {
                 forests[target as usize] = Some(Arc::new(forest(&path, &spec, limits)?));
             }
         }
-        Self::assemble(label(directory), spec, forests)
+        let place = std::path::absolute(directory).ok();
+        Ok(Self { place, ..Self::assemble(label(directory), spec, forests)? })
     }
 
     /// Loads one forest with a spec beside it or anywhere else.
@@ -98,7 +99,7 @@ impl Model {
         if forests[rank_by as usize].is_none() {
             return Err(ModelError::NoForest { model: name, file: rank_by.file_name() });
         }
-        Ok(Self { name, spec, forests })
+        Ok(Self { name, place: None, spec, forests })
     }
 }
 

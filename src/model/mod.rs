@@ -14,6 +14,7 @@ pub use range::TrainedRange;
 pub use spec::FeatureSpec;
 
 use std::fmt;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -86,6 +87,8 @@ impl FromStr for Target {
 #[derive(Debug, Clone)]
 pub struct Model {
     name: String,
+    /// See [`Model::place`].
+    place: Option<PathBuf>,
     spec: FeatureSpec,
     forests: [Option<Arc<Forest>>; Target::ALL.len()],
 }
@@ -105,6 +108,12 @@ impl Model {
     /// Where it came from: a directory, a file, or the label that its bytes were given.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// What [`Model::open`] loads this model from again, wherever the process stands: a directory or `embedded:NAME`. `None`
+    /// for a model from single files or from memory, and for one that was changed after it was loaded.
+    pub fn place(&self) -> Option<&Path> {
+        self.place.as_deref()
     }
 
     /// The checked `feature_spec.json`.
@@ -138,19 +147,22 @@ impl Model {
             return Err(ModelError::NoForest { model: self.name, file: target.file_name() });
         }
         self.spec.rank_by = target;
+        self.place = None;
         Ok(self)
     }
 
     /// The same model with other feature rules, such as [`crate::features::Uncoded::Upstream`].
     pub fn with_rules(mut self, rules: crate::features::Rules) -> Self {
         self.spec.extractor.rules = rules;
+        self.place = None;
         self
     }
 
     /// The same model asked with other constants of the GPU than those that it was trained with. Its answers are then for a GPU
     /// that it has never seen.
-    pub const fn with_hardware(mut self, hardware: crate::hardware::Hardware) -> Self {
+    pub fn with_hardware(mut self, hardware: crate::hardware::Hardware) -> Self {
         self.spec.extractor.hardware = hardware;
+        self.place = None;
         self
     }
 

@@ -152,6 +152,7 @@ impl Registry {
         if let Some(selection) = key.and_then(|key| self.remembered(&key, problem)) {
             return Ok(selection);
         }
+        problem.validate()?;
         let state = self.state.load();
         state.note(problem);
         let selection = self.ask_sources(&state, problem)?;
@@ -191,7 +192,6 @@ impl Registry {
     }
 
     fn ask_sources(&self, state: &State, problem: &Problem) -> Result<Selection<'_>, SelectError> {
-        problem.validate()?;
         if let Some(name) = state.overrides().get(problem) {
             return self.overridden(state, problem, name);
         }
@@ -408,6 +408,7 @@ impl Registry {
 
     /// Ranks by the model that fits all kernels that fit: place, kernel, score; best first. Support is not asked.
     pub fn rank(&self, problem: &Problem) -> Result<Vec<(usize, &Entry, f64)>, SelectError> {
+        problem.validate()?;
         let state = self.state.load();
         state.note(problem);
         let mut scratch = RankScratch::default();

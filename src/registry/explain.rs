@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::prepared::Prepared;
 use super::state::State;
-use super::{Entry, Mode, Registry, SelectError, Selection, Source};
+use super::{Entry, Mode, Registry, SelectError, Selection, Source, reproduce};
 use crate::log::{self, Level};
 use crate::problem::Problem;
 use crate::select::RankScratch;
@@ -19,14 +19,23 @@ impl Registry {
         let mut line = |source: &str, answer: &str| {
             let _ = writeln!(text, "{source}: {answer}");
         };
-        line("override", &self.explain_override(&state, problem));
-        line("store", &self.explain_store(&state, prepared, problem));
-        line("model", &self.explain_model(&state, prepared, problem));
-        line("search", &self.explain_search(&state));
-        line(
-            "priority",
-            &self.by_priority(&state, problem).map_or_else(|e| e.to_string(), |s| described(&s)),
-        );
+        let asked = asked(state.options().mode);
+        let others = Source::ALL.iter().filter(|source| !asked.contains(source));
+        for source in asked.iter().chain(others) {
+            let mut answer = match source {
+                Source::Override => self.explain_override(&state, problem),
+                Source::Store => self.explain_store(&state, prepared, problem),
+                Source::Model => self.explain_model(&state, prepared, problem),
+                Source::Search => self.explain_search(&state),
+                Source::Priority => {
+                    self.by_priority(&state, problem).map_or_else(|e| e.to_string(), |s| described(&s))
+                }
+            };
+            if !asked.contains(source) {
+                answer.insert_str(0, "not asked in this mode; ");
+            }
+            line(source.as_str(), &answer);
+        }
         line("selected", &self.without_measuring(&state, prepared, problem));
         Ok(text)
     }
@@ -34,6 +43,10 @@ impl Registry {
     /// Logs a decision.
     pub(super) fn report(&self, problem: &Problem, answer: &Result<Selection<'_>, SelectError>) {
         match answer {
+            Err(error @ SelectError::Problem(_)) => {
+                log::line(Level::Error, "select", format_args!("{error}"));
+                return;
+            }
             Err(error) => log::line(Level::Error, "select", format_args!("{problem}: {error}")),
             Ok(selection) => {
                 let (name, source) = (selection.entry.name(), selection.source);
@@ -53,13 +66,12 @@ impl Registry {
                     format_args!("{problem}: passed over {}", skipped.join("; ")),
                 );
             }
-            let model = state.model_for(problem, state.options().arch).and_then(|at| state.model(at));
-            if let Some(loaded) = model {
-                let model = loaded.model.name();
-                // The pool is the registry's: `ck_registry_export_json` writes it.
-                let command =
-                    format_args!("ckselect rank --model '{model}' --problem '{problem}' --pool EXPORT.json");
-                log::line(Level::Debug, "select", format_args!("reproduce with: {command}"));
+            if let Ok(selection) = answer {
+                let text = match reproduce::command(&state, self.prepared(&state), problem, selection) {
+                    Ok(command) => format!("reproduce with: {command}"),
+                    Err(reason) => format!("no command reproduces it: {reason}"),
+                };
+                log::line(Level::Debug, "select", format_args!("{problem}: {text}"));
             }
         }
         if log::enabled(Level::Trace) {
@@ -70,18 +82,13 @@ impl Registry {
 
     /// The sources that come before the one that answered, each with its reason; all of them when none did.
     fn passed_over(&self, state: &State, problem: &Problem, chosen: Option<Source>) -> Vec<String> {
-        let asked: &[Source] = match state.options().mode {
-            Mode::Model => &Source::ALL,
-            Mode::Search | Mode::Refine(_) => {
-                &[Source::Override, Source::Store, Source::Search, Source::Model, Source::Priority]
-            }
-            Mode::Priority => &[Source::Override, Source::Priority],
-        };
         let prepared = self.prepared(state);
-        let before = asked.iter().take_while(|&&source| Some(source) != chosen);
+        let before = asked(state.options().mode).iter().take_while(|&&source| Some(source) != chosen);
         let reason = |&source: &Source| {
             let reason = match source {
                 Source::Override => self.explain_override(state, problem),
+                // By now it has the winner that was measured because it had none.
+                Source::Store if chosen == Some(Source::Search) => "no usable winner before".to_owned(),
                 Source::Store => self.explain_store(state, prepared, problem),
                 Source::Model => self.explain_no_model(state, prepared, problem),
                 Source::Search => self.explain_search(state),
@@ -171,9 +178,6 @@ impl Registry {
             state.model_for(problem, arch).and_then(|at| Some((state.model(at)?, prepared.models.get(at)?)));
         let Some((loaded, compiled)) = fitting else { return no_model(state) };
         let mut text = format!("{} ({})", loaded.model.name(), loaded.key);
-        if state.options().mode == Mode::Priority {
-            text += ", not asked in this mode";
-        }
         for (place, reason) in &compiled.left_out {
             let name = self.entry_at(state, *place).map_or("", Entry::name);
             let _ = write!(text, "\n  cannot describe {name}: {reason}");
@@ -209,6 +213,17 @@ impl Registry {
             }
         }
         text
+    }
+}
+
+/// The sources of a mode, in the order in which they are asked.
+const fn asked(mode: Mode) -> &'static [Source] {
+    match mode {
+        Mode::Model => &Source::ALL,
+        Mode::Search | Mode::Refine(_) => {
+            &[Source::Override, Source::Store, Source::Search, Source::Model, Source::Priority]
+        }
+        Mode::Priority => &[Source::Override, Source::Priority],
     }
 }
 

@@ -170,26 +170,33 @@ impl Registry {
     ///
     /// Words are written in full where CK's exporter says `unknown`. [`crate::pool::Pool::from_bytes`] reads it.
     pub fn export_json(&self, op: Op, options: &ExportOptions<'_>) -> serde_json::Result<String> {
-        let &ExportOptions { registry_name, timestamp, statistics } = options;
-        let kernels = self.kernels();
-        let text = match op {
-            Op::GroupedConv => {
-                let kernels: Vec<_> = kernels.into_iter().filter_map(conv).collect();
-                let metadata = ConvMetadata { registry_name, total_kernels: kernels.len() };
-                let statistics = (statistics && !kernels.is_empty()).then(|| conv_statistics(&kernels));
-                serde_json::to_string_pretty(&Document { metadata, statistics, kernels })
-            }
-            Op::Gemm => {
-                let kernels: Vec<_> = kernels.into_iter().filter_map(gemm).collect();
-                let total_kernels = kernels.len();
-                let metadata =
-                    GemmMetadata { timestamp, registry_name, total_kernels, export_version: "1.0.0" };
-                let statistics = (statistics && !kernels.is_empty()).then(|| gemm_statistics(&kernels));
-                serde_json::to_string_pretty(&Document { metadata, statistics, kernels })
-            }
-        };
-        text.map(|text| text + "\n")
+        document(op, self.kernels().into_iter().map(Entry::kernel), options)
     }
+}
+
+/// These kernels, as far as they are of the operation, as an export of the registry that holds them.
+pub(super) fn document<'k>(
+    op: Op,
+    kernels: impl Iterator<Item = &'k Kernel>,
+    options: &ExportOptions<'_>,
+) -> serde_json::Result<String> {
+    let &ExportOptions { registry_name, timestamp, statistics } = options;
+    let text = match op {
+        Op::GroupedConv => {
+            let kernels: Vec<_> = kernels.filter_map(conv).collect();
+            let metadata = ConvMetadata { registry_name, total_kernels: kernels.len() };
+            let statistics = (statistics && !kernels.is_empty()).then(|| conv_statistics(&kernels));
+            serde_json::to_string_pretty(&Document { metadata, statistics, kernels })
+        }
+        Op::Gemm => {
+            let kernels: Vec<_> = kernels.filter_map(gemm).collect();
+            let total_kernels = kernels.len();
+            let metadata = GemmMetadata { timestamp, registry_name, total_kernels, export_version: "1.0.0" };
+            let statistics = (statistics && !kernels.is_empty()).then(|| gemm_statistics(&kernels));
+            serde_json::to_string_pretty(&Document { metadata, statistics, kernels })
+        }
+    };
+    text.map(|text| text + "\n")
 }
 
 /// One kernel as CK's registry of its operation exports it: an element of [`Registry::export_json`].
@@ -200,9 +207,9 @@ pub fn kernel_json(kernel: &Kernel) -> impl Serialize + '_ {
     }
 }
 
-fn conv(entry: &Entry) -> Option<Conv<'_>> {
-    match &entry.kernel().kind {
-        KernelKind::Conv(kernel) => Some(exported_conv(entry.name(), kernel)),
+fn conv(kernel: &Kernel) -> Option<Conv<'_>> {
+    match &kernel.kind {
+        KernelKind::Conv(conv) => Some(exported_conv(&kernel.name, conv)),
         KernelKind::Gemm(_) => None,
     }
 }
@@ -237,9 +244,9 @@ fn exported_conv<'a>(name: &'a str, kernel: &'a ConvKernel) -> Conv<'a> {
     }
 }
 
-fn gemm(entry: &Entry) -> Option<Gemm<'_>> {
-    match &entry.kernel().kind {
-        KernelKind::Gemm(kernel) => Some(exported_gemm(entry.name(), kernel)),
+fn gemm(kernel: &Kernel) -> Option<Gemm<'_>> {
+    match &kernel.kind {
+        KernelKind::Gemm(gemm) => Some(exported_gemm(&kernel.name, gemm)),
         KernelKind::Conv(_) => None,
     }
 }

@@ -15,6 +15,7 @@ mod measure;
 mod options;
 mod overrides;
 mod prepared;
+mod reproduce;
 mod slot;
 mod state;
 

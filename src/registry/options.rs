@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::{OverrideError, Overrides};
 use crate::capture::Capture;
+use crate::log::{self, Level};
 use crate::model::ModelError;
 use crate::tuning::device::Stream;
 use crate::tuning::search::SearchOptions;
@@ -170,10 +171,9 @@ impl Options {
         if self.host_timing && self.arch.is_none() {
             return Err(OptionsError::HostArch);
         }
-        Ok(match &self.override_file {
-            Some(path) => Overrides::read(path)?,
-            None => Overrides::default(),
-        })
+        let Some(path) = &self.override_file else { return Ok(Overrides::default()) };
+        let said = |error: &OverrideError| log::line(Level::Error, "override", format_args!("{error}"));
+        Ok(Overrides::read(path).inspect_err(said)?)
     }
 }
 

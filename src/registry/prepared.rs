@@ -1,10 +1,12 @@
 //! What is made of a state once, before the first selection on it: models compiled for its kernels, and the measured
 //! winners of its pool.
 
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 
-use super::Entry;
 use super::state::State;
+use super::{Entry, reproduce};
+use crate::log::{self, Level};
 use crate::model::Model;
 use crate::pool::Pool;
 use crate::select::Ranker;
@@ -32,6 +34,8 @@ pub(super) struct PreparedModel {
     pub(super) places: Vec<usize>,
     /// Places of kernels that the model's features cannot describe, with the reason.
     pub(super) left_out: Vec<(usize, String)>,
+    /// The file with its kernels, once somebody has asked for it.
+    pool_file: OnceLock<Result<PathBuf, String>>,
 }
 
 impl Prepared {
@@ -81,8 +85,19 @@ impl PreparedModel {
             }
         }
         let ranker = Pool::new(kernels).ok().and_then(|pool| Ranker::new(model.clone(), Arc::new(pool)).ok());
-        Self { model: model.clone(), ids: ids.clone(), ranker, places, left_out }
+        let pool_file = OnceLock::new();
+        Self { model: model.clone(), ids: ids.clone(), ranker, places, left_out, pool_file }
     }
+
+    /// A file with the kernels that the model ranks, for `ckselect`.
+    pub(super) fn pool_file(&self) -> Result<&Path, String> {
+        let file = self.pool_file.get_or_init(|| reproduce::write_pool(self));
+        file.as_deref().map_err(Clone::clone)
+    }
+}
+
+fn driver(facts: &DeviceFacts) -> String {
+    facts.driver_version.or(facts.runtime_version).map_or_else(String::new, |version| version.to_string())
 }
 
 /// Opens the winners of a pool. Without a device there are none: what one device measured says nothing of another.
@@ -98,12 +113,14 @@ fn winners(
     if !options.measures() && options.store.is_none() {
         return Err("not asked for".to_owned());
     }
-    let (arch, device, driver) = if let Some(name) = &options.device_name {
-        (options.arch, name.clone(), String::new())
-    } else {
-        let facts = facts()?;
-        let driver = facts.driver_version.or(facts.runtime_version);
-        (facts.arch().or(options.arch), facts.name, driver.map_or_else(String::new, |v| v.to_string()))
+    let (arch, device, driver) = match (&options.device_name, facts()) {
+        // Whatever the device is called, another driver's winners are not this one's.
+        (Some(name), Ok(facts)) => (options.arch.or(facts.arch()), name.clone(), driver(&facts)),
+        (Some(name), Err(_)) => (options.arch, name.clone(), String::new()),
+        (None, facts) => {
+            let facts = facts?;
+            (facts.arch().or(options.arch), facts.name.clone(), driver(&facts))
+        }
     };
     let arch = arch.ok_or("no architecture is known")?;
     let location = match &options.store {
@@ -113,10 +130,17 @@ fn winners(
     let mode = if options.measures() { Mode::ReadWrite } else { Mode::ReadOnly };
     let store = match location.and_then(|location| Store::open_at(&location, mode)) {
         Ok(store) => store,
-        // What cannot be kept on disk is still kept in memory.
-        Err(_) if options.measures() => Store::disabled(),
+        Err(error) if options.measures() => {
+            log::line(Level::Warn, "store", format_args!("{error}; winners are kept in memory only"));
+            Store::disabled()
+        }
         Err(error) => return Err(error.to_string()),
     };
+    if options.measures()
+        && let Some(reason) = store.read_only()
+    {
+        log::line(Level::Warn, "store", format_args!("{reason}; new winners are kept in memory only"));
+    }
     let scope = Scope::new(arch, device, pool, driver);
     store.winners(scope).map(Arc::new).map_err(|error| error.to_string())
 }

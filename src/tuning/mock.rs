@@ -75,6 +75,12 @@ impl MockDevice {
         }
     }
 
+    /// The same device with a driver of this version.
+    pub fn with_driver(mut self, version: u32) -> Self {
+        self.facts.driver_version = Some(version);
+        self
+    }
+
     /// Puts a kernel of so many milliseconds on the stream.
     pub fn launch(&self, milliseconds: f64) {
         self.occupy(Duration::try_from_secs_f64(milliseconds / 1000.0).unwrap_or(Duration::MAX));

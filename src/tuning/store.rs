@@ -64,14 +64,16 @@ mod winner;
 mod winners;
 
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use database::Database;
 pub use error::StoreError;
 pub use exchange::{RecordFormat, read_records, write_records};
+pub(crate) use hash::StableHash;
 pub use location::Location;
+pub(crate) use location::cache_folder;
 pub use rows::Merged;
 pub use scope::{PoolHash, Scope};
 pub use snapshot::{Snapshot, SnapshotRef};
@@ -210,6 +212,11 @@ impl Store {
     /// Whether it has no file.
     pub const fn is_disabled(&self) -> bool {
         self.database.is_none()
+    }
+
+    /// Its file.
+    pub fn path(&self) -> Option<PathBuf> {
+        Some(lock(self.database()?).path().to_owned())
     }
 
     /// Why it is not written; `None` when it is, or when it is disabled.

@@ -303,6 +303,20 @@ void selecting(const std::string& repository) {
   CHECK(registry.select(problem).source == Source::model);
 }
 
+void statuses() {
+  Registry registry(quiet());
+  CHECK(ck_select::status_of([&] { registry.add(FIRST); }) == Status::ok && registry.size() == 1);
+  CHECK(ck_select::status_of([&] { registry.add(FIRST); }) == Status::already_registered);
+  CHECK(last_error().find(FIRST) != std::string_view::npos);
+  bool passed_on = false;
+  try {
+    (void)ck_select::status_of([] { throw std::bad_alloc(); });
+  } catch (const std::bad_alloc&) {
+    passed_on = true;
+  }
+  CHECK(passed_on);
+}
+
 void owning() {
   std::optional<Registry> first(std::in_place, quiet());
   auto alive = std::make_shared<int>(0);
@@ -345,6 +359,7 @@ int main(int argc, char** argv) {
   models_by_key(argv[1]);
   host_timing();
   selecting(argv[1]);
+  statuses();
   owning();
   return finish("wrapper");
 }

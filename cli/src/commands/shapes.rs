@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use ck_select::problem::{Problem, ProblemDefaults};
 use ck_select::vocab::{Direction, Dtype, Op};
-use ck_select_offline::shapes::{self, Choice, Set, driver};
+use ck_select_offline::shapes::{self, Choice, Draw, Set, driver};
 use clap::ValueEnum;
 use csv::StringRecord;
 
@@ -58,6 +58,12 @@ pub(crate) struct Args {
     /// Every sixth convolution of --validation in three dimensions
     #[arg(long, requires = "validation")]
     three_d: bool,
+    /// Channels of --validation of any number, odd ones too, instead of usual ones
+    #[arg(long, requires = "validation")]
+    any_channels: bool,
+    /// Only problems of --validation of at most so many GFLOP, for a sweep that must end
+    #[arg(long, value_name = "GFLOP", requires = "validation")]
+    most_gflop: Option<f64>,
     /// CSVs of problems, or of measurements, that --validation keeps away from
     #[arg(long, value_name = "FILE", requires = "validation", num_args = 1..)]
     apart_from: Vec<PathBuf>,
@@ -176,7 +182,14 @@ fn validation(count: usize, args: &Args) -> Result<Vec<Problem>, CliError> {
             }
         }
     }
-    let problems = shapes::validation(args.op, &choice, count, args.seed, args.three_d, &known);
+    let draw = Draw {
+        count,
+        seed: args.seed,
+        three_d: args.three_d,
+        any_channels: args.any_channels,
+        most_gflop: args.most_gflop,
+    };
+    let problems = shapes::validation(args.op, &choice, &draw, &known);
     if problems.len() < count {
         return Err(CliError::failed(format!("only {} of {count} problems could be drawn", problems.len())));
     }

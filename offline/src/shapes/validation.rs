@@ -8,32 +8,41 @@ use ck_select::vocab::{ConvLayout, Op};
 use super::Choice;
 use super::random::Random;
 
-/// `count` problems drawn with a seed, none of which is in `known` with whatever type and direction.
+/// What is drawn.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Draw {
+    /// How many problems.
+    pub count: usize,
+    /// The same seed gives the same problems.
+    pub seed: u64,
+    /// Whether one convolution in six is in three dimensions.
+    pub three_d: bool,
+    /// Whether convolutions have channels of any number, odd ones too, and not only usual ones.
+    pub any_channels: bool,
+    /// The most work of a problem, in 10^9 operations.
+    pub most_gflop: Option<f64>,
+}
+
+/// Problems that are drawn, none of which is in `known` with whatever type and direction.
 ///
-/// Convolutions have log-uniform channels and batches, usual filters and strides, every fourth one groups; one in six is
-/// 3D when `three_d` says so. GEMMs have log-uniform extents. The same seed gives the same problems.
-pub fn validation(
-    op: Op,
-    choice: &Choice,
-    count: usize,
-    seed: u64,
-    three_d: bool,
-    known: &[Problem],
-) -> Vec<Problem> {
+/// Convolutions have log-uniform channels and batches, usual filters and strides, every fourth one groups. GEMMs have
+/// log-uniform extents.
+pub fn validation(op: Op, choice: &Choice, draw: &Draw, known: &[Problem]) -> Vec<Problem> {
     let known: HashSet<Key> = known.iter().map(key).collect();
-    let mut random = Random::new(seed);
+    let mut random = Random::new(draw.seed);
     let mut seen = HashSet::new();
     let mut problems = Vec::new();
     // A set that is nearly all known would never be full.
-    let mut attempts = count.saturating_mul(1000);
-    while problems.len() < count && attempts > 0 {
+    let mut attempts = draw.count.saturating_mul(1000);
+    while problems.len() < draw.count && attempts > 0 {
         attempts -= 1;
         let problem = match op {
             Op::Gemm => gemm(choice, &mut random),
-            Op::GroupedConv => conv(choice, three_d && problems.len() % 6 == 5, &mut random),
+            Op::GroupedConv => conv(choice, draw, problems.len() % 6 == 5, &mut random),
         };
         let key = key(&problem);
-        if problem.validate().is_ok() && !known.contains(&key) && seen.insert(key) {
+        let fits = draw.most_gflop.is_none_or(|most| problem.flops() <= most * 1e9);
+        if fits && problem.validate().is_ok() && !known.contains(&key) && seen.insert(key) {
             problems.push(problem);
         }
     }
@@ -77,13 +86,16 @@ fn gemm(choice: &Choice, random: &mut Random) -> Problem {
     GemmProblem::new(m, n, k).of(choice.dtype).into()
 }
 
-fn conv(choice: &Choice, three_d: bool, random: &mut Random) -> Problem {
+fn conv(choice: &Choice, draw: &Draw, sixth: bool, random: &mut Random) -> Problem {
+    let three_d = draw.three_d && sixth;
     let filter = [1, 1, 3, 3, 3, 5, 7][random.below(7)];
     let stride = [1, 1, 1, 2][random.below(4)];
     let groups = random.below(4) == 0;
     let g = if groups { 1 << (1 + random.below(5)) } else { 1 };
-    let c = g * stepped(random, if groups { 2 } else { 4 }, if groups { 6 } else { 10 });
-    let k = g * stepped(random, if groups { 2 } else { 4 }, if groups { 6 } else { 10 });
+    let channels = if draw.any_channels { any } else { stepped };
+    let (least, most) = if groups { (2, 6) } else { (4, 10) };
+    let c = g * channels(random, least, most);
+    let k = g * channels(random, least, most);
     let extent = any(random, 3, if three_d { 6 } else { 8 });
     let pad = if random.below(5) == 0 { 0 } else { (filter - 1) / 2 };
     let axes = |value: i64, neutral: i64| [if three_d { value } else { neutral }, value, value];
@@ -118,19 +130,40 @@ mod tests {
 
     use super::*;
 
+    const DRAW: Draw = Draw { count: 300, seed: 42, three_d: true, any_channels: false, most_gflop: None };
+
+    fn convolutions(draw: Draw) -> Vec<ConvProblem> {
+        let problems = validation(Op::GroupedConv, &Choice::new(Dtype::Bf16), &draw, &[]);
+        problems.into_iter().filter_map(|p| if let Problem::Conv(p) = p { Some(p) } else { None }).collect()
+    }
+
+    #[test]
+    fn work_is_bounded() {
+        let most = |draw| convolutions(draw).iter().map(|p| p.flops() / 1e9).fold(0.0, f64::max);
+        assert!(most(DRAW) > 50.0);
+        assert!(most(Draw { most_gflop: Some(50.0), ..DRAW }) <= 50.0);
+    }
+
+    #[test]
+    fn channels_are_usual_ones_or_any() {
+        let odd = |draw| convolutions(draw).iter().filter(|p| p.c / p.g % 2 == 1).count();
+        let usual = odd(DRAW);
+        let any = odd(Draw { any_channels: true, ..DRAW });
+        assert!(usual <= 5 && (100..200).contains(&any), "{usual} and {any} of 300 odd");
+    }
+
     #[test]
     fn sets_are_seeded_full_and_apart_from_what_is_known() {
         let choice = Choice::new(Dtype::Bf16);
         for op in [Op::GroupedConv, Op::Gemm] {
-            let first = validation(op, &choice, 300, 42, true, &[]);
+            let first = validation(op, &choice, &DRAW, &[]);
             assert_eq!(first.len(), 300);
-            assert_eq!(first, validation(op, &choice, 300, 42, true, &[]));
-            assert_ne!(first, validation(op, &choice, 300, 43, true, &[]));
-            let apart = validation(op, &choice, 300, 42, true, &first);
+            assert_eq!(first, validation(op, &choice, &DRAW, &[]));
+            assert_ne!(first, validation(op, &choice, &Draw { seed: 43, ..DRAW }, &[]));
+            let apart = validation(op, &choice, &DRAW, &first);
             assert!(apart.iter().all(|problem| !first.contains(problem)) && apart.len() == 300);
         }
-        let problems = validation(Op::GroupedConv, &choice, 300, 42, true, &[]);
-        let three_d = problems.iter().filter(|p| matches!(p, Problem::Conv(p) if p.ndim == 3)).count();
-        assert_eq!(three_d, 50);
+        let problems = convolutions(DRAW);
+        assert_eq!(problems.iter().filter(|p| p.ndim == 3).count(), 50);
     }
 }

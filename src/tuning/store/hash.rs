@@ -3,7 +3,7 @@
 use std::hash::Hasher;
 
 /// FNV-1a with 128 bits, exactly as its authors define it. It is part of the file format and never changes.
-pub(super) struct StableHash(u128);
+pub(crate) struct StableHash(u128);
 
 impl StableHash {
     const OFFSET: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
@@ -13,7 +13,7 @@ impl StableHash {
         Self(Self::OFFSET)
     }
 
-    pub(super) fn of(bytes: &[u8]) -> u128 {
+    pub(crate) fn of(bytes: &[u8]) -> u128 {
         let mut hash = Self::new();
         hash.write(bytes);
         hash.value()

@@ -37,22 +37,31 @@ impl Location {
         option: Option<&Path>,
         environment: impl Fn(&str) -> Option<OsString>,
     ) -> Result<Self, StoreError> {
-        let path = |name: &str| environment(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         let said = option.map(Path::to_owned).filter(|path| !path.as_os_str().is_empty());
-        if let Some(said) = said.or_else(|| path(Self::VARIABLE)) {
+        if let Some(said) = said.or_else(|| path(&environment, Self::VARIABLE)) {
             return Ok(if said.as_os_str() == "off" { Self::Off } else { Self::File(said) });
         }
-        let cache = path("XDG_CACHE_HOME")
-            .filter(|path| path.is_absolute())
-            .or_else(|| path("HOME").map(|home| home.join(".cache")))
-            .ok_or(StoreError::NoPath)?;
-        Ok(Self::File(cache.join("ck-select").join("winners.db")))
+        let folder = cache_folder(environment).ok_or(StoreError::NoPath)?;
+        Ok(Self::File(folder.join("winners.db")))
     }
 
     /// [`Location::resolve`] with the variables of this process.
     pub fn from_environment(option: Option<&Path>) -> Result<Self, StoreError> {
         Self::resolve(option, |name| std::env::var_os(name))
     }
+}
+
+/// Where this library keeps files for a user who names no other place: `$XDG_CACHE_HOME/ck-select`, else
+/// `$HOME/.cache/ck-select`.
+pub(crate) fn cache_folder(environment: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+    let cache = path(&environment, "XDG_CACHE_HOME").filter(|path| path.is_absolute());
+    let cache = cache.or_else(|| path(&environment, "HOME").map(|home| home.join(".cache")))?;
+    Some(cache.join("ck-select"))
+}
+
+/// The path that a variable holds, if it holds something.
+fn path(environment: impl Fn(&str) -> Option<OsString>, name: &str) -> Option<PathBuf> {
+    environment(name).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
 /// File systems that several hosts may share, or that a user-space server answers for: there, memory that is mapped

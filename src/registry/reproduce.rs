@@ -1,0 +1,126 @@
+//! The command that makes a decision again: `ckselect` with the same model, pool and problem, or with the same store.
+
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::export::{ExportOptions, document};
+use super::prepared::{Prepared, PreparedModel};
+use super::state::State;
+use super::{Selection, Source};
+use crate::pool::Pool;
+use crate::problem::Problem;
+use crate::tuning::store::{StableHash, cache_folder};
+
+/// The command, or why there is none.
+pub(super) fn command(
+    state: &State,
+    prepared: &Prepared,
+    problem: &Problem,
+    selection: &Selection<'_>,
+) -> Result<String, String> {
+    if selection.generation != state.generation() {
+        return Err("the registry has changed since".to_owned());
+    }
+    match selection.source {
+        Source::Override => Err("a rule of the override file decided".to_owned()),
+        Source::Priority => Err("the registered priorities decided".to_owned()),
+        Source::Store | Source::Search => listed(prepared, selection),
+        Source::Model => ranked(state, prepared, problem, selection),
+    }
+}
+
+/// The model's ranking down to the kernel that was selected, which is the last one.
+fn ranked(
+    state: &State,
+    prepared: &Prepared,
+    problem: &Problem,
+    selection: &Selection<'_>,
+) -> Result<String, String> {
+    let at = state.model_for(problem, state.options().arch);
+    let both = at.and_then(|at| state.model(at).zip(prepared.models.get(at)));
+    let (loaded, compiled) = both.ok_or("no model fits the problem")?;
+    let model = loaded.model.place().ok_or_else(|| {
+        format!("{} is from memory, or was changed after it was loaded", loaded.model.name())
+    })?;
+    let (model, pool) = (quoted(model)?, quoted(compiled.pool_file()?)?);
+    let top = selection.rank + 1;
+    Ok(format!("ckselect rank --model {model} --pool {pool} --problem '{problem}' --top {top}"))
+}
+
+/// The winners of the kernel that was selected, the problem's among them.
+fn listed(prepared: &Prepared, selection: &Selection<'_>) -> Result<String, String> {
+    let winners = prepared.winners.as_ref().map_err(Clone::clone)?;
+    let store = winners.store().path().ok_or("the winner is kept in memory only")?;
+    let store = std::path::absolute(store).map_err(|error| error.to_string())?;
+    let (store, kernel) = (quoted(&store)?, quoted(selection.entry.name().as_ref())?);
+    Ok(format!("ckselect store list --store {store} --pool {} --kernel {kernel}", winners.scope().pool))
+}
+
+/// A word of a command line, for the shell.
+fn quoted(word: &Path) -> Result<String, String> {
+    let text = word.to_str().ok_or_else(|| format!("{} is not UTF-8", word.display()))?;
+    Ok(format!("'{}'", text.replace('\'', r"'\''")))
+}
+
+/// Writes the kernels that a model is prepared for, as `ckselect` reads them, into the user's cache folder. The file is
+/// named after what is in it, so that no other pool ever replaces it.
+pub(super) fn write_pool(prepared: &PreparedModel) -> Result<PathBuf, String> {
+    let pool = prepared.ranker.as_ref().ok_or("the model can rank no kernel")?.pool();
+    let text = document(pool.op(), pool.iter(), &ExportOptions::default()).map_err(|e| e.to_string())?;
+    // Exports have CK's fields: what only a descriptor said of a kernel with a name of its own is not among them.
+    let read = Pool::from_bytes("pool", text.as_bytes()).map_err(|error| error.to_string())?;
+    if let Some(lost) = pool.iter().zip(read.iter()).find(|(kernel, read)| kernel != read) {
+        return Err(format!("an export does not say everything of {}", lost.0.name));
+    }
+    let folder = cache_folder(|name| std::env::var_os(name));
+    let folder =
+        folder.ok_or("no folder for the pool: neither XDG_CACHE_HOME nor HOME is set")?.join("pools");
+    let path = folder.join(format!("{:032x}.json", StableHash::of(text.as_bytes())));
+    write_once(&folder, &path, &text).map_err(|error| format!("{}: {error}", path.display()))?;
+    Ok(path)
+}
+
+/// Writes a file that is not there yet: whole or not at all, whoever else writes it.
+fn write_once(folder: &Path, path: &Path, text: &str) -> io::Result<()> {
+    static WRITES: AtomicU64 = AtomicU64::new(0);
+    if path.exists() {
+        return Ok(());
+    }
+    fs::create_dir_all(folder)?;
+    let (process, number) = (std::process::id(), WRITES.fetch_add(1, Ordering::Relaxed));
+    let temporary = path.with_extension(format!("{process}.{number}"));
+    let written = File::create_new(&temporary).and_then(|mut file| {
+        file.write_all(text.as_bytes())?;
+        file.sync_all()?;
+        fs::rename(&temporary, path)
+    });
+    written.inspect_err(|_| {
+        // Whatever went wrong before is what is said.
+        let _ = fs::remove_file(&temporary);
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_quoted_for_the_shell() {
+        assert_eq!(quoted("/a b/it's".as_ref()).unwrap(), r"'/a b/it'\''s'");
+    }
+
+    #[test]
+    fn a_file_is_written_once_and_leaves_nothing_beside_it() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = place.path().join("pools");
+        let path = folder.join("a.json");
+        for text in ["first", "second"] {
+            write_once(&folder, &path, text).unwrap();
+            assert_eq!(fs::read_to_string(&path).unwrap(), "first");
+        }
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+        assert!(write_once(&path, &path.join("inside.json"), "").is_err(), "a file is no folder");
+    }
+}
