@@ -421,6 +421,21 @@ fn compare_accepts_what_is_as_good_and_refuses_what_is_not() {
 }
 
 #[test]
+fn a_model_of_the_library_is_judged_like_a_directory() {
+    let folder = TempDir::new().unwrap();
+    let data = measured(&folder, |_, place| 100.0 - place as f64);
+    let name = "grouped_conv_forward_bf16_gfx950";
+    let (embedded, directory) = (format!("embedded:{name}"), format!("models/{name}"));
+    for words in [["evaluate", "--model"], ["validate", "--model"]] {
+        let judged = |model: &str| good(&[words[0], words[1], model, "--data", &data, "--format", "json"]);
+        assert_eq!(judged(&embedded), judged(&directory));
+    }
+    let same = good(&["compare", &directory, &embedded, "--data", &data, "--format", "json"]);
+    let same: Value = serde_json::from_str(&same).unwrap();
+    assert_eq!(same["agreements"], same["problems"]);
+}
+
+#[test]
 fn mistakes_are_named() {
     let folder = TempDir::new().unwrap();
     let data = measured(&folder, |_, place| 100.0 - place as f64);

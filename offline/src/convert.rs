@@ -7,8 +7,12 @@ mod atomic;
 mod capture;
 mod chunk;
 mod columns;
+mod content;
 mod csv;
+mod hybrid;
+mod pages;
 mod schema;
+mod sender;
 mod table;
 
 use std::path::{Path, PathBuf};
@@ -19,8 +23,9 @@ use std::thread;
 use ck_select::vocab::{Arch, Direction, Dtype, Op};
 
 use crate::measurements::{DataError, Filter, files_of, read_file};
-use chunk::{Chunk, Message, Sender};
+use chunk::Chunk;
 use schema::Extras;
+use sender::{Message, Sender};
 
 pub use capture::{Capture, capture};
 
@@ -152,7 +157,7 @@ impl Target {
         }
     }
 
-    fn write(&mut self, chunk: Chunk) -> Result<(), DataError> {
+    fn write(&mut self, chunk: &Chunk) -> Result<(), DataError> {
         match self {
             Self::Table(writer) => writer.write(chunk),
             Self::Csv(writer) => writer.write(chunk),
@@ -184,12 +189,12 @@ fn write(
         match message {
             Message::Reject(reject) => progress.reject(&reject),
             Message::Rows(chunk) => {
-                written += chunk.rows.len() as u64;
+                written += chunk.len() as u64;
                 let target = match &mut target {
                     Some(target) => target,
                     none => none.insert(Target::create(output, chunk.op, options, extras)?),
                 };
-                target.write(chunk)?;
+                target.write(&chunk)?;
                 progress.rows(written);
             }
         }

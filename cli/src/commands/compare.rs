@@ -14,6 +14,7 @@ use ck_select_offline::measurements::Measurements;
 use serde_json::json;
 
 use super::data::Data;
+use super::is_embedded;
 use crate::error::CliError;
 use crate::output::Output;
 use crate::table::{Cell, Format, Table};
@@ -30,7 +31,7 @@ the exit code is 3.";
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The old model directory, or a CSV of choices
+    /// The old model: a directory, embedded:NAME, or a CSV of choices
     #[arg(value_name = "OLD")]
     old: PathBuf,
     /// The new one
@@ -69,8 +70,8 @@ enum Chooser {
 
 impl Chooser {
     fn open(path: &Path) -> Result<Self, CliError> {
-        if path.is_dir() {
-            return Ok(Self::Model(Arc::new(Model::load(path)?)));
+        if path.is_dir() || is_embedded(path) {
+            return Ok(Self::Model(Arc::new(Model::open(path)?)));
         }
         if !path.exists() {
             return Err(CliError::failed(format!("{}: no such model directory or file", path.display())));

@@ -29,7 +29,7 @@ cross-validation.";
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Model directory
+    /// Model directory, or embedded:NAME
     #[arg(long, value_name = "DIR")]
     model: PathBuf,
     #[command(flatten)]

@@ -23,7 +23,7 @@ use std::sync::Arc;
 
 use ck_select::features::Uncoded;
 use ck_select::kernel::KernelKind;
-use ck_select::model::{Model, Target};
+use ck_select::model::{EmbeddedModel, Model, Target};
 use ck_select::pool::Pool;
 use ck_select::problem::{Problem, ProblemDefaults};
 use ck_select::select::Ranker;
@@ -92,6 +92,11 @@ impl ModelAndPool {
         }
         Ok((Ranker::new(Arc::new(model), Arc::new(pool))?, defaults))
     }
+}
+
+/// Whether a path names a model that is built into the library.
+pub(crate) fn is_embedded(model: &Path) -> bool {
+    model.to_str().is_some_and(|text| text.starts_with(EmbeddedModel::PREFIX))
 }
 
 /// Loads a model directory or an embedded model, with another rule for unknown words if asked.

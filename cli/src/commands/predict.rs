@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use ck_select::forest::Forest;
-use ck_select::model::{EmbeddedModel, Model, Target};
+use ck_select::model::{Model, Target};
 use csv::StringRecord;
 
+use super::is_embedded;
 use crate::error::CliError;
 use crate::input::CsvFile;
 use crate::output::Output;
@@ -48,11 +49,6 @@ pub(crate) struct Args {
 enum Source {
     Model(Box<Model>, Target),
     Bare(Box<Forest>),
-}
-
-/// Whether `--model` names a model that is built into the library.
-fn is_embedded(model: &Path) -> bool {
-    model.to_str().is_some_and(|text| text.starts_with(EmbeddedModel::PREFIX))
 }
 
 impl Source {

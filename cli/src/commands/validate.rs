@@ -29,7 +29,7 @@ the figures are given with and without those. With --require the exit code is 3 
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES, group = clap::ArgGroup::new("chooser").required(true))]
 pub(crate) struct Args {
-    /// Model directory
+    /// Model directory, or embedded:NAME
     #[arg(long, value_name = "DIR", group = "chooser")]
     model: Option<PathBuf>,
     /// Choices in a CSV instead of a model: `kernel` (with `rank`, of which 1 counts) for a problem that is spelled
@@ -79,7 +79,7 @@ fn requirement(text: &str) -> Result<Requirement, String> {
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     let (measurements, validation) = match (&args.model, &args.predictions) {
         (Some(directory), _) => {
-            let model = Arc::new(Model::load(directory)?);
+            let model = Arc::new(Model::open(directory)?);
             let measurements = args.data.read_for(model.spec())?;
             let pool = Arc::new(match &args.pool {
                 Some(path) => Pool::read(path)?,

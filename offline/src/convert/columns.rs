@@ -1,17 +1,12 @@
 //! Columns of a table: where their values come from.
 
-use std::collections::HashMap;
-use std::sync::Arc;
-
-use arrow::array::{
-    ArrayRef, BooleanArray, DictionaryArray, Float64Array, Int32Array, Int64Array, StringArray,
-};
-use arrow::datatypes::{DataType, Field, Int32Type};
+use arrow::datatypes::{DataType, Field};
 use ck_select::hardware::Hardware;
 use ck_select::kernel::{ConvKernel, GemmKernel, Kernel, KernelKind};
 use ck_select::problem::{ConvProblem, GemmProblem, Problem};
 
-use super::chunk::Chunk;
+use super::chunk::{Chunk, Stretches};
+use super::content::{Content, Places};
 
 /// Where a column's values come from.
 pub(super) enum Source {
@@ -40,59 +35,25 @@ pub(super) enum Source {
     RunInt,
 }
 
-/// A column while its table is written.
+/// A column of a table.
 pub(super) struct Column {
     pub(super) name: &'static str,
     source: Source,
-    words: Words,
-}
-
-/// The distinct texts of a column so far.
-#[derive(Default)]
-struct Words {
-    index: HashMap<String, i32>,
-    texts: Vec<String>,
-    /// The texts as an array, as far as they had come when it was last asked for.
-    array: Option<ArrayRef>,
-    /// Of the kernels, their texts.
-    of_kernel: Vec<i32>,
-}
-
-impl Words {
-    fn get(&mut self, text: &str) -> i32 {
-        if let Some(&code) = self.index.get(text) {
-            return code;
-        }
-        let code = self.texts.len() as i32;
-        self.texts.push(text.to_owned());
-        self.index.insert(text.to_owned(), code);
-        code
-    }
-
-    fn array(&mut self, keys: Int32Array) -> ArrayRef {
-        let values = match &self.array {
-            Some(array) if array.len() == self.texts.len() => Arc::clone(array),
-            _ => Arc::new(StringArray::from_iter_values(&self.texts)),
-        };
-        self.array = Some(Arc::clone(&values));
-        Arc::new(DictionaryArray::<Int32Type>::new(keys, values))
-    }
 }
 
 impl Column {
     pub(super) fn new(name: &'static str, source: Source) -> Self {
-        Self { name, source, words: Words::default() }
+        Self { name, source }
     }
 
     pub(super) fn field(&self) -> Field {
-        let text = || DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
         let kind = match self.source {
             Source::Text(_)
             | Source::KernelName
             | Source::ConvText(_)
             | Source::GemmText(_)
             | Source::Arch
-            | Source::RunText => text(),
+            | Source::RunText => DataType::Utf8,
             Source::Tflops | Source::Latency | Source::Bandwidth => DataType::Float64,
             Source::GemmFlag(_) | Source::IsValid => DataType::Boolean,
             _ => DataType::Int64,
@@ -101,107 +62,75 @@ impl Column {
     }
 
     /// The column's values in the rows of a chunk.
-    pub(super) fn array(&mut self, chunk: &Chunk, kernels: &[Kernel]) -> ArrayRef {
-        let rows = &chunk.rows;
-        let ints = |value: &dyn Fn(&Kernel) -> i64| -> ArrayRef {
-            let of_kernel: Vec<i64> = kernels.iter().map(value).collect();
-            Arc::new(Int64Array::from_iter_values(rows.iter().map(|row| of_kernel[row.kernel as usize])))
-        };
-        let extents = |value: &dyn Fn(&Problem) -> i64| -> ArrayRef {
-            let of_problem: Vec<i64> = chunk.problems.iter().map(value).collect();
-            Arc::new(Int64Array::from_iter_values(rows.iter().map(|row| of_problem[row.problem as usize])))
-        };
+    pub(super) fn content<'a>(&self, chunk: &'a Chunk) -> Content<'a> {
         match &self.source {
-            Source::Text(text) => {
-                let code = self.words.get(text);
-                self.words.array(Int32Array::from_value(code, rows.len()))
-            }
-            Source::Int(value) => Arc::new(Int64Array::from_value(*value, rows.len())),
-            Source::KernelName => {
-                let text = |kernel: &Kernel| kernel.name.clone();
-                self.words.of_kernels(chunk, kernels, text)
-            }
-            Source::ConvText(text) => {
-                let text = |kernel: &Kernel| conv(kernel, text).unwrap_or_default();
-                self.words.of_kernels(chunk, kernels, text)
-            }
-            Source::GemmText(text) => {
-                let text = |kernel: &Kernel| gemm(kernel, text).unwrap_or_default();
-                self.words.of_kernels(chunk, kernels, text)
-            }
-            Source::ConvInt(value) => ints(&|kernel| conv(kernel, value).unwrap_or_default()),
-            Source::GemmInt(value) => ints(&|kernel| gemm(kernel, value).unwrap_or_default()),
+            Source::Text(text) => Content::Texts(vec![Some(text.clone())], Places::First(chunk.len())),
+            Source::Int(value) => Content::Ints(vec![Some(*value)], Places::First(chunk.len())),
+            Source::KernelName => texts_of_kernels(chunk, |kernel| kernel.name.clone()),
+            Source::ConvText(text) => texts_of_kernels(chunk, |k| conv(k, text).unwrap_or_default()),
+            Source::GemmText(text) => texts_of_kernels(chunk, |k| gemm(k, text).unwrap_or_default()),
+            Source::ConvInt(value) => ints_of_kernels(chunk, |k| conv(k, value).unwrap_or_default()),
+            Source::GemmInt(value) => ints_of_kernels(chunk, |k| gemm(k, value).unwrap_or_default()),
             Source::GemmFlag(value) => {
                 let flag = |kernel: &Kernel| gemm(kernel, value).unwrap_or_default();
-                let of_kernel: Vec<bool> = kernels.iter().map(flag).collect();
-                Arc::new(
-                    rows.iter().map(|row| Some(of_kernel[row.kernel as usize])).collect::<BooleanArray>(),
-                )
+                let of_kernel: Vec<bool> = chunk.kernels.iter().map(flag).collect();
+                Content::Flags(chunk.kernel.iter().map(|&kernel| of_kernel[kernel as usize]).collect())
             }
-            Source::ConvProblem(value) => extents(&|problem| match problem {
-                Problem::Conv(problem) => value(problem),
-                Problem::Gemm(_) => 0,
+            Source::ConvProblem(value) => ints_of_problems(chunk, |problem| match problem {
+                Problem::Conv(problem) => Some(value(problem)),
+                Problem::Gemm(_) => Some(0),
             }),
-            Source::GemmProblem(value) => extents(&|problem| match problem {
-                Problem::Gemm(problem) => value(problem),
-                Problem::Conv(_) => 0,
+            Source::GemmProblem(value) => ints_of_problems(chunk, |problem| match problem {
+                Problem::Gemm(problem) => Some(value(problem)),
+                Problem::Conv(_) => Some(0),
             }),
             Source::Arch => {
-                let mut code = |problem: &Problem| problem.arch().map(|arch| self.words.get(arch.as_str()));
-                let of_problem: Vec<Option<i32>> = chunk.problems.iter().map(&mut code).collect();
-                let keys = rows.iter().map(|row| of_problem[row.problem as usize]).collect();
-                self.words.array(keys)
+                let arch = |problem: &Problem| problem.arch().map(|arch| arch.as_str().to_owned());
+                let of_problem = chunk.problems.iter().map(arch).collect();
+                Content::Texts(of_problem, Places::Stretches(chunk.problem.as_slice()))
             }
             Source::Hardware(name, captured) => {
                 let recorded =
                     chunk.hardware.iter().find(|(known, _)| known == name).map(|&(_, value)| value);
                 let profile = |problem: &Problem| Hardware::for_arch(&problem.arch()?)?.get(name);
-                let value = |problem: &Problem| recorded.or(*captured).or_else(|| profile(problem));
-                let of_problem: Vec<Option<i64>> = chunk.problems.iter().map(value).collect();
-                Arc::new(rows.iter().map(|row| of_problem[row.problem as usize]).collect::<Int64Array>())
+                ints_of_problems(chunk, |problem| recorded.or(*captured).or_else(|| profile(problem)))
             }
-            Source::Tflops => figures(chunk, |row| row.tflops),
-            Source::Latency => figures(chunk, |row| row.latency_ms),
-            Source::Bandwidth => figures(chunk, |row| row.bandwidth_gb_s),
-            Source::IsValid => {
-                Arc::new(rows.iter().map(|row| Some(row.figures.is_valid)).collect::<BooleanArray>())
-            }
-            Source::NonZero => Arc::new(rows.iter().map(|row| row.non_zero).collect::<Int64Array>()),
-            Source::ProblemIdx => Arc::new(rows.iter().map(|row| row.problem_idx).collect::<Int64Array>()),
+            Source::Tflops => Content::Figures(&chunk.tflops),
+            Source::Latency => Content::Figures(&chunk.latency_ms),
+            Source::Bandwidth => Content::Figures(&chunk.bandwidth_gb_s),
+            Source::IsValid => Content::Flags(chunk.is_valid.clone()),
+            Source::NonZero => ints_of_rows(&chunk.non_zero),
+            Source::ProblemIdx => ints_of_rows(&chunk.problem_idx),
             Source::RunText => {
-                let codes: Vec<i32> = chunk.runs.iter().map(|run| self.words.get(run)).collect();
-                let keys = Int32Array::from_iter_values(rows.iter().map(|row| codes[row.run as usize]));
-                self.words.array(keys)
+                let runs = chunk.runs.iter().cloned().map(Some).collect();
+                Content::Texts(runs, Places::Stretches(chunk.run.as_slice()))
             }
             Source::RunInt => {
-                let runs: Vec<i64> = chunk.runs.iter().map(|run| run.parse().unwrap_or(0)).collect();
-                Arc::new(Int64Array::from_iter_values(rows.iter().map(|row| runs[row.run as usize])))
+                let runs = chunk.runs.iter().map(|run| run.parse().ok()).collect();
+                Content::Ints(runs, Places::Stretches(chunk.run.as_slice()))
             }
         }
     }
 }
 
-impl Words {
-    fn of_kernels(
-        &mut self,
-        chunk: &Chunk,
-        kernels: &[Kernel],
-        text: impl Fn(&Kernel) -> String,
-    ) -> ArrayRef {
-        for kernel in &kernels[self.of_kernel.len()..] {
-            let code = self.get(&text(kernel));
-            self.of_kernel.push(code);
-        }
-        let codes = &self.of_kernel;
-        let keys = Int32Array::from_iter_values(chunk.rows.iter().map(|row| codes[row.kernel as usize]));
-        self.array(keys)
-    }
+fn texts_of_kernels(chunk: &Chunk, text: impl Fn(&Kernel) -> String) -> Content<'_> {
+    let texts = chunk.kernels.iter().map(|kernel| Some(text(kernel))).collect();
+    Content::Texts(texts, Places::Rows(&chunk.kernel))
 }
 
-/// Figures that were not measured are null, as pandas writes them.
-fn figures(chunk: &Chunk, value: impl Fn(&crate::measurements::Figures) -> f64) -> ArrayRef {
-    let values = chunk.rows.iter().map(|row| Some(value(&row.figures)).filter(|value| !value.is_nan()));
-    Arc::new(values.collect::<Float64Array>())
+fn ints_of_kernels(chunk: &Chunk, value: impl Fn(&Kernel) -> i64) -> Content<'_> {
+    let values = chunk.kernels.iter().map(|kernel| Some(value(kernel))).collect();
+    Content::Ints(values, Places::Rows(&chunk.kernel))
+}
+
+fn ints_of_problems(chunk: &Chunk, value: impl Fn(&Problem) -> Option<i64>) -> Content<'_> {
+    let values = chunk.problems.iter().map(value).collect();
+    Content::Ints(values, Places::Stretches(chunk.problem.as_slice()))
+}
+
+fn ints_of_rows<'a>(values: &Stretches<Option<i64>>) -> Content<'a> {
+    let (values, rows) = values.as_slice().iter().copied().unzip();
+    Content::Ints(values, Places::Own(rows))
 }
 
 fn conv<T>(kernel: &Kernel, value: impl Fn(&ConvKernel) -> T) -> Option<T> {

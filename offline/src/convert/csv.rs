@@ -4,14 +4,13 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
-use ck_select::kernel::Kernel;
 use ck_select::problem::Problem;
 use ck_select::vocab::Op;
 
 use super::atomic::Pending;
-use super::chunk::{Chunk, Compact};
+use super::chunk::Chunk;
 use super::schema::Extras;
-use crate::measurements::DataError;
+use crate::measurements::{DataError, Figures};
 
 /// The columns of upstream's writer.
 const CONV: &str = "kernel,problem_idx,N,C,K,G,Di,Hi,Wi,Z,Y,X,stride_d,stride_h,stride_w,pad_d,pad_h,pad_w,\
@@ -22,7 +21,6 @@ pub(super) struct Writer {
     pending: Pending,
     name: String,
     file: BufWriter<File>,
-    kernels: Vec<Kernel>,
     extras: Extras,
 }
 
@@ -45,16 +43,20 @@ impl Writer {
             }
         }
         writeln!(file, "{header}").map_err(|error| DataError::io(&name, error))?;
-        Ok(Self { pending, name, file, kernels: Vec::new(), extras: extras.clone() })
+        Ok(Self { pending, name, file, extras: extras.clone() })
     }
 
-    pub(super) fn write(&mut self, mut chunk: Chunk) -> Result<(), DataError> {
-        self.kernels.append(&mut chunk.new_kernels);
-        for row in &chunk.rows {
-            let problem = &chunk.problems[row.problem as usize];
-            let name = &self.kernels[row.kernel as usize].name;
-            write_row(&mut self.file, name, problem, row, &self.extras)
-                .map_err(|error| DataError::io(&self.name, error))?;
+    pub(super) fn write(&mut self, chunk: &Chunk) -> Result<(), DataError> {
+        let rows = chunk.problem.rows().zip(chunk.problem_idx.rows()).zip(chunk.non_zero.rows());
+        for (place, ((problem, problem_idx), non_zero)) in rows.enumerate() {
+            let row = Row {
+                kernel: &chunk.kernels[chunk.kernel[place] as usize].name,
+                problem: &chunk.problems[problem as usize],
+                problem_idx,
+                non_zero,
+                figures: chunk.figures(place),
+            };
+            row.write(&mut self.file, &self.extras).map_err(|error| DataError::io(&self.name, error))?;
         }
         Ok(())
     }
@@ -66,49 +68,56 @@ impl Writer {
     }
 }
 
-fn write_row(
-    out: &mut impl Write,
-    kernel: &str,
-    problem: &Problem,
-    row: &Compact,
-    extras: &Extras,
-) -> std::io::Result<()> {
-    let figures = &row.figures;
-    let or_empty = |value: Option<i64>| value.map(|value| value.to_string()).unwrap_or_default();
-    // Debug prints the shortest digits that read back to the same bits.
-    let latency =
-        if figures.latency_ms.is_nan() { "N/A".to_owned() } else { format!("{:?}", figures.latency_ms) };
-    let bandwidth =
-        if figures.bandwidth_gb_s.is_nan() { String::new() } else { format!("{:?}", figures.bandwidth_gb_s) };
-    match problem {
-        Problem::Conv(p) => {
-            write!(out, "{kernel},{},{},{},{},{}", or_empty(row.problem_idx), p.n, p.c, p.k, p.g)?;
-            for axes in [p.input, p.filter, p.stride, p.pad_left, p.dilation] {
-                for value in axes {
-                    write!(out, ",{value}")?;
+struct Row<'a> {
+    kernel: &'a str,
+    problem: &'a Problem,
+    problem_idx: Option<i64>,
+    non_zero: Option<i64>,
+    figures: Figures,
+}
+
+impl Row<'_> {
+    fn write(&self, out: &mut impl Write, extras: &Extras) -> std::io::Result<()> {
+        let Self { kernel, figures, .. } = self;
+        let or_empty = |value: Option<i64>| value.map(|value| value.to_string()).unwrap_or_default();
+        // Debug prints the shortest digits that read back to the same bits.
+        let latency =
+            if figures.latency_ms.is_nan() { "N/A".to_owned() } else { format!("{:?}", figures.latency_ms) };
+        let bandwidth = if figures.bandwidth_gb_s.is_nan() {
+            String::new()
+        } else {
+            format!("{:?}", figures.bandwidth_gb_s)
+        };
+        match self.problem {
+            Problem::Conv(p) => {
+                write!(out, "{kernel},{},{},{},{},{}", or_empty(self.problem_idx), p.n, p.c, p.k, p.g)?;
+                for axes in [p.input, p.filter, p.stride, p.pad_left, p.dilation] {
+                    for value in axes {
+                        write!(out, ",{value}")?;
+                    }
                 }
+                // A row that is not valid for another reason than its figures has no column to say so.
+                let failed = !figures.is_valid && self.non_zero != Some(0);
+                let latency = if failed { "N/A" } else { &latency };
+                let tflops = if failed { 0.0 } else { figures.tflops };
+                write!(out, ",{latency},{tflops:?},{}", or_empty(self.non_zero))?;
+                if extras.bandwidth {
+                    write!(out, ",{bandwidth}")?;
+                }
+                if extras.split_k {
+                    write!(out, ",{}", p.split_k)?;
+                }
+                if extras.pad_sides {
+                    let [d, h, w] = p.pad_right;
+                    write!(out, ",{d},{h},{w}")?;
+                }
+                writeln!(out)
             }
-            // A row that is not valid for another reason than its figures has no column to say so.
-            let failed = !figures.is_valid && row.non_zero != Some(0);
-            let latency = if failed { "N/A" } else { &latency };
-            let tflops = if failed { 0.0 } else { figures.tflops };
-            write!(out, ",{latency},{tflops:?},{}", or_empty(row.non_zero))?;
-            if extras.bandwidth {
-                write!(out, ",{bandwidth}")?;
+            Problem::Gemm(p) => {
+                let arch = p.arch.map(|arch| arch.to_string()).unwrap_or_default();
+                write!(out, "{kernel},{},{},{},{},{arch}", p.m, p.n, p.k, p.split_k)?;
+                writeln!(out, ",{latency},{:?},{bandwidth},{}", figures.tflops, figures.is_valid)
             }
-            if extras.split_k {
-                write!(out, ",{}", p.split_k)?;
-            }
-            if extras.pad_sides {
-                let [d, h, w] = p.pad_right;
-                write!(out, ",{d},{h},{w}")?;
-            }
-            writeln!(out)
-        }
-        Problem::Gemm(p) => {
-            let arch = p.arch.map(|arch| arch.to_string()).unwrap_or_default();
-            write!(out, "{kernel},{},{},{},{},{arch}", p.m, p.n, p.k, p.split_k)?;
-            writeln!(out, ",{latency},{:?},{bandwidth},{}", figures.tflops, figures.is_valid)
         }
     }
 }

@@ -4,19 +4,21 @@
 //! the text of a problem's cells are read once and found again by their bytes. Lines with quotes, which no harness
 //! writes, go through the `csv` crate.
 
+mod cells;
+mod lines;
+
 use std::collections::HashMap;
-use std::io::{self, BufRead};
-use std::ops::Range;
+use std::io::BufRead;
 
 use ck_select::features::Fields;
+use ck_select::problem::Problem;
 
 use super::names::{Named, Names};
 use super::problems::{Problems, columns as problem_columns, problem_of};
 use super::record::{Counts, Figures, Measured, Sink};
 use super::{DataError, numbers};
-
-/// Longest line, and longest quoted cell that goes over several lines.
-const MAX_LINE: usize = 1 << 20;
+use cells::{Cells, Cutter};
+use lines::{Line, Lines};
 
 /// Reads all rows.
 pub(super) fn read(
@@ -25,14 +27,14 @@ pub(super) fn read(
     names: &mut Names,
     sink: &mut dyn Sink,
 ) -> Result<Counts, DataError> {
-    let mut lines = Lines { reader, line: Vec::new(), number: 0 };
-    let header = Header::new(file, &names_of(file, &mut lines)?)?;
-    let mut rows = Rows { header, problems: Problems::default(), cells: Vec::new(), key: Vec::new() };
+    let mut lines = Lines::new(reader);
+    let mut rows = Rows::new(Header::new(file, &names_of(file, &mut lines)?)?);
     let mut counts = Counts::default();
     while let Some(line) = lines.next().map_err(|error| DataError::io(file, error))? {
         let taken = match line {
             Line::TooLong => Err(Fault::Row("longer than 1 MiB".to_owned())),
-            Line::Cells => rows.take(&lines.line, names, sink),
+            Line::Plain(line) => rows.take_plain(line, names, sink),
+            Line::Quoted(line) => rows.take_quoted(line, names, sink),
         };
         match taken {
             Ok(true) => counts.rows += 1,
@@ -40,7 +42,7 @@ pub(super) fn read(
             Err(Fault::Sink(error)) => return Err(error),
             Err(Fault::Row(reason)) => {
                 counts.rejected += 1;
-                sink.reject(file, format!("line {}", lines.number), reason)?;
+                sink.reject(file, format!("line {}", lines.number()), reason)?;
             }
         }
     }
@@ -49,17 +51,17 @@ pub(super) fn read(
 
 /// The names of all columns.
 pub(super) fn columns(file: &str, reader: &mut dyn BufRead) -> Result<Vec<String>, DataError> {
-    names_of(file, &mut Lines { reader, line: Vec::new(), number: 0 })
+    names_of(file, &mut Lines::new(reader))
 }
 
 /// Reads the header.
 fn names_of(file: &str, lines: &mut Lines<'_>) -> Result<Vec<String>, DataError> {
-    match lines.next().map_err(|error| DataError::io(file, error))? {
+    let line = match lines.next().map_err(|error| DataError::io(file, error))? {
         None => return Err(DataError::format(file, "no header: the file is empty")),
         Some(Line::TooLong) => return Err(DataError::format(file, "line 1: longer than 1 MiB, no CSV")),
-        Some(Line::Cells) => {}
-    }
-    let text = std::str::from_utf8(&lines.line)
+        Some(Line::Plain(line) | Line::Quoted(line)) => line,
+    };
+    let text = std::str::from_utf8(line)
         .map_err(|_| DataError::format(file, "line 1: not UTF-8, expected the header of a CSV"))?;
     let text = text.trim_start_matches('\u{feff}').as_bytes();
     let mut reader = csv::ReaderBuilder::new().has_headers(false).trim(csv::Trim::All).from_reader(text);
@@ -96,6 +98,8 @@ struct Header {
     problem: Vec<(&'static str, usize)>,
     /// The first and the last of them, when they stand side by side: then their text is one stretch of the line.
     stretch: Option<(usize, usize)>,
+    /// The last column of the problem, when the first column is not one of them; else 0.
+    last_problem: usize,
 }
 
 impl Header {
@@ -127,6 +131,7 @@ impl Header {
             is_valid: index.get("is_valid").copied(),
             run_id: index.get("run_id").copied(),
             stretch: stretch(&places),
+            last_problem: if places.first() == Some(&0) { 0 } else { places.last().copied().unwrap_or(0) },
             problem,
         })
     }
@@ -140,218 +145,140 @@ fn stretch(places: &[usize]) -> Option<(usize, usize)> {
 
 struct Rows {
     header: Header,
+    cutter: Cutter,
     problems: Problems,
-    cells: Vec<Range<usize>>,
     key: Vec<u8>,
+    /// The serial of the line's model, and the class of the kernel, that had the last problem.
+    last: Option<(u64, u32)>,
 }
 
 impl Rows {
-    /// Takes the row of a line; false when it is of a kernel that was not asked for.
-    fn take(&mut self, line: &[u8], names: &mut Names, sink: &mut dyn Sink) -> Result<bool, Fault> {
-        if memchr::memchr(b'"', line).is_some() {
-            let plain = unquoted(line)?;
-            cut_at(&plain.text, &plain.ends, &mut self.cells);
-            return self.take_cells(&plain.text, None, names, sink);
-        }
-        cut(line, &mut self.cells);
-        self.take_cells(line, self.header.stretch, names, sink)
+    fn new(header: Header) -> Self {
+        let cutter = Cutter::new(header.last_problem);
+        Self { header, cutter, problems: Problems::default(), key: Vec::new(), last: None }
     }
 
-    fn take_cells(
-        &mut self,
-        line: &[u8],
-        stretch: Option<(usize, usize)>,
-        names: &mut Names,
-        sink: &mut dyn Sink,
-    ) -> Result<bool, Fault> {
-        let Self { header, problems, cells, key } = self;
-        if cells.len() != header.width {
-            let message = format!("found {} cells, expected {} as in the header", cells.len(), header.width);
+    /// Takes the row of a line without quotes; false when it is of a kernel that was not asked for.
+    fn take_plain(&mut self, line: &[u8], names: &mut Names, sink: &mut dyn Sink) -> Result<bool, Fault> {
+        let Self { header, cutter, problems, key, last } = self;
+        let (cells, model) = cutter.cut(line);
+        let row = header.named(cells, names)?;
+        let Some(row) = row else { return Ok(false) };
+        let same = model.map(|model| (model, row.class));
+        let found = match problems.last() {
+            Some(found) if same.is_some() && same == *last => found,
+            _ => {
+                key.clear();
+                key.extend_from_slice(&row.class.to_le_bytes());
+                match header.stretch {
+                    Some((first, last)) => key.extend_from_slice(cells.stretch(first, last)),
+                    None => row.push_cells(key),
+                }
+                let found = problems.get(key, || row.problem(names))?;
+                *last = same;
+                found
+            }
+        };
+        row.give(found, names, sink)
+    }
+
+    /// The same of a line with quotes.
+    fn take_quoted(&mut self, line: &[u8], names: &mut Names, sink: &mut dyn Sink) -> Result<bool, Fault> {
+        let Self { header, cutter, problems, key, last } = self;
+        let row = header.named(cutter.cut_quoted(line)?, names)?;
+        let Some(row) = row else { return Ok(false) };
+        key.clear();
+        key.extend_from_slice(&row.class.to_le_bytes());
+        row.push_cells(key);
+        let found = problems.get(key, || row.problem(names))?;
+        *last = None;
+        row.give(found, names, sink)
+    }
+}
+
+impl Header {
+    /// A line's cells with their kernel; `None` when it was not asked for.
+    fn named<'a>(&'a self, cells: Cells<'a>, names: &mut Names) -> Result<Option<Row<'a>>, Fault> {
+        if cells.len() != self.width {
+            let message = format!("found {} cells, expected {} as in the header", cells.len(), self.width);
             return Err(Fault::Row(message));
         }
-        let cell = |column: usize| &line[cells[column].clone()];
-        let (id, class) = match names.get(cell(header.kernel))? {
-            Named::Other => return Ok(false),
-            Named::Taken { id, class } => (id, class),
-        };
-        key.clear();
-        key.extend_from_slice(&class.to_le_bytes());
-        if let Some((first, last)) = stretch {
-            key.extend_from_slice(&line[cells[first].start..cells[last].end]);
-        } else {
-            for &(_, column) in &header.problem {
-                key.extend_from_slice(cell(column));
-                key.push(b',');
-            }
+        Ok(match names.get(cells.get(self.kernel))? {
+            Named::Other => None,
+            Named::Taken { id, class } => Some(Row { header: self, cells, id, class }),
+        })
+    }
+}
+
+/// The cells of a line whose kernel is known.
+struct Row<'a> {
+    header: &'a Header,
+    cells: Cells<'a>,
+    /// The kernel and its class.
+    id: u32,
+    class: u32,
+}
+
+impl Row<'_> {
+    /// Appends what tells this line's problem from others.
+    fn push_cells(&self, key: &mut Vec<u8>) {
+        for &(_, column) in &self.header.problem {
+            key.extend_from_slice(self.cells.get(column));
+            key.push(b',');
         }
-        let filter = *names.filter();
-        let read = || {
-            let cells = Cells { header, line, places: cells };
-            problem_of(names.kernel(id), &cells, filter.arch)
-        };
-        let &(ref problem, serial) = problems.get(key, read)?;
-        if filter.arch.is_some() && problem.arch() != filter.arch {
+    }
+
+    fn problem(&self, names: &Names) -> Result<Problem, String> {
+        problem_of(names.kernel(self.id), self, names.filter().arch)
+    }
+
+    fn whole(&self, name: &str, column: Option<usize>) -> Result<Option<i64>, String> {
+        column.map_or(Ok(None), |column| numbers::whole(name, self.cells.get(column)))
+    }
+
+    /// Gives the row to `sink`; false when it is of another architecture.
+    fn give(
+        &self,
+        &(ref problem, serial): &(Problem, u64),
+        names: &Names,
+        sink: &mut dyn Sink,
+    ) -> Result<bool, Fault> {
+        let Self { header, cells, id, .. } = self;
+        let wanted = names.filter().arch;
+        if wanted.is_some() && problem.arch() != wanted {
             return Ok(false);
         }
-        let whole = |name: &str, column: Option<usize>| match column {
-            Some(column) => numbers::whole(name, cell(column)),
-            None => Ok(None),
-        };
-        let non_zero = whole("non_zero", header.non_zero)?;
+        let non_zero = self.whole("non_zero", header.non_zero)?;
         let recorded = match header.is_valid {
-            Some(column) => numbers::flag("is_valid", cell(column))?,
+            Some(column) => numbers::flag("is_valid", cells.get(column))?,
             None => None,
         };
         let bandwidth = match header.bandwidth {
-            Some(column) => numbers::figure("bandwidth_gb_s", cell(column))?,
+            Some(column) => numbers::figure("bandwidth_gb_s", cells.get(column))?,
             None => f64::NAN,
         };
-        let tflops = numbers::figure("tflops", cell(header.tflops))?;
-        let latency = numbers::figure("latency_ms", cell(header.latency))?;
-        let run_id = header.run_id.and_then(|column| std::str::from_utf8(cell(column)).ok());
-        let row = Measured {
-            kernel: id,
+        let tflops = numbers::figure("tflops", cells.get(header.tflops))?;
+        let latency = numbers::figure("latency_ms", cells.get(header.latency))?;
+        let run_id = header.run_id.and_then(|column| std::str::from_utf8(cells.get(column)).ok());
+        let measured = Measured {
+            kernel: *id,
             kernels: names.kernels(),
             problem,
             serial,
             figures: Figures::judge(tflops, latency, bandwidth, recorded, non_zero),
             non_zero,
-            problem_idx: whole("problem_idx", header.problem_idx)?,
+            problem_idx: self.whole("problem_idx", header.problem_idx)?,
             run_id: run_id.filter(|text| !text.is_empty()),
         };
-        sink.row(&row).map_err(Fault::Sink)?;
+        sink.row(&measured).map_err(Fault::Sink)?;
         Ok(true)
     }
 }
 
-struct Cells<'a> {
-    header: &'a Header,
-    line: &'a [u8],
-    places: &'a [Range<usize>],
-}
-
-impl Fields for Cells<'_> {
+impl Fields for Row<'_> {
     fn get(&self, name: &str) -> Option<&str> {
         let &(_, column) = self.header.problem.iter().find(|(known, _)| *known == name)?;
-        let cell = std::str::from_utf8(&self.line[self.places[column].clone()]).ok()?;
+        let cell = std::str::from_utf8(self.cells.get(column)).ok()?;
         (!cell.is_empty()).then_some(cell)
-    }
-}
-
-/// Cuts a line without quotes at its commas; blanks around a cell do not belong to it.
-fn cut(line: &[u8], cells: &mut Vec<Range<usize>>) {
-    cells.clear();
-    let mut start = 0;
-    for comma in memchr::memchr_iter(b',', line) {
-        cells.push(trimmed(line, start, comma));
-        start = comma + 1;
-    }
-    cells.push(trimmed(line, start, line.len()));
-}
-
-fn cut_at(text: &[u8], ends: &[usize], cells: &mut Vec<Range<usize>>) {
-    cells.clear();
-    let mut start = 0;
-    for &end in ends {
-        cells.push(trimmed(text, start, end));
-        start = end;
-    }
-}
-
-fn trimmed(line: &[u8], mut start: usize, mut end: usize) -> Range<usize> {
-    while start < end && line[start].is_ascii_whitespace() {
-        start += 1;
-    }
-    while end > start && line[end - 1].is_ascii_whitespace() {
-        end -= 1;
-    }
-    start..end
-}
-
-/// The cells of a line, one after the other, and where each ends.
-struct Plain {
-    text: Vec<u8>,
-    ends: Vec<usize>,
-}
-
-fn unquoted(line: &[u8]) -> Result<Plain, String> {
-    let mut reader = csv::ReaderBuilder::new().has_headers(false).from_reader(line);
-    let mut record = csv::ByteRecord::new();
-    reader.read_byte_record(&mut record).map_err(|error| error.to_string())?;
-    let mut plain = Plain { text: Vec::new(), ends: Vec::new() };
-    for cell in &record {
-        plain.text.extend_from_slice(cell);
-        plain.ends.push(plain.text.len());
-    }
-    Ok(plain)
-}
-
-enum Line {
-    Cells,
-    TooLong,
-}
-
-/// Lines that are neither blank nor comments.
-struct Lines<'a> {
-    reader: &'a mut dyn BufRead,
-    line: Vec<u8>,
-    /// Of the current line, from 1.
-    number: u64,
-}
-
-impl Lines<'_> {
-    fn next(&mut self) -> io::Result<Option<Line>> {
-        loop {
-            self.line.clear();
-            if !self.append()? {
-                return Ok(None);
-            }
-            // A cell in quotes may hold line ends.
-            let mut more = 0;
-            while memchr::memchr(b'"', &self.line).is_some()
-                && memchr::memchr_iter(b'"', &self.line).count() % 2 == 1
-                && self.line.len() < MAX_LINE
-                && self.append()?
-            {
-                more += 1;
-            }
-            if self.line.len() >= MAX_LINE {
-                return Ok(Some(Line::TooLong));
-            }
-            while self.line.last().is_some_and(|byte| matches!(byte, b'\n' | b'\r')) {
-                self.line.pop();
-            }
-            let blank = self.line.iter().all(u8::is_ascii_whitespace);
-            if !blank && (more > 0 || self.line.first() != Some(&b'#')) {
-                return Ok(Some(Line::Cells));
-            }
-        }
-    }
-
-    /// Reads one more line behind what is there; false at the end of the file. Of a line without an end only so much
-    /// is kept as shows that it is too long.
-    fn append(&mut self) -> io::Result<bool> {
-        let mut any = false;
-        loop {
-            let buffer = match self.reader.fill_buf() {
-                Ok(buffer) => buffer,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) => return Err(error),
-            };
-            if buffer.is_empty() {
-                self.number += u64::from(any);
-                return Ok(any);
-            }
-            any = true;
-            let end = memchr::memchr(b'\n', buffer);
-            let used = end.map_or(buffer.len(), |end| end + 1);
-            let room = MAX_LINE.saturating_sub(self.line.len());
-            self.line.extend_from_slice(&buffer[..used.min(room)]);
-            self.reader.consume(used);
-            if end.is_some() {
-                self.number += 1;
-                return Ok(true);
-            }
-        }
     }
 }

@@ -64,7 +64,12 @@ pub(super) enum Named {
 pub(super) struct Names {
     filter: Filter,
     kernels: Vec<Kernel>,
-    known: HashMap<Box<[u8]>, Named>,
+    known: HashMap<Box<[u8]>, u32>,
+    /// Names in the order in which they came, and the place of the one that came after each when it came last. Sweeps try
+    /// the same kernels in the same order for every problem.
+    spelled: Vec<(Box<[u8]>, Named, u32)>,
+    /// The place of the name before.
+    last: u32,
     classes: HashMap<Class, u32>,
 }
 
@@ -87,9 +92,26 @@ impl Names {
 
     /// Reads a name, or remembers it.
     pub(super) fn get(&mut self, name: &[u8]) -> Result<Named, String> {
-        if let Some(&known) = self.known.get(name) {
-            return Ok(known);
+        let expected = self.spelled.get(self.last as usize).map_or(0, |&(.., next)| next);
+        if let Some((known, named, _)) = self.spelled.get(expected as usize)
+            && **known == *name
+        {
+            self.last = expected;
+            return Ok(*named);
         }
+        let place = match self.known.get(name) {
+            Some(&place) => place,
+            None => self.read(name)?,
+        };
+        if let Some((.., next)) = self.spelled.get_mut(self.last as usize) {
+            *next = place;
+        }
+        self.last = place;
+        Ok(self.spelled[place as usize].1)
+    }
+
+    /// Reads a name that was not there before.
+    fn read(&mut self, name: &[u8]) -> Result<u32, String> {
         let text = std::str::from_utf8(name).map_err(|_| "kernel name: not UTF-8".to_owned())?;
         if text.is_empty() {
             return Err("kernel name: found nothing".to_owned());
@@ -104,8 +126,10 @@ impl Names {
         } else {
             Named::Other
         };
-        self.known.insert(name.into(), named);
-        Ok(named)
+        let place = self.spelled.len() as u32;
+        self.spelled.push((name.into(), named, 0));
+        self.known.insert(name.into(), place);
+        Ok(place)
     }
 }
 

@@ -3,24 +3,26 @@
 //! Columns are found by name and taken as a data frame left them: whole numbers as floats where a null was among them,
 //! flags as booleans or numbers, texts as strings of any width or as dictionaries.
 
-use std::borrow::Cow;
+mod batches;
+mod columns;
+
+use std::fmt::Display;
 use std::fs::File;
-use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
-use arrow::compute::cast;
-use arrow::datatypes::{DataType, Field, Float64Type, Int32Type, Int64Type, Schema};
+use arrow::array::{Array, StringArray};
 use ck_select::hardware::Hardware;
-use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::{ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
+use parquet::errors::ParquetError;
 
+use super::DataError;
 use super::names::{Named, Names};
 use super::problems::{OwnedCells, Problems, columns as problem_columns, problem_of};
 use super::record::{Counts, Figures, Measured, Sink};
-use super::{DataError, numbers};
+use batches::Table;
+use columns::{Batch, Cell, Column, Part};
 
-const BATCH: usize = 1 << 15;
-const FIGURES: [&str; 9] = [
+/// Names of the kernel's column.
+const KERNEL: [&str; 2] = ["kernel_name", "kernel"];
+const FIGURES: [&str; 8] = [
     "tflops",
     "measured_tflops",
     "latency_ms",
@@ -29,7 +31,6 @@ const FIGURES: [&str; 9] = [
     "non_zero",
     "problem_idx",
     "run_id",
-    "kernel_name",
 ];
 
 /// Reads all rows.
@@ -39,238 +40,81 @@ pub(super) fn read(
     names: &mut Names,
     sink: &mut dyn Sink,
 ) -> Result<Counts, DataError> {
-    let wrong = |error: &dyn std::fmt::Display| DataError::format(file, error);
-    let copy = source.try_clone().map_err(|error| DataError::io(file, error))?;
-    let stored = ParquetRecordBatchReaderBuilder::try_new(copy).map_err(|error| wrong(&error))?;
-    let schema = with_dictionaries(stored.schema());
-    let options = ArrowReaderOptions::new().with_schema(Arc::clone(&schema));
-    let builder = ParquetRecordBatchReaderBuilder::try_new_with_options(source, options)
-        .map_err(|error| wrong(&error))?;
-    let roots = schema.fields().iter().enumerate().filter(|(_, field)| is_used(field.name()));
-    let mask =
-        ProjectionMask::roots(builder.parquet_schema(), roots.map(|(index, _)| index).collect::<Vec<_>>());
-    let batches =
-        builder.with_projection(mask).with_batch_size(BATCH).build().map_err(|error| wrong(&error))?;
+    let table = Table::open(source).map_err(|error| DataError::format(file, error))?;
+    let used = table.columns().filter(|column| is_used(column) && !KERNEL.contains(column));
+    let constants: Vec<(String, i64)> =
+        used.filter_map(|column| Some((column.to_owned(), table.constant(column)?))).collect();
     let mut rows = Rows {
         file,
         names,
         sink,
         problems: Problems::default(),
         counts: Counts::default(),
-        constants: Vec::new(),
+        constants: &constants,
+        hardware: Shared::default(),
+        changes: 0,
+        problem_at: None,
+        hardware_at: None,
+        key: Vec::new(),
+        dictionary: Dictionary::default(),
+        run: RunText::default(),
         read: 0,
     };
-    let mut any = false;
-    for batch in batches {
-        let batch = batch.map_err(|error| wrong(&error))?;
-        if !any {
-            rows.check(&batch)?;
-        }
-        any = true;
-        rows.batch(&batch)?;
+    if table.rows() > 0 {
+        check(file, &table)?;
     }
-    Ok(rows.counts)
+    let read = table.read(
+        |column| is_used(column) && !constants.iter().any(|(constant, _)| constant == column),
+        Part::new,
+        |parts| Ok(rows.batch(parts)?),
+    );
+    match read {
+        Ok(()) => Ok(rows.counts),
+        Err(Failed::Table(error)) => Err(DataError::format(file, error)),
+        Err(Failed::Rows(error)) => Err(error),
+    }
 }
 
 /// The names of all columns.
 pub(super) fn columns(file: &str, source: File) -> Result<Vec<String>, DataError> {
-    let builder =
-        ParquetRecordBatchReaderBuilder::try_new(source).map_err(|error| DataError::format(file, error))?;
-    Ok(builder.schema().fields().iter().map(|field| field.name().clone()).collect())
+    let table = Table::open(source).map_err(|error| DataError::format(file, error))?;
+    Ok(table.columns().map(str::to_owned).collect())
+}
+
+/// The columns without which there are no measurements.
+fn check(file: &str, table: &Table) -> Result<(), DataError> {
+    for names in [&KERNEL[..], &["tflops", "measured_tflops"], &["latency_ms"]] {
+        if !table.columns().any(|column| names.contains(&column)) {
+            let found = table.columns().filter(|column| is_used(column)).map(str::to_owned).collect();
+            return Err(DataError::NoColumn { file: file.to_owned(), column: names[0], found });
+        }
+    }
+    Ok(())
+}
+
+/// Why reading ended early.
+enum Failed {
+    Table(ParquetError),
+    Rows(DataError),
+}
+
+impl From<ParquetError> for Failed {
+    fn from(error: ParquetError) -> Self {
+        Self::Table(error)
+    }
+}
+
+impl From<DataError> for Failed {
+    fn from(error: DataError) -> Self {
+        Self::Rows(error)
+    }
 }
 
 fn is_used(column: &str) -> bool {
     FIGURES.contains(&column)
-        || column == "kernel"
+        || KERNEL.contains(&column)
         || problem_columns().any(|name| name == column)
         || column.strip_prefix("hw_").is_some_and(|name| Hardware::NAMES.contains(&name))
-}
-
-/// The same schema with texts as dictionaries, so that each distinct text is looked at once a batch.
-fn with_dictionaries(schema: &Schema) -> Arc<Schema> {
-    let fields = schema.fields().iter().map(|field| {
-        let text = match field.data_type() {
-            DataType::Dictionary(_, value) => value.as_ref(),
-            other => other,
-        };
-        match text {
-            DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => {
-                let dictionary = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
-                Arc::new(Field::new(field.name(), dictionary, field.is_nullable()))
-            }
-            _ => Arc::clone(field),
-        }
-    });
-    Arc::new(Schema::new(fields.collect::<Vec<_>>()))
-}
-
-/// One column of a batch, ready to be asked by row.
-enum Column {
-    Whole(arrow::array::Int64Array),
-    Real(arrow::array::Float64Array),
-    /// The row's text by its key; texts that stand in no row may be among them.
-    Text {
-        keys: arrow::array::Int32Array,
-        texts: Vec<Option<String>>,
-    },
-    Absent,
-}
-
-/// A cell: `None` is null.
-enum Cell<'a> {
-    Whole(i64),
-    Real(f64),
-    Text(&'a str),
-}
-
-impl Column {
-    fn new(array: &ArrayRef) -> Result<Self, String> {
-        let to = |kind: &DataType| cast(array, kind).map_err(|error| error.to_string());
-        Ok(match array.data_type() {
-            DataType::Null => Self::Absent,
-            kind if kind.is_integer() || *kind == DataType::Boolean => {
-                Self::Whole(to(&DataType::Int64)?.as_primitive::<Int64Type>().clone())
-            }
-            kind if kind.is_floating() => {
-                Self::Real(to(&DataType::Float64)?.as_primitive::<Float64Type>().clone())
-            }
-            DataType::Dictionary(_, value) if value.is_integer() || value.is_floating() => {
-                Self::Real(to(&DataType::Float64)?.as_primitive::<Float64Type>().clone())
-            }
-            kind => {
-                let kind_text = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
-                let array = cast(array, &kind_text)
-                    .map_err(|_| format!("a column of type {kind}, expected numbers or text"))?;
-                let array = array.as_dictionary::<Int32Type>();
-                let values = array.values().as_string::<i32>();
-                let texts = values.iter().map(|text| text.map(str::to_owned)).collect();
-                Self::Text { keys: array.keys().clone(), texts }
-            }
-        })
-    }
-
-    fn get(&self, row: usize) -> Option<Cell<'_>> {
-        match self {
-            Self::Whole(values) => values.is_valid(row).then(|| Cell::Whole(values.value(row))),
-            Self::Real(values) => {
-                let value = values.value(row);
-                (values.is_valid(row) && !value.is_nan()).then_some(Cell::Real(value))
-            }
-            Self::Text { keys, texts } => {
-                let text = keys.is_valid(row).then(|| texts.get(keys.value(row) as usize))??.as_deref()?;
-                (!text.is_empty()).then_some(Cell::Text(text))
-            }
-            Self::Absent => None,
-        }
-    }
-
-    fn figure(&self, name: &str, row: usize) -> Result<f64, String> {
-        match self.get(row) {
-            None => Ok(f64::NAN),
-            Some(Cell::Real(value)) => Ok(value),
-            Some(Cell::Whole(value)) => Ok(value as f64),
-            Some(Cell::Text(text)) => numbers::figure(name, text.as_bytes()),
-        }
-    }
-
-    fn whole(&self, name: &str, row: usize) -> Result<Option<i64>, String> {
-        match self.get(row) {
-            None => Ok(None),
-            Some(Cell::Whole(value)) => Ok(Some(value)),
-            Some(Cell::Real(value)) if value.fract() == 0.0 && value.abs() < 9.0e15 => Ok(Some(value as i64)),
-            Some(Cell::Real(value)) => Err(format!("{name}: found {value}, expected a whole number")),
-            Some(Cell::Text(text)) => numbers::whole(name, text.as_bytes()),
-        }
-    }
-
-    fn flag(&self, name: &str, row: usize) -> Result<Option<bool>, String> {
-        match self.get(row) {
-            None => Ok(None),
-            Some(Cell::Whole(0)) => Ok(Some(false)),
-            Some(Cell::Whole(1)) => Ok(Some(true)),
-            Some(Cell::Whole(value)) => Err(format!("{name}: found {value}, expected 0 or 1")),
-            Some(Cell::Real(value)) => numbers::flag(name, value.to_string().as_bytes()),
-            Some(Cell::Text(text)) => numbers::flag(name, text.as_bytes()),
-        }
-    }
-
-    fn text(&self, row: usize) -> Option<String> {
-        Some(match self.get(row)? {
-            Cell::Whole(value) => value.to_string(),
-            Cell::Real(value) => value.to_string(),
-            Cell::Text(text) => text.to_owned(),
-        })
-    }
-
-    /// Appends what tells this row's cell from other cells of the column.
-    fn push_key(&self, row: usize, key: &mut Vec<u8>) {
-        match self.get(row) {
-            None => key.push(0),
-            Some(Cell::Whole(value)) => {
-                key.push(1);
-                key.extend_from_slice(&value.to_le_bytes());
-            }
-            Some(Cell::Real(value)) => {
-                key.push(2);
-                key.extend_from_slice(&value.to_bits().to_le_bytes());
-            }
-            Some(Cell::Text(text)) => {
-                key.push(3);
-                key.extend_from_slice(&(text.len() as u32).to_le_bytes());
-                key.extend_from_slice(text.as_bytes());
-            }
-        }
-    }
-}
-
-/// The columns of a batch.
-struct Batch {
-    kernel: Column,
-    tflops: Column,
-    latency: Column,
-    bandwidth: Column,
-    is_valid: Column,
-    non_zero: Column,
-    problem_idx: Column,
-    run_id: Column,
-    problem: Vec<(&'static str, Column)>,
-    hardware: Vec<(&'static str, Column)>,
-}
-
-impl Batch {
-    fn new(batch: &RecordBatch) -> Result<Self, String> {
-        let any = |names: &[&str]| {
-            let array = names.iter().find_map(|name| Some((name, batch.column_by_name(name)?)));
-            array.map_or(Ok(Column::Absent), |(name, array)| {
-                Column::new(array).map_err(|error| format!("{name}: {error}"))
-            })
-        };
-        let mut problem = Vec::new();
-        for name in problem_columns() {
-            if batch.column_by_name(name).is_some() {
-                problem.push((name, any(&[name])?));
-            }
-        }
-        let mut hardware = Vec::new();
-        for name in Hardware::NAMES {
-            let column = any(&[&format!("hw_{name}")])?;
-            if !matches!(column, Column::Absent) {
-                hardware.push((name, column));
-            }
-        }
-        Ok(Self {
-            kernel: any(&["kernel_name", "kernel"])?,
-            tflops: any(&["measured_tflops", "tflops"])?,
-            latency: any(&["latency_ms"])?,
-            bandwidth: any(&["bandwidth_gb_s"])?,
-            is_valid: any(&["is_valid"])?,
-            non_zero: any(&["non_zero"])?,
-            problem_idx: any(&["problem_idx"])?,
-            run_id: any(&["run_id"])?,
-            problem,
-            hardware,
-        })
-    }
 }
 
 struct Rows<'a> {
@@ -279,43 +123,32 @@ struct Rows<'a> {
     sink: &'a mut dyn Sink,
     problems: Problems,
     counts: Counts,
-    /// The hardware constants of the rows so far.
-    constants: Vec<(&'static str, i64)>,
+    /// Columns with one value in all rows.
+    constants: &'a [(String, i64)],
+    hardware: Shared,
+    /// How often the cells of problem and hardware changed so far.
+    changes: u64,
+    /// The number of changes at the last problem, and the class of its kernel.
+    problem_at: Option<(u64, u32)>,
+    /// The number of changes when the hardware was last looked at.
+    hardware_at: Option<u64>,
+    key: Vec<u8>,
+    dictionary: Dictionary,
+    run: RunText,
     /// Rows of the file that were looked at.
     read: usize,
 }
 
 impl Rows<'_> {
-    /// The columns without which there are no measurements.
-    fn check(&self, batch: &RecordBatch) -> Result<(), DataError> {
-        for names in [&["kernel_name", "kernel"][..], &["tflops", "measured_tflops"], &["latency_ms"]] {
-            if names.iter().all(|name| batch.column_by_name(name).is_none()) {
-                let found = batch.schema().fields().iter().map(|field| field.name().clone()).collect();
-                return Err(DataError::NoColumn { file: self.file.to_owned(), column: names[0], found });
-            }
+    fn batch(&mut self, parts: Vec<Result<Part, String>>) -> Result<(), DataError> {
+        let parts: Result<Vec<Part>, String> = parts.into_iter().collect();
+        let columns = Batch::new(parts.map_err(|error| DataError::format(self.file, error))?, self.constants);
+        if let Column::Text { texts, .. } = &columns.kernel {
+            self.dictionary.read(texts, self.names);
         }
-        Ok(())
-    }
-
-    fn batch(&mut self, batch: &RecordBatch) -> Result<(), DataError> {
-        let columns = Batch::new(batch).map_err(|error| DataError::format(self.file, error))?;
-        // Names by the keys of their dictionary.
-        let named: Vec<Option<Result<Named, String>>> = match &columns.kernel {
-            Column::Text { texts, .. } => {
-                texts.iter().map(|text| text.as_ref().map(|text| self.names.get(text.as_bytes()))).collect()
-            }
-            _ => Vec::new(),
-        };
-        let mut key = Vec::new();
-        let mut unchanged = Unchanged::default();
-        for row in 0..batch.num_rows() {
-            let name = match &columns.kernel {
-                Column::Text { keys, .. } if keys.is_valid(row) => {
-                    named.get(keys.value(row) as usize).and_then(Option::as_ref)
-                }
-                _ => None,
-            };
-            match self.row(&columns, row, name, &mut key, &mut unchanged) {
+        for (row, &changed) in columns.changed.iter().enumerate() {
+            self.changes += u64::from(changed);
+            match self.row(&columns, row) {
                 Ok(true) => self.counts.rows += 1,
                 Ok(false) => self.counts.other += 1,
                 Err(Fault::Sink(error)) => return Err(error),
@@ -325,40 +158,25 @@ impl Rows<'_> {
                 }
             }
         }
-        self.read += batch.num_rows();
+        self.read += columns.changed.len();
         Ok(())
     }
 
-    fn row(
-        &mut self,
-        columns: &Batch,
-        row: usize,
-        name: Option<&Result<Named, String>>,
-        key: &mut Vec<u8>,
-        unchanged: &mut Unchanged,
-    ) -> Result<bool, Fault> {
+    fn row(&mut self, columns: &Batch, row: usize) -> Result<bool, Fault> {
+        let name = match &columns.kernel {
+            Column::Text { keys, .. } if keys.is_valid(row) => self.dictionary.get(keys.value(row)),
+            _ => None,
+        };
         let (id, class) = match name {
             Some(Ok(Named::Other)) => return Ok(false),
             Some(&Ok(Named::Taken { id, class })) => (id, class),
             Some(Err(reason)) => return Err(Fault::Row(reason.clone())),
             None => return Err(Fault::Row("kernel name: found nothing".to_owned())),
         };
-        key.clear();
-        key.extend_from_slice(&class.to_le_bytes());
-        for (_, column) in &columns.problem {
-            column.push_key(row, key);
-        }
-        let filter = *self.names.filter();
-        let names = &*self.names;
-        let read = || {
-            let cells = columns.problem.iter();
-            let cells = OwnedCells(
-                cells.map(|(name, column)| (*name, column.text(row).unwrap_or_default())).collect(),
-            );
-            problem_of(names.kernel(id), &cells, filter.arch)
-        };
-        let &(ref problem, serial) = self.problems.get(key, read)?;
-        if filter.arch.is_some() && problem.arch() != filter.arch {
+        self.find_problem(columns, row, id, class)?;
+        let Some(&(ref problem, serial)) = self.problems.last() else { return Ok(false) };
+        let wanted = self.names.filter().arch;
+        if wanted.is_some() && problem.arch() != wanted {
             return Ok(false);
         }
         let non_zero = columns.non_zero.whole("non_zero", row)?;
@@ -370,56 +188,126 @@ impl Rows<'_> {
             non_zero,
         );
         let problem_idx = columns.problem_idx.whole("problem_idx", row)?;
-        let run_id = columns.run_id.get(row).map(|cell| match cell {
-            Cell::Text(text) => Cow::Borrowed(text),
-            Cell::Whole(value) => Cow::Owned(value.to_string()),
-            Cell::Real(value) => Cow::Owned(value.to_string()),
-        });
-        for (index, (name, column)) in columns.hardware.iter().enumerate() {
-            let value = column.whole(name, row).map_err(|reason| format!("hw_{reason}"))?;
-            if let Some(value) = value
-                && !unchanged.is(index, value)
-            {
-                match self.constants.iter().find(|(known, _)| known == name) {
-                    None => {
-                        self.constants.push((name, value));
-                        self.sink.hardware(self.file, &[(name, value)]).map_err(Fault::Sink)?;
-                    }
-                    Some(&(_, expected)) if expected != value => {
-                        let file = self.file.to_owned();
-                        return Err(Fault::Sink(DataError::Hardware { file, name, found: value, expected }));
-                    }
-                    Some(_) => {}
-                }
-            }
+        if self.hardware_at != Some(self.changes) {
+            self.hardware.take(self.file, columns, row, self.sink)?;
+            self.hardware_at = Some(self.changes);
         }
         let measured = Measured {
             kernel: id,
-            kernels: names.kernels(),
+            kernels: self.names.kernels(),
             problem,
             serial,
             figures,
             non_zero,
             problem_idx,
-            run_id: run_id.as_deref(),
+            run_id: self.run.text(&columns.run_id, row),
         };
         self.sink.row(&measured).map_err(Fault::Sink)?;
         Ok(true)
     }
+
+    /// Makes a row's problem the last one of `problems`.
+    fn find_problem(&mut self, columns: &Batch, row: usize, id: u32, class: u32) -> Result<(), String> {
+        let now = Some((self.changes, class));
+        if self.problem_at == now {
+            return Ok(());
+        }
+        self.key.clear();
+        self.key.extend_from_slice(&class.to_le_bytes());
+        for (_, column) in &columns.problem {
+            column.push_key(row, &mut self.key);
+        }
+        let names = &*self.names;
+        let read = || {
+            let cells = columns.problem.iter();
+            let cells = OwnedCells(
+                cells.map(|(name, column)| (*name, column.text(row).unwrap_or_default())).collect(),
+            );
+            problem_of(names.kernel(id), &cells, names.filter().arch)
+        };
+        self.problems.get(&self.key, read)?;
+        self.problem_at = now;
+        Ok(())
+    }
 }
 
-/// The hardware constants of the row before, so that equal ones are looked up once a batch.
+/// The hardware constants of the rows so far, which all rows must share.
 #[derive(Default)]
-struct Unchanged(Vec<Option<i64>>);
+struct Shared(Vec<(&'static str, i64)>);
 
-impl Unchanged {
-    fn is(&mut self, index: usize, value: i64) -> bool {
-        if self.0.len() <= index {
-            self.0.resize(index + 1, None);
+impl Shared {
+    fn take(&mut self, file: &str, columns: &Batch, row: usize, sink: &mut dyn Sink) -> Result<(), Fault> {
+        for (name, column) in &columns.hardware {
+            let Some(value) = column.whole(name, row).map_err(|reason| format!("hw_{reason}"))? else {
+                continue;
+            };
+            match self.0.iter().find(|(known, _)| known == name) {
+                None => {
+                    self.0.push((name, value));
+                    sink.hardware(file, &[(name, value)]).map_err(Fault::Sink)?;
+                }
+                Some(&(_, expected)) if expected != value => {
+                    let file = file.to_owned();
+                    return Err(Fault::Sink(DataError::Hardware { file, name, found: value, expected }));
+                }
+                Some(_) => {}
+            }
         }
-        let same = self.0[index] == Some(value);
-        self.0[index] = Some(value);
-        same
+        Ok(())
+    }
+}
+
+/// The kernels of a dictionary of names.
+#[derive(Default)]
+struct Dictionary {
+    texts: Option<StringArray>,
+    named: Vec<Option<Result<Named, String>>>,
+}
+
+impl Dictionary {
+    /// Reads the names, unless they are those of the batch before: a dictionary lasts for a row group.
+    fn read(&mut self, texts: &StringArray, names: &mut Names) {
+        let is_known = self.texts.as_ref().is_some_and(|known| {
+            known.len() == texts.len()
+                && known.values().ptr_eq(texts.values())
+                && known.offsets().ptr_eq(texts.offsets())
+        });
+        if !is_known {
+            self.named = texts.iter().map(|text| text.map(|text| names.get(text.as_bytes()))).collect();
+            self.texts = Some(texts.clone());
+        }
+    }
+
+    fn get(&self, key: i32) -> Option<&Result<Named, String>> {
+        self.named.get(key as usize)?.as_ref()
+    }
+}
+
+/// The run of a row as text. Numbers are mostly those of the row before.
+#[derive(Default)]
+struct RunText {
+    number: Option<u64>,
+    text: String,
+}
+
+impl RunText {
+    fn text<'a>(&'a mut self, column: &'a Column, row: usize) -> Option<&'a str> {
+        if let Column::Constant(value) = column {
+            return Some(self.of_number(*value as u64, value));
+        }
+        Some(match column.get(row)? {
+            Cell::Text(text) => text,
+            Cell::Whole(value) => self.of_number(value as u64, value),
+            Cell::Real(value) => self.of_number(value.to_bits(), value),
+        })
+    }
+
+    fn of_number(&mut self, bits: u64, value: impl Display) -> &str {
+        if self.number != Some(bits) {
+            self.number = Some(bits);
+            self.text = value.to_string();
+        }
+        &self.text
     }
 }
 

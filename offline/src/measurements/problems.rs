@@ -67,6 +67,11 @@ impl Problems {
         }
         self.last.as_ref().ok_or_else(String::new)
     }
+
+    /// What was got last.
+    pub(super) const fn last(&self) -> Option<&(Problem, u64)> {
+        self.last.as_ref()
+    }
 }
 
 /// Cells in which the kernel's name has the last word.
