@@ -37,6 +37,9 @@ pub trait Meets<K> {
     fn meet(&self, kernel: &K, hardware: &Hardware) -> Self::Pair;
 }
 
+/// Computes a feature of a pair from both sides and what they make of each other.
+pub type OfPair<P, K> = fn(&P, &K, &<P as Meets<K>>::Pair) -> f64;
+
 /// What a feature's value depends on, with the function that computes it.
 ///
 /// The pool's part is computed once a pool, the problem's part once a call, and only [`Value::Pair`] once a
@@ -49,7 +52,7 @@ pub enum Value<P: Meets<K> + 'static, K: 'static> {
     /// The hardware alone.
     Hardware(fn(&Hardware) -> f64),
     /// Problem and kernel together, maybe with the hardware.
-    Pair(fn(&P, &K, &P::Pair) -> f64),
+    Pair(OfPair<P, K>),
 }
 
 // Not derived: a derive would ask `P: Copy` and `K: Copy`, but only function pointers are copied.

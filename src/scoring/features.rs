@@ -5,7 +5,9 @@ use std::collections::HashMap;
 use super::{Column, PoolTable};
 use crate::features::conv::{ConvKernelSide, ConvSide};
 use crate::features::gemm::{GemmKernelSide, GemmSide};
-use crate::features::{Extractor, Feature, KernelSide, Meets, ProblemSide, Value, conv, conv_work, gemm};
+use crate::features::{
+    Extractor, Feature, KernelSide, Meets, OfPair, ProblemSide, Value, conv, conv_work, gemm,
+};
 use crate::hardware::Hardware;
 use crate::vocab::{Epilogue, Op};
 
@@ -59,7 +61,7 @@ enum Functions {
 /// The functions of the columns that a call computes, and one kernel of each class.
 struct Table<P: Meets<K> + 'static, K: 'static> {
     uniform: Vec<Uniform<P>>,
-    pair: Vec<fn(&P, &K, &P::Pair) -> f64>,
+    pair: Vec<OfPair<P, K>>,
     classes: Vec<K>,
 }
 
