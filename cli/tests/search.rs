@@ -92,5 +92,36 @@ fn what_cannot_be_searched_is_said() {
         .output()
         .unwrap();
     assert_eq!(output.status.code(), Some(1));
-    assert!(String::from_utf8(output.stderr).unwrap().contains("rank a pool instead"));
+    assert!(String::from_utf8(output.stderr).unwrap().contains("give a pool"));
+}
+
+/// All kernels of the pool, as `rank` has them, for convolutions, too.
+#[test]
+fn a_pool_is_searched_whole() {
+    let problem = "N=16,C=64,K=64,Hi=28,Wi=28,Y=3,X=3,pad_h=1,pad_w=1";
+    let lines = |command: &str| {
+        let output = Command::new(env!("CARGO_BIN_EXE_ckselect"))
+            .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(".."))
+            .args([
+                command,
+                "--model",
+                "tests/golden/models/conv_small",
+                "--pool",
+                "configs/forward_bf16.txt",
+            ])
+            .args(["--problem", problem, "--top", "4", "--format", "json"])
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let rows: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let row = |row: &Value| [&row["rank"], &row["kernel"], &row["score"]].map(Clone::clone);
+        rows.as_array().unwrap().iter().map(row).collect::<Vec<_>>()
+    };
+    let found = lines("search");
+    assert_eq!(found.len(), 4);
+    assert_eq!(found, lines("rank"));
+    let (code, _, stderr) = run(SHAPE, &["--pool", "configs/forward_bf16.txt", "--seed", "1"]);
+    assert_eq!(code, Some(2), "{stderr}");
+    let (code, _, stderr) = run(SHAPE, &["--pool", "configs/forward_bf16.txt"]);
+    assert_eq!(code, Some(1), "kernels of convolutions cannot be ranked by a model of GEMMs: {stderr}");
 }

@@ -1,4 +1,4 @@
-//! Searching for GEMM kernels that a model likes, among more than anybody has compiled.
+//! Searching for kernels that a model likes: GEMM kernels among more than anybody has compiled, or those of a pool.
 
 mod evolve;
 mod exhaust;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 use ck_select::kernel::Kernel;
 use ck_select::model::Model;
 use ck_select::problem::{GemmProblem, Problem};
-use ck_select::select::RankError;
+use ck_select::select::{RankError, RankScratch, Ranked, Ranker};
 use ck_select::vocab::Op;
 use ck_select_enumerate::rules::Rules;
 use rand::SeedableRng;
@@ -73,7 +73,7 @@ pub struct Outcome {
 #[derive(Debug, thiserror::Error)]
 pub enum SearchError {
     /// Convolutions have no space of parameters.
-    #[error("the model is for {0}; only {gemm} has a space of parameters to search, rank a pool instead", gemm = Op::Gemm)]
+    #[error("the model is for {0}; only {gemm} has a space of parameters to search, give a pool", gemm = Op::Gemm)]
     NoSpace(Op),
     /// The problem is not a GEMM.
     #[error("the problem is not a GEMM")]
@@ -94,6 +94,17 @@ pub enum SearchError {
 
 /// Told how many points were scored, of how many.
 pub type Progress<'a> = &'a (dyn Fn(u64, u64) + Sync);
+
+/// Scores all kernels of a ranker's pool, of either operation; those that the model cannot describe count for nothing.
+pub fn search_pool(ranker: &Ranker, problem: &Problem, top: usize) -> Result<Outcome, SearchError> {
+    let mut scratch = RankScratch::default();
+    ranker.rank_with(problem, &mut scratch)?;
+    let kernels = ranker.pool().kernels();
+    let found =
+        |ranked: &Ranked| Some(Found { kernel: kernels.get(ranked.index)?.clone(), score: ranked.score });
+    let ranking = scratch.ranking();
+    Ok(Outcome { found: ranking.iter().take(top).filter_map(found).collect(), scored: ranking.len() })
+}
 
 /// Searches the space of a model for kernels that are good at a problem.
 pub fn search(

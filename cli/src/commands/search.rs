@@ -1,10 +1,13 @@
-//! `ckselect search`: GEMM kernels that a model likes, compiled or not.
+//! `ckselect search`: kernels that a model likes, compiled or not.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use ck_select::model::Model;
+use ck_select::pool::Pool;
 use ck_select::problem::Problem;
-use ck_select_offline::search::{Constraints, Settings, Strategy, search};
+use ck_select::select::Ranker;
+use ck_select_offline::search::{Constraints, Outcome, Settings, Strategy, search, search_pool};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::{Unknown, load_model};
@@ -16,11 +19,13 @@ const EXAMPLES: &str = "Examples:
   ckselect search --model models/gemm --problem 'M=128,N=1536,K=7168,layout=rcr'
   ckselect search --model models/gemm --problem '…' --strategy de --budget 2000 --seed 7
   ckselect search --model models/gemm --problem 'M=128,N=1536,K=7168,arch=gfx950' --strategy exhaustive --constraints buildable
+  ckselect search --model models/conv --problem 'C=64,K=64,Hi=56,Wi=56,Y=3,X=3' --pool kernels.txt
 
-The space is upstream's: 32 million combinations of tile, waves, instruction, pipeline, scheduler, epilogue, padding and
-persistence. To choose among kernels that exist, use `ckselect rank --pool`.";
+Without a pool the space is upstream's: 32 million combinations of tile, waves, instruction, pipeline, scheduler, epilogue,
+padding and persistence of GEMM kernels. Of a pool, of either operation, all kernels are scored; `ckselect rank` says more of
+them.";
 
-/// Search for GEMM kernels that a model predicts to be fast
+/// Search for kernels that a model predicts to be fast
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -30,6 +35,9 @@ pub(crate) struct Args {
     /// The problem, as key=value pairs
     #[arg(long, value_name = "PAIRS")]
     problem: String,
+    /// Score all kernels of this pool instead of drawing some of upstream's space: a list of names, or a CK export
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["strategy", "budget", "seed", "constraints"])]
+    pool: Option<PathBuf>,
     /// How to search: random, de (discrete differential evolution) or exhaustive
     #[arg(long, value_name = "STRATEGY", default_value = "random", value_parser = strategy)]
     strategy: Strategy,
@@ -73,18 +81,10 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     let model = Arc::new(load_model(&args.model, args.unknown)?);
     let problem = Problem::parse(model.spec().op(), &args.problem, &model.spec().problem_defaults())
         .map_err(|error| CliError::usage(format!("--problem: {error}")))?;
-    let settings = Settings { strategy: args.strategy, budget: args.budget, top: args.top, seed: args.seed };
-    // Drawn on a terminal only.
-    let bar = ProgressBar::new(0);
-    if let Ok(style) = ProgressStyle::with_template("{bar:40} {human_pos}/{human_len} points, {eta} left") {
-        bar.set_style(style);
-    }
-    let outcome = search(&model, &problem, args.constraints, &settings, &|done, all| {
-        bar.set_length(all);
-        bar.set_position(done);
-    });
-    bar.finish_and_clear();
-    let outcome = outcome?;
+    let outcome = match &args.pool {
+        Some(pool) => search_pool(&Ranker::new(model, Arc::new(Pool::read(pool)?))?, &problem, args.top)?,
+        None => drawn(args, &model, &problem)?,
+    };
     let mut table = Table::new(["rank", "score", "kernel"]);
     for (place, found) in outcome.found.iter().enumerate() {
         table.push(vec![(place + 1).into(), found.score.into(), found.kernel.name.as_str().into()]);
@@ -93,7 +93,23 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     table.write(args.format, &mut out).map_err(|error| CliError::io(out.name(), &error))?;
     out.finish()?;
     if args.format == Format::Table {
-        eprintln!("{} points scored", outcome.scored);
+        eprintln!("{} {} scored", outcome.scored, if args.pool.is_some() { "kernels" } else { "points" });
     }
     Ok(())
+}
+
+/// Searches upstream's space.
+fn drawn(args: &Args, model: &Arc<Model>, problem: &Problem) -> Result<Outcome, CliError> {
+    let settings = Settings { strategy: args.strategy, budget: args.budget, top: args.top, seed: args.seed };
+    // Drawn on a terminal only.
+    let bar = ProgressBar::new(0);
+    if let Ok(style) = ProgressStyle::with_template("{bar:40} {human_pos}/{human_len} points, {eta} left") {
+        bar.set_style(style);
+    }
+    let outcome = search(model, problem, args.constraints, &settings, &|done, all| {
+        bar.set_length(all);
+        bar.set_position(done);
+    });
+    bar.finish_and_clear();
+    Ok(outcome?)
 }
