@@ -16,7 +16,7 @@ debian = command -v $(1) >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-g
 miri:
 	@rustup component list --toolchain $(NIGHTLY) 2>/dev/null | grep -q 'miri.*(installed)' \
 		|| rustup toolchain install $(NIGHTLY) --profile minimal --component miri,rust-src
-	MIRIFLAGS=-Zmiri-disable-isolation $(CARGO) +$(NIGHTLY) miri test --package ck-select --lib -- \
+	MIRIFLAGS='-Zmiri-disable-isolation -Zmiri-deterministic-floats' $(CARGO) +$(NIGHTLY) miri test --package ck-select --lib -- \
 		scoring:: registry::cache:: forest::parts::
 
 # Valgrind knows no AVX-512, so that what it runs is the AVX2 form: counts are for comparing, not for guessing times.

@@ -27,8 +27,17 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let sums = Mutex::new(vec![0.0; width]);
     let add = |values: &[f64]| {
         let mut part = vec![0.0; width];
-        for row in values.chunks_exact(width) {
+        // Four rows at a time, so that the adding is not what is measured.
+        let fours = values.chunks_exact(4 * width);
+        for row in fours.remainder().chunks_exact(width) {
             part.iter_mut().zip(row).for_each(|(sum, value)| *sum += value);
+        }
+        for four in fours {
+            let (first, second) = four.split_at(2 * width);
+            let ((a, b), (c, d)) = (first.split_at(width), second.split_at(width));
+            for ((((sum, a), b), c), d) in part.iter_mut().zip(a).zip(b).zip(c).zip(d) {
+                *sum += (a + b) + (c + d);
+            }
         }
         if let Ok(mut sums) = sums.lock() {
             sums.iter_mut().zip(part).for_each(|(sum, value)| *sum += value);

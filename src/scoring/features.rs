@@ -1,6 +1,7 @@
 //! From an extractor and its kernels to the columns of a pool, and from a problem to the values of a call.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use super::{Column, PoolTable};
 use crate::features::conv::{ConvKernelSide, ConvSide};
@@ -18,8 +19,8 @@ pub struct PoolFeatures {
     columns: Vec<Column>,
     classes: Vec<u32>,
     kernel_values: Vec<f64>,
-    /// The places of the columns that the kernel alone decides.
-    kernel_columns: Vec<usize>,
+    /// The columns that the kernel alone decides, as runs of neighbours.
+    kernel_columns: Vec<Range<usize>>,
     hardware: Hardware,
     functions: Functions,
 }
@@ -158,7 +159,7 @@ impl PoolFeatures {
         values: &mut RowValues,
     ) {
         let width = self.columns.len();
-        let of_kernel = self.kernel_columns.len();
+        let of_kernel: usize = self.kernel_columns.iter().map(Range::len).sum();
         values.problem += 1;
         values.asked.resize(table.classes.len(), 0);
         values.classes.resize(table.classes.len() * width, 0.0);
@@ -185,9 +186,11 @@ impl PoolFeatures {
                 }
             }
             row.copy_from_slice(template);
-            let of_kernel = &self.kernel_values[kernel * of_kernel..(kernel + 1) * of_kernel];
-            for (&column, &value) in self.kernel_columns.iter().zip(of_kernel) {
-                row[column] = value;
+            let mut of_kernel = &self.kernel_values[kernel * of_kernel..(kernel + 1) * of_kernel];
+            for columns in &self.kernel_columns {
+                let (run, rest) = of_kernel.split_at(columns.len());
+                row[columns.clone()].copy_from_slice(run);
+                of_kernel = rest;
             }
         }
     }
@@ -237,8 +240,14 @@ struct Parts {
 impl Parts {
     fn with(self, hardware: Hardware, functions: Functions) -> PoolFeatures {
         let Parts { columns, classes, kernel_values } = self;
-        let of_kernel = |(place, column): (usize, &Column)| (*column == Column::Kernel).then_some(place);
-        let kernel_columns = columns.iter().enumerate().filter_map(of_kernel).collect();
+        let mut kernel_columns = Vec::new();
+        let mut place = 0;
+        for run in columns.chunk_by(|a, b| a == b) {
+            if run[0] == Column::Kernel {
+                kernel_columns.push(place..place + run.len());
+            }
+            place += run.len();
+        }
         PoolFeatures { columns, classes, kernel_values, kernel_columns, hardware, functions }
     }
 }
@@ -360,7 +369,6 @@ mod tests {
 
     /// Pair features see nothing of a kernel but the pair inputs: every other field may change.
     #[test]
-    #[cfg_attr(miri, ignore = "Miri's logarithms differ from call to call")]
     fn pair_features_read_only_the_pair_inputs() {
         let extractor = Extractor::of_engine(Engine::ConvSuperset);
         let problem = ConvProblem { n: 3, c: 48, k: 80, ..ConvProblem::new_2d([30, 31], [3, 3]) };
