@@ -119,14 +119,39 @@ impl Measurements {
         Ok(measurements)
     }
 
+    /// Reads only which kernel and which problem each row is of: figures are those of rows that failed, and all rows of a
+    /// problem are one sweep. A table's other columns are not even decoded, and it need not have them.
+    ///
+    /// ```no_run
+    /// use ck_select::vocab::Op;
+    /// use ck_select_offline::measurements::{Measurements, Wanted};
+    ///
+    /// let pairs = Measurements::read_pairs(&["sweep.parquet"], Wanted::all(Op::GroupedConv))?;
+    /// println!("{} problems on {} kernels", pairs.problems().len(), pairs.kernels().len());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn read_pairs<P: AsRef<Path>>(paths: &[P], wanted: Wanted) -> Result<Self, DataError> {
+        let mut measurements = Self::new(wanted);
+        for path in paths {
+            for file in files_of(path.as_ref())? {
+                measurements.add(&file, false)?;
+            }
+        }
+        Ok(measurements)
+    }
+
     /// Adds the rows of one file: a benchmark CSV, a parquet table, the JSON of a benchmark run, or a streaming log, the
     /// three texts also compressed with gzip.
     ///
     /// A place that should hold a row and does not is an error here: whoever trains on a damaged file should know.
     /// `ckselect convert` takes what is good in it, and counts the rest.
     pub fn add_file(&mut self, path: &Path) -> Result<(), DataError> {
+        self.add(path, true)
+    }
+
+    fn add(&mut self, path: &Path, figures: bool) -> Result<(), DataError> {
         let Wanted { op, direction, dtype, arch } = self.wanted;
-        let mut taking = Taking::new(self);
+        let mut taking = Taking { figures, ..Taking::new(self) };
         let counts = read_file(path, Filter { op: Some(op), direction, dtype, arch }, &mut taking)?;
         self.sources.push(Source { path: path.to_owned(), rows: counts.rows, other: counts.other });
         Ok(())
@@ -264,6 +289,8 @@ fn common<T: Copy + Ord + ToString>(
 /// Takes the rows of one file.
 struct Taking<'a> {
     into: &'a mut Measurements,
+    /// Whether figures and the file's own sweeps are taken, too.
+    figures: bool,
     /// Our indices of the reader's kernels, as far as they are known.
     kernels: Vec<Option<u32>>,
     /// Our index of the last row's problem, by the reader's serial.
@@ -275,7 +302,14 @@ struct Taking<'a> {
 
 impl<'a> Taking<'a> {
     fn new(into: &'a mut Measurements) -> Self {
-        Self { into, kernels: Vec::new(), last_problem: None, sweeps: HashMap::new(), last_sweep: None }
+        Self {
+            into,
+            figures: true,
+            kernels: Vec::new(),
+            last_problem: None,
+            sweeps: HashMap::new(),
+            last_sweep: None,
+        }
     }
 
     fn sweep(&mut self, problem: u32, number: Option<i64>) -> u32 {
@@ -296,6 +330,10 @@ impl<'a> Taking<'a> {
 }
 
 impl Sink for Taking<'_> {
+    fn wants_figures(&self) -> bool {
+        self.figures
+    }
+
     fn row(&mut self, row: &Measured<'_>) -> Result<(), DataError> {
         let place = row.kernel as usize;
         if self.kernels.len() <= place {
@@ -313,8 +351,10 @@ impl Sink for Taking<'_> {
             _ => self.into.problem(row.problem),
         };
         self.last_problem = Some((row.serial, problem));
-        let sweep = self.sweep(problem, row.problem_idx);
-        let Figures { tflops, latency_ms, bandwidth_gb_s, is_valid } = row.figures;
+        let (figures, number) =
+            if self.figures { (row.figures, row.problem_idx) } else { (Figures::UNREAD, None) };
+        let sweep = self.sweep(problem, number);
+        let Figures { tflops, latency_ms, bandwidth_gb_s, is_valid } = figures;
         self.into.rows.push(Row { problem, kernel, sweep, tflops, latency_ms, bandwidth_gb_s, is_valid });
         Ok(())
     }

@@ -1,5 +1,6 @@
 //! Readers of measurements: every format, what is kept, what is refused, and where it stood.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -370,4 +371,32 @@ fn conversion_needs_the_architecture_and_one_operation() {
     assert!(!output.exists(), "a failed conversion leaves nothing");
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2, "no temporary file stays");
     assert_eq!(run(&both, &Options { op: Some(Op::Gemm), ..options() }), Ok(vec![0, 1]));
+}
+
+/// Figures are not asked for, whatever the format.
+#[test]
+fn pairs_are_the_rows_without_their_figures() {
+    let folder = TempDir::new().unwrap();
+    let mut text = "kernel,problem_idx,C,K,Hi,Wi,Y,X,latency_ms,tflops\n".to_owned();
+    for index in 0..50 {
+        let kernel = ["16x64x64_compv3", "64x64x128_mem"][index % 2];
+        let channels = 16 * (1 + index / 4);
+        let figures = format!("64,8,8,3,3,0.5,1{index}");
+        writeln!(text, "grouped_conv_forward_bf16_2d_{kernel},{index},{channels},{figures}").unwrap();
+    }
+    let csv = file(&folder, "a.csv", &text);
+    let table = folder.path().join("a.parquet");
+    converted(std::slice::from_ref(&csv), &table, &options());
+    for path in [csv, table] {
+        let all = measured(&path, Op::GroupedConv);
+        let pairs = Measurements::read_pairs(&[&path], Wanted::all(Op::GroupedConv)).unwrap();
+        assert_eq!(pairs.problems(), all.problems());
+        assert_eq!(pairs.kernels(), all.kernels());
+        assert_eq!(pairs.hardware(), all.hardware());
+        assert_eq!((pairs.rows().len(), pairs.sweeps().len(), all.sweeps().len()), (50, 13, 50));
+        for (pair, row) in pairs.rows().iter().zip(all.rows()) {
+            assert_eq!((pair.problem, pair.kernel), (row.problem, row.kernel));
+            assert!(row.is_valid && !pair.is_valid && pair.tflops == 0.0 && pair.latency_ms.is_nan());
+        }
+    }
 }

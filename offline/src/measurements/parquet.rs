@@ -41,11 +41,14 @@ pub(super) fn read(
     sink: &mut dyn Sink,
 ) -> Result<Counts, DataError> {
     let table = Table::open(source).map_err(|error| DataError::format(file, error))?;
+    let figures = sink.wants_figures();
+    let is_used = |column: &str| is_used(column) && (figures || !FIGURES.contains(&column));
     let used = table.columns().filter(|column| is_used(column) && !KERNEL.contains(column));
     let constants: Vec<(String, i64)> =
         used.filter_map(|column| Some((column.to_owned(), table.constant(column)?))).collect();
     let mut rows = Rows {
         file,
+        figures,
         names,
         sink,
         problems: Problems::default(),
@@ -61,7 +64,7 @@ pub(super) fn read(
         read: 0,
     };
     if table.rows() > 0 {
-        check(file, &table)?;
+        check(file, &table, figures)?;
     }
     let read = table.read(
         |column| is_used(column) && !constants.iter().any(|(constant, _)| constant == column),
@@ -82,8 +85,9 @@ pub(super) fn columns(file: &str, source: File) -> Result<Vec<String>, DataError
 }
 
 /// The columns without which there are no measurements.
-fn check(file: &str, table: &Table) -> Result<(), DataError> {
-    for names in [&KERNEL[..], &["tflops", "measured_tflops"], &["latency_ms"]] {
+fn check(file: &str, table: &Table, figures: bool) -> Result<(), DataError> {
+    let all: [&[&'static str]; 3] = [&KERNEL, &["tflops", "measured_tflops"], &["latency_ms"]];
+    for names in if figures { &all[..] } else { &all[..1] } {
         if !table.columns().any(|column| names.contains(&column)) {
             let found = table.columns().filter(|column| is_used(column)).map(str::to_owned).collect();
             return Err(DataError::NoColumn { file: file.to_owned(), column: names[0], found });
@@ -119,6 +123,8 @@ fn is_used(column: &str) -> bool {
 
 struct Rows<'a> {
     file: &'a str,
+    /// Whether more is read of a row than its kernel and problem.
+    figures: bool,
     names: &'a mut Names,
     sink: &'a mut dyn Sink,
     problems: Problems,
@@ -179,15 +185,18 @@ impl Rows<'_> {
         if wanted.is_some() && problem.arch() != wanted {
             return Ok(false);
         }
-        let non_zero = columns.non_zero.whole("non_zero", row)?;
-        let figures = Figures::judge(
-            columns.tflops.figure("tflops", row)?,
-            columns.latency.figure("latency_ms", row)?,
-            columns.bandwidth.figure("bandwidth_gb_s", row)?,
-            columns.is_valid.flag("is_valid", row)?,
-            non_zero,
-        );
-        let problem_idx = columns.problem_idx.whole("problem_idx", row)?;
+        let (mut figures, mut non_zero, mut problem_idx) = (Figures::UNREAD, None, None);
+        if self.figures {
+            non_zero = columns.non_zero.whole("non_zero", row)?;
+            figures = Figures::judge(
+                columns.tflops.figure("tflops", row)?,
+                columns.latency.figure("latency_ms", row)?,
+                columns.bandwidth.figure("bandwidth_gb_s", row)?,
+                columns.is_valid.flag("is_valid", row)?,
+                non_zero,
+            );
+            problem_idx = columns.problem_idx.whole("problem_idx", row)?;
+        }
         if self.hardware_at != Some(self.changes) {
             self.hardware.take(self.file, columns, row, self.sink)?;
             self.hardware_at = Some(self.changes);
@@ -200,7 +209,7 @@ impl Rows<'_> {
             figures,
             non_zero,
             problem_idx,
-            run_id: self.run.text(&columns.run_id, row),
+            run_id: if self.figures { self.run.text(&columns.run_id, row) } else { None },
         };
         self.sink.row(&measured).map_err(Fault::Sink)?;
         Ok(true)

@@ -31,6 +31,10 @@ pub(crate) struct Figures {
 }
 
 impl Figures {
+    /// Of a row whose figures nobody asked for.
+    pub(crate) const UNREAD: Self =
+        Self { tflops: 0.0, latency_ms: f64::NAN, bandwidth_gb_s: f64::NAN, is_valid: false };
+
     /// Judges a row. `recorded` is what the file itself says about validity, `non_zero` how many elements of the
     /// result were not zero: a kernel that wrote nothing was fast at nothing.
     pub(crate) fn judge(
@@ -49,6 +53,11 @@ impl Figures {
 
 /// What takes rows.
 pub(crate) trait Sink {
+    /// Whether it wants to know more of a row than its problem and kernel. Readers may leave out the rest if not.
+    fn wants_figures(&self) -> bool {
+        true
+    }
+
     /// Takes a row.
     fn row(&mut self, row: &Measured<'_>) -> Result<(), DataError>;
 
