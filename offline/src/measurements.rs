@@ -301,6 +301,20 @@ struct Taking<'a> {
 }
 
 impl<'a> Taking<'a> {
+    /// Our index of a reader's kernel.
+    fn kernel(&mut self, id: u32, kernels: &[Kernel]) -> u32 {
+        let place = id as usize;
+        if self.kernels.len() <= place {
+            self.kernels.resize(kernels.len().max(place + 1), None);
+        }
+        if let Some(index) = self.kernels[place] {
+            return index;
+        }
+        let index = self.into.kernel(&kernels[place]);
+        self.kernels[place] = Some(index);
+        index
+    }
+
     fn new(into: &'a mut Measurements) -> Self {
         Self {
             into,
@@ -335,17 +349,7 @@ impl Sink for Taking<'_> {
     }
 
     fn row(&mut self, row: &Measured<'_>) -> Result<(), DataError> {
-        let place = row.kernel as usize;
-        if self.kernels.len() <= place {
-            self.kernels.resize(row.kernels.len().max(place + 1), None);
-        }
-        let kernel = if let Some(index) = self.kernels[place] {
-            index
-        } else {
-            let index = self.into.kernel(&row.kernels[place]);
-            self.kernels[place] = Some(index);
-            index
-        };
+        let kernel = self.kernel(row.kernel, row.kernels);
         let problem = match self.last_problem {
             Some((serial, index)) if serial == row.serial => index,
             _ => self.into.problem(row.problem),
@@ -356,6 +360,15 @@ impl Sink for Taking<'_> {
         let sweep = self.sweep(problem, number);
         let Figures { tflops, latency_ms, bandwidth_gb_s, is_valid } = figures;
         self.into.rows.push(Row { problem, kernel, sweep, tflops, latency_ms, bandwidth_gb_s, is_valid });
+        Ok(())
+    }
+
+    fn pairs(&mut self, ids: &[u32], before: &Measured<'_>) -> Result<(), DataError> {
+        let Some(&last) = self.into.rows.last() else { return Ok(()) };
+        for &id in ids {
+            let kernel = self.kernel(id, before.kernels);
+            self.into.rows.push(Row { kernel, ..last });
+        }
         Ok(())
     }
 

@@ -379,10 +379,12 @@ fn pairs_are_the_rows_without_their_figures() {
     let folder = TempDir::new().unwrap();
     let mut text = "kernel,problem_idx,C,K,Hi,Wi,Y,X,latency_ms,tflops\n".to_owned();
     for index in 0..50 {
-        let kernel = ["16x64x64_compv3", "64x64x128_mem"][index % 2];
-        let channels = 16 * (1 + index / 4);
+        // Neighbours of one problem, some of them for another type, and some problems that come again.
+        let kernel = ["16x64x64_compv3", "64x64x128_mem", "16x64x64_compv4"][index % 3];
+        let dtype = if index % 7 == 3 { "fp16" } else { "bf16" };
+        let channels = 16 * (1 + index / 4 % 9);
         let figures = format!("64,8,8,3,3,0.5,1{index}");
-        writeln!(text, "grouped_conv_forward_bf16_2d_{kernel},{index},{channels},{figures}").unwrap();
+        writeln!(text, "grouped_conv_forward_{dtype}_2d_{kernel},{index},{channels},{figures}").unwrap();
     }
     let csv = file(&folder, "a.csv", &text);
     let table = folder.path().join("a.parquet");
@@ -393,7 +395,10 @@ fn pairs_are_the_rows_without_their_figures() {
         assert_eq!(pairs.problems(), all.problems());
         assert_eq!(pairs.kernels(), all.kernels());
         assert_eq!(pairs.hardware(), all.hardware());
-        assert_eq!((pairs.rows().len(), pairs.sweeps().len(), all.sweeps().len()), (50, 13, 50));
+        assert_eq!((pairs.rows().len(), pairs.sweeps().len(), all.sweeps().len()), (50, 14, 50));
+        let bf16 = Wanted { dtype: Some(Dtype::Bf16), ..Wanted::all(Op::GroupedConv) };
+        let some = Measurements::read_pairs(&[&path], bf16).unwrap();
+        assert_eq!((some.rows().len(), some.sources()[0].other), (43, 7));
         for (pair, row) in pairs.rows().iter().zip(all.rows()) {
             assert_eq!((pair.problem, pair.kernel), (row.problem, row.kernel));
             assert!(row.is_valid && !pair.is_valid && pair.tflops == 0.0 && pair.latency_ms.is_nan());

@@ -59,6 +59,7 @@ pub(super) fn read(
         problem_at: None,
         hardware_at: None,
         key: Vec::new(),
+        ids: Vec::new(),
         dictionary: Dictionary::default(),
         run: RunText::default(),
         read: 0,
@@ -139,6 +140,8 @@ struct Rows<'a> {
     /// The number of changes when the hardware was last looked at.
     hardware_at: Option<u64>,
     key: Vec<u8>,
+    /// The kernels of rows that are taken together.
+    ids: Vec<u32>,
     dictionary: Dictionary,
     run: RunText,
     /// Rows of the file that were looked at.
@@ -152,9 +155,17 @@ impl Rows<'_> {
         if let Column::Text { texts, .. } = &columns.kernel {
             self.dictionary.read(texts, self.names);
         }
-        for (row, &changed) in columns.changed.iter().enumerate() {
+        let mut next = 0;
+        while let Some(&changed) = columns.changed.get(next) {
+            let row = next;
+            next += 1;
             self.changes += u64::from(changed);
             match self.row(&columns, row) {
+                Ok(true) if !self.figures => {
+                    let more = self.pairs(&columns, next)?;
+                    self.counts.rows += 1 + more;
+                    next += more;
+                }
                 Ok(true) => self.counts.rows += 1,
                 Ok(false) => self.counts.other += 1,
                 Err(Fault::Sink(error)) => return Err(error),
@@ -166,6 +177,36 @@ impl Rows<'_> {
         }
         self.read += columns.changed.len();
         Ok(())
+    }
+
+    /// Takes the rows from `first` on that are of the problem that was taken last, and whose kernels are of the same
+    /// class: without figures there is nothing else to read of them. Says how many.
+    fn pairs(&mut self, columns: &Batch, first: usize) -> Result<usize, DataError> {
+        let (Column::Text { keys, .. }, Some((_, class))) = (&columns.kernel, self.problem_at) else {
+            return Ok(0);
+        };
+        let Some(&(ref problem, serial)) = self.problems.last() else { return Ok(0) };
+        self.ids.clear();
+        for (row, changed) in columns.changed.iter().enumerate().skip(first) {
+            let name =
+                if *changed || keys.is_null(row) { None } else { self.dictionary.get(keys.value(row)) };
+            match name {
+                Some(&Ok(Named::Taken { id, class: its })) if its == class => self.ids.push(id),
+                _ => break,
+            }
+        }
+        let before = Measured {
+            kernel: 0,
+            kernels: self.names.kernels(),
+            problem,
+            serial,
+            figures: Figures::UNREAD,
+            non_zero: None,
+            problem_idx: None,
+            run_id: None,
+        };
+        self.sink.pairs(&self.ids, &before)?;
+        Ok(self.ids.len())
     }
 
     fn row(&mut self, columns: &Batch, row: usize) -> Result<bool, Fault> {

@@ -61,6 +61,11 @@ pub(crate) trait Sink {
     /// Takes a row.
     fn row(&mut self, row: &Measured<'_>) -> Result<(), DataError>;
 
+    /// Takes rows without figures, of the problem of the row before: one for each of these indices into `kernels`.
+    fn pairs(&mut self, ids: &[u32], before: &Measured<'_>) -> Result<(), DataError> {
+        ids.iter().try_for_each(|&kernel| self.row(&Measured { kernel, ..*before }))
+    }
+
     /// Takes note of a place that holds no row, though it should. An error ends the reading.
     fn reject(&mut self, file: &str, place: String, reason: String) -> Result<(), DataError>;
 
