@@ -365,10 +365,15 @@ impl Sink for Taking<'_> {
 
     fn pairs(&mut self, ids: &[u32], before: &Measured<'_>) -> Result<(), DataError> {
         let Some(&last) = self.into.rows.last() else { return Ok(()) };
-        for &id in ids {
-            let kernel = self.kernel(id, before.kernels);
-            self.into.rows.push(Row { kernel, ..last });
+        let is_known = |&id: &u32| self.kernels.get(id as usize).is_some_and(Option::is_some);
+        if !ids.iter().all(is_known) {
+            for &id in ids {
+                self.kernel(id, before.kernels);
+            }
         }
+        let known = &self.kernels;
+        let row = |&id: &u32| Some(Row { kernel: (*known.get(id as usize)?)?, ..last });
+        self.into.rows.extend(ids.iter().filter_map(row));
         Ok(())
     }
 

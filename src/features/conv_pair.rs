@@ -5,7 +5,7 @@ use std::cell::OnceCell;
 use super::Meets;
 use super::conv::{ConvKernelSide, ConvSide};
 use super::conv_work::WorkPair;
-use super::exact::{ceil_ratio, product, tile_efficiency};
+use super::exact::{ceil_ratio, float, product, tile_efficiency};
 use crate::hardware::Hardware;
 
 /// A convolution on a kernel.
@@ -42,7 +42,7 @@ impl Meets<ConvKernelSide> for ConvSide {
         ConvPair {
             hardware: *hardware,
             cus,
-            lds_usage: elements as f64 * self.element_bytes,
+            lds_usage: float(elements) * self.element_bytes,
             tiles,
             output_tiles,
             efficiency: along(tile_efficiency),

@@ -14,9 +14,14 @@ pub(crate) fn max1(x: i128) -> i128 {
     x.max(1)
 }
 
+/// The nearest float. 64 bits are converted by an instruction, 128 by a function.
+pub(crate) fn float(x: i128) -> f64 {
+    i64::try_from(x).map_or_else(|_| x as f64, |x| x as f64)
+}
+
 /// Real quotient of two integers, the divisor guarded by [`max1`].
 pub(crate) fn ratio(a: i128, b: i128) -> f64 {
-    a as f64 / max1(b) as f64
+    float(a) / float(max1(b))
 }
 
 /// Ceiling of the real quotient, the divisor guarded by [`max1`].
@@ -49,7 +54,7 @@ pub(crate) fn modulo(a: i128, b: i128) -> i128 {
 pub(crate) fn tile_efficiency(extent: i128, tile: i128) -> f64 {
     match tile_rest(extent, tile) {
         0 => 1.0,
-        rest => rest as f64 / tile as f64,
+        rest => float(rest) / float(tile),
     }
 }
 
@@ -66,6 +71,14 @@ pub(crate) fn log2(x: i128) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn floats_are_the_nearest() {
+        let edges = [0, 1, 1 << 53, (1 << 53) + 1, (1 << 62) + 255, i64::MAX.into(), 1 << 63, (1 << 100) + 1];
+        for x in edges.into_iter().flat_map(|x: i128| [x, -x]) {
+            assert_eq!(float(x).to_bits(), (x as f64).to_bits(), "{x}");
+        }
+    }
 
     #[test]
     fn tile_efficiency_is_the_remainder() {

@@ -19,7 +19,9 @@ pub struct PoolFeatures {
     columns: Vec<Column>,
     classes: Vec<u32>,
     kernel_values: Vec<f64>,
-    /// The columns that the kernel alone decides, as runs of neighbours.
+    /// Neighbours that depend on the same.
+    runs: Vec<(Column, Range<usize>)>,
+    /// The runs that the kernel alone decides.
     kernel_columns: Vec<Range<usize>>,
     hardware: Hardware,
     functions: Functions,
@@ -173,16 +175,24 @@ impl PoolFeatures {
             if values.asked[class] != values.problem {
                 values.asked[class] = values.problem;
                 let met = problem.meet(&table.classes[class], &self.hardware);
-                let mut uniform = values.uniform.iter();
-                let mut pair = table.pair.iter();
-                for (cell, column) in template.iter_mut().zip(&self.columns) {
-                    *cell = match column {
-                        Column::Uniform => uniform.next().copied().unwrap_or_default(),
-                        Column::Pair => {
-                            pair.next().map_or(0.0, |value| value(problem, &table.classes[class], &met))
+                let (mut uniform, mut pair) = (values.uniform.as_slice(), table.pair.as_slice());
+                for (column, places) in &self.runs {
+                    let cells = &mut template[places.clone()];
+                    match column {
+                        Column::Uniform => {
+                            let (run, rest) = uniform.split_at(cells.len());
+                            cells.copy_from_slice(run);
+                            uniform = rest;
                         }
-                        Column::Kernel => 0.0,
-                    };
+                        Column::Pair => {
+                            let (run, rest) = pair.split_at(cells.len());
+                            for (cell, value) in cells.iter_mut().zip(run) {
+                                *cell = value(problem, &table.classes[class], &met);
+                            }
+                            pair = rest;
+                        }
+                        Column::Kernel => {}
+                    }
                 }
             }
             row.copy_from_slice(template);
@@ -240,15 +250,16 @@ struct Parts {
 impl Parts {
     fn with(self, hardware: Hardware, functions: Functions) -> PoolFeatures {
         let Parts { columns, classes, kernel_values } = self;
-        let mut kernel_columns = Vec::new();
+        let mut runs = Vec::new();
         let mut place = 0;
         for run in columns.chunk_by(|a, b| a == b) {
-            if run[0] == Column::Kernel {
-                kernel_columns.push(place..place + run.len());
-            }
+            runs.push((run[0], place..place + run.len()));
             place += run.len();
         }
-        PoolFeatures { columns, classes, kernel_values, kernel_columns, hardware, functions }
+        let of_kernel =
+            |(column, places): &(Column, Range<usize>)| (*column == Column::Kernel).then(|| places.clone());
+        let kernel_columns = runs.iter().filter_map(of_kernel).collect();
+        PoolFeatures { columns, classes, kernel_values, runs, kernel_columns, hardware, functions }
     }
 }
 

@@ -186,15 +186,16 @@ impl Rows<'_> {
             return Ok(0);
         };
         let Some(&(ref problem, serial)) = self.problems.last() else { return Ok(0) };
+        let (_, rest) = columns.changed.split_at(first);
+        let end = first + rest.iter().position(|&changed| changed).unwrap_or(rest.len());
         self.ids.clear();
-        for (row, changed) in columns.changed.iter().enumerate().skip(first) {
-            let name =
-                if *changed || keys.is_null(row) { None } else { self.dictionary.get(keys.value(row)) };
+        self.ids.extend((first..end).map_while(|row| {
+            let name = if keys.is_null(row) { None } else { self.dictionary.get(keys.value(row)) };
             match name {
-                Some(&Ok(Named::Taken { id, class: its })) if its == class => self.ids.push(id),
-                _ => break,
+                Some(&Ok(Named::Taken { id, class: its })) if its == class => Some(id),
+                _ => None,
             }
-        }
+        }));
         let before = Measured {
             kernel: 0,
             kernels: self.names.kernels(),
