@@ -4,6 +4,7 @@
 //     CK_SELECT_HIP_LIBRARY=build/libhip_on_cuda.so build/select_on_gpu [DIRECTION [MODEL_DIRECTORY [LAYERS]]]
 
 #include <chrono>
+#include <stdexcept>
 
 #include "timing.hpp"
 
@@ -47,7 +48,8 @@ double choosing_in_a_row(ck_select::Registry& registry, Direction direction) {
       const auto begin = Clock::now();
       const ck_select::Status status = registry.try_select(problem, chosen);
       us.push_back(std::chrono::duration<double, std::micro>(Clock::now() - begin).count());
-      if (status != ck_select::Status::ok || chosen.source != ck_select::Source::model) return -1;
+      if (status != ck_select::Status::ok || chosen.source != ck_select::Source::model)
+        throw std::runtime_error("a new problem was not chosen for by the model");
     }
   }
   std::nth_element(us.begin(), us.begin() + us.size() / 2, us.end());

@@ -340,7 +340,7 @@ pub static FEATURES: &[Feature<ConvSide, ConvKernelSide>] = hardware_features! {
     Kernel tile_volume = |k| product([k.tile_mn(), k.k_tile.into()]) as f64, "volume of the tile";
     Kernel tile_mn = |k| k.tile_mn() as f64, "elements of the result tile";
     Pair lds_usage_estimate = |_, _, m| m.lds_usage, "bytes of shared memory for one step";
-    Pair lds_usage_ratio = |_, k, m| m.lds_usage / max1(lds_capacity(k.pipeline.half_lds, &m.hardware).into()) as f64,
+    Pair lds_usage_ratio = |_, k, m| m.lds_usage / lds_capacity(k.pipeline.half_lds, &m.hardware).max(1) as f64,
         "share of the shared memory for one step";
     Kernel block_tile_ratio_m = |k| ratio(k.gemm_m_per_block.into(), k.block_size.into()), "tile rows for each thread";
     Kernel block_tile_ratio_n = |k| ratio(k.gemm_n_per_block.into(), k.block_size.into()), "tile columns for each thread";

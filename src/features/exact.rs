@@ -52,10 +52,12 @@ pub(crate) fn modulo(a: i128, b: i128) -> i128 {
 /// Upstream's tile efficiency: the *remainder's* share of a tile, 1 when the tile divides the extent (129 on 128
 /// gives 1/128). Not the share of useful work; models were trained on it.
 pub(crate) fn tile_efficiency(extent: i128, tile: i128) -> f64 {
-    match tile_rest(extent, tile) {
-        0 => 1.0,
-        rest => float(rest) / float(tile),
-    }
+    rest_share(tile_rest(extent, tile), tile)
+}
+
+/// [`tile_efficiency`] of a [`tile_rest`].
+pub(crate) fn rest_share(rest: i128, tile: i128) -> f64 {
+    if rest == 0 { 1.0 } else { float(rest) / float(tile) }
 }
 
 /// What the last tile holds when the tile does not divide the extent, else 0; 0 for senseless tiles.

@@ -1,7 +1,7 @@
 //! Features of GEMMs: the 72 of today's engine and the six of vector widths.
 
 use super::conv::lds_capacity;
-use super::exact::{flag, log2, max1, product, ratio};
+use super::exact::{flag, log2, product, ratio};
 use super::vector::{Operand, VectorProblem, VectorWidths};
 use super::{Feature, hardware_features};
 
@@ -147,7 +147,7 @@ pub static FEATURES: &[Feature<GemmSide, GemmKernelSide>] = hardware_features! {
     Kernel tile_volume = |k| product(k.tile.map(i128::from)) as f64, "volume of the tile";
     Kernel tile_mn = |k| product([k.tile[0].into(), k.tile[1].into()]) as f64, "elements of the result tile";
     Pair lds_usage_estimate = |_, _, m| m.lds_usage, "bytes of shared memory for one step";
-    Pair lds_usage_ratio = |_, k, m| m.lds_usage / max1(lds_capacity(k.half_lds, &m.hardware).into()) as f64,
+    Pair lds_usage_ratio = |_, k, m| m.lds_usage / lds_capacity(k.half_lds, &m.hardware).max(1) as f64,
         "share of the shared memory for one step";
     Pair num_tiles_m = |_, _, m| m.tiles[0], "tiles along m";
     Pair num_tiles_n = |_, _, m| m.tiles[1], "tiles along n";
@@ -157,7 +157,7 @@ pub static FEATURES: &[Feature<GemmSide, GemmKernelSide>] = hardware_features! {
     Pair tile_eff_n = |_, _, m| m.efficiency[1], "share of the last tile along n that is used";
     Pair tile_eff_k = |_, _, m| m.efficiency[2], "share of the last step along k that is used";
     Pair overall_tile_efficiency = |_, _, m| m.efficiency[0] * m.efficiency[1] * m.efficiency[2], "product of the three";
-    Pair cu_utilization = |_, _, m| m.output_tiles / max1(m.hardware.num_cus.into()) as f64,
+    Pair cu_utilization = |_, _, m| m.output_tiles / m.hardware.num_cus.max(1) as f64,
         "tiles for each compute unit, not clamped";
     Pair ratio_M_to_tile_m = |_, _, m| m.quotient[0], "rows / tile rows";
     Pair ratio_N_to_tile_n = |_, _, m| m.quotient[1], "columns / tile columns";

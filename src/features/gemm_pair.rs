@@ -1,7 +1,7 @@
 //! What a GEMM and a kernel make of each other, once for all features that ask.
 
 use super::Meets;
-use super::exact::{ceil_ratio, product, ratio, tile_efficiency, tile_rest};
+use super::exact::{ceil_ratio, float, product, ratio, rest_share, tile_rest};
 use super::gemm::{GemmKernelSide, GemmSide};
 use crate::hardware::Hardware;
 
@@ -31,22 +31,20 @@ impl Meets<GemmKernelSide> for GemmSide {
     type Pair = GemmPair;
 
     fn meet(&self, kernel: &GemmKernelSide, hardware: &Hardware) -> GemmPair {
-        let extents = self.extents();
-        let along = |of: fn(i128, i128) -> f64| {
-            std::array::from_fn(|axis| of(extents[axis].into(), kernel.tile[axis].into()))
-        };
+        let (extents, tile) = (self.extents().map(i128::from), kernel.tile.map(i128::from));
+        let along = |of: fn(i128, i128) -> f64| std::array::from_fn(|axis| of(extents[axis], tile[axis]));
         let tiles: [f64; 3] = along(ceil_ratio);
-        let needs_padding =
-            std::array::from_fn(|axis| tile_rest(extents[axis].into(), kernel.tile[axis].into()) != 0);
-        let [m, n, k] = kernel.tile.map(i128::from);
+        let rests: [i128; 3] = std::array::from_fn(|axis| tile_rest(extents[axis], tile[axis]));
+        let needs_padding = rests.map(|rest| rest != 0);
+        let [m, n, k] = tile;
         GemmPair {
             hardware: *hardware,
-            lds_usage: product([m, k]).saturating_add(product([n, k])) as f64 * self.element_bytes(),
+            lds_usage: float(product([m, k]).saturating_add(product([n, k]))) * self.element_bytes(),
             tiles,
             output_tiles: tiles[0] * tiles[1],
-            efficiency: along(tile_efficiency),
+            efficiency: std::array::from_fn(|axis| rest_share(rests[axis], tile[axis])),
             quotient: along(ratio),
-            smaller: std::array::from_fn(|axis| extents[axis] < kernel.tile[axis]),
+            smaller: std::array::from_fn(|axis| extents[axis] < tile[axis]),
             needs_padding,
             misses_padding: std::array::from_fn(|axis| needs_padding[axis] && !kernel.pad[axis]),
         }

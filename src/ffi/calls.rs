@@ -97,9 +97,9 @@ impl Drop for Owned {
     }
 }
 
-fn last_error() -> &'static str {
-    // SAFETY: never NULL, and alive until the next failure of this thread, which no caller waits for.
-    unsafe { CStr::from_ptr(ck_last_error()) }.to_str().unwrap()
+fn last_error() -> String {
+    // SAFETY: never NULL, and alive until the next failure of this thread.
+    unsafe { CStr::from_ptr(ck_last_error()) }.to_str().unwrap().to_owned()
 }
 
 /// All bytes 0, as C begins a struct.
@@ -386,4 +386,18 @@ fn threads_share_a_registry() {
             }
         }
     });
+}
+
+#[test]
+fn every_function_says_the_same_of_a_problem_that_is_none() {
+    let registry = Owned::filled();
+    let mut problem = resnet();
+    problem.n = 0;
+    assert_eq!(select(&registry, &problem).unwrap_err(), CkStatus::InvalidProblem);
+    let selecting = last_error();
+    assert!(selecting.starts_with("N: found 0"), "{selecting}");
+    let mut count = 0;
+    // SAFETY: a registry, a problem and a number, all of which live for the call.
+    let status = unsafe { ck_rank_kernels(registry.0, &raw const problem, 0, null_mut(), &raw mut count) };
+    assert_eq!((status, last_error()), (CkStatus::InvalidProblem, selecting));
 }

@@ -144,7 +144,8 @@ unsafe fn select<T: AsProblem>(
 
 fn select_failure(error: SelectError) -> Failure {
     let status = match error {
-        SelectError::Problem(_) => CkStatus::InvalidProblem,
+        // Said as the functions say it that find it while they read the problem.
+        SelectError::Problem(ref field) => return Failure::new(CkStatus::InvalidProblem, field),
         SelectError::Override { .. } => CkStatus::OverrideFailed,
         SelectError::NoModel => CkStatus::NoModel,
         SelectError::NotThere { .. } => CkStatus::NotFound,

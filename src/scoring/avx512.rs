@@ -5,7 +5,7 @@ use std::arch::x86_64::*;
 use std::ops::Range;
 
 use super::cells::{
-    Batch, CELL, Cells, FAR_LEAF, FAR_MAX, FAR_SHIFT, FLIPPED, NEAR_LEAF, QUESTION, TREE_SHIFT,
+    Batch, CELL, Cells, FAR_LEAF, FAR_MAX, FAR_SHIFT, FLIPPED, NEAR_LEAF, QUESTION, TREE_SHIFT, fetch_line,
 };
 use super::isa::Avx512;
 use super::narrow::{LANES, ROW, leaf_value};
@@ -66,7 +66,9 @@ fn narrow_batches(cells: &Cells, all: u32, scratch: &mut Scratch) {
         let rows = &mut scratch.rows[..batch.trees * ROW];
         for leaf in 0..leaves {
             let (place, lanes) = (scratch.leaf_at[leaf], scratch.leaf_set[leaf]);
-            prefetch_one(cells, scratch.leaf_at[leaf + LEAVES_AHEAD]);
+            // Behind the list's end there may be any place.
+            let ahead = (scratch.leaf_at[leaf + LEAVES_AHEAD] & CELL) as usize;
+            fetch_line(cells.as_ptr().wrapping_add(ahead));
             let value = _mm512_set1_pd(leaf_value(cells, place));
             let row = (place >> TREE_SHIFT) as usize * ROW;
             debug_assert!(row + LANES <= rows.len());
@@ -94,13 +96,6 @@ fn narrow_batches(cells: &Cells, all: u32, scratch: &mut Scratch) {
 
 /// How far ahead in the leaf list values are fetched into the cache.
 const LEAVES_AHEAD: usize = 12;
-
-#[inline(always)]
-fn prefetch_one(cells: &[u32], place: u32) {
-    let cell = cells.as_ptr().wrapping_add((place & CELL) as usize);
-    // SAFETY: fetching in advance reads nothing, so any address will do.
-    unsafe { _mm_prefetch::<_MM_HINT_T0>(cell.cast()) };
-}
 
 /// Fills the leaf list of a batch, and returns its length.
 #[inline]

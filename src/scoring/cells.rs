@@ -134,22 +134,23 @@ impl Cells {
         let end = self.batches.get(batch + 1).map_or(self.cells.len(), |next| next.start);
         let cells = self.cells.get(start..end).unwrap_or_default();
         if cells.len() <= FETCHED {
-            cells.iter().step_by(LINE).for_each(fetch_line);
+            cells.iter().step_by(LINE).for_each(|cell| fetch_line(cell));
         }
     }
 }
 
+/// Asks for the cache line of a cell, if there is one at the address.
 #[cfg(target_arch = "x86_64")]
-#[inline]
-fn fetch_line(cell: &u32) {
+#[inline(always)]
+pub(super) fn fetch_line(cell: *const u32) {
     use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-    // SAFETY: fetching in advance reads nothing, and every processor of the architecture can.
-    unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(cell).cast()) };
+    // SAFETY: fetching in advance reads nothing, so any address will do, and every processor of the architecture can.
+    unsafe { _mm_prefetch::<_MM_HINT_T0>(cell.cast()) };
 }
 
 #[cfg(not(target_arch = "x86_64"))]
-#[inline]
-fn fetch_line(_: &u32) {}
+#[inline(always)]
+fn fetch_line(_: *const u32) {}
 
 /// For each question about kernels alone, the lanes that answer yes.
 fn kernel_answers(ladders: &Ladders, lanes: &Lanes) -> Vec<Option<Reach>> {
