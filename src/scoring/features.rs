@@ -32,7 +32,7 @@ pub struct PoolFeatures {
 pub struct CallValues {
     /// The [`Column::Uniform`] values.
     pub uniform: Vec<f64>,
-    /// The [`Column::Pair`] values of each class, class after class.
+    /// The [`Column::Pair`] values, column after column, each with one a class.
     pub pair: Vec<f64>,
 }
 
@@ -222,10 +222,14 @@ impl PoolFeatures {
 impl<P: Meets<K>, K> Table<P, K> {
     fn fill(&self, problem: &P, hardware: &Hardware, values: &mut CallValues) {
         self.uniform(problem, &mut values.uniform);
-        values.pair.clear();
-        for kernel in &self.classes {
+        let classes = self.classes.len();
+        values.pair.resize(self.pair.len() * classes, 0.0);
+        for (class, kernel) in self.classes.iter().enumerate() {
             let met = problem.meet(kernel, hardware);
-            values.pair.extend(self.pair.iter().map(|value| value(problem, kernel, &met)));
+            let places = values.pair.iter_mut().skip(class).step_by(classes);
+            for (place, value) in places.zip(&self.pair) {
+                *place = value(problem, kernel, &met);
+            }
         }
     }
 }

@@ -132,8 +132,14 @@ struct Scalar {
 struct Values<'a> {
     uniform: &'a [f64],
     pair: &'a [f64],
-    /// Pair columns; at least 1.
-    pair_width: usize,
+    classes: usize,
+}
+
+impl<'a> Values<'a> {
+    /// The values of a pair column, one a class.
+    fn pair(&self, column: usize) -> &'a [f64] {
+        &self.pair[column * self.classes..(column + 1) * self.classes]
+    }
 }
 
 impl PoolScorer {
@@ -193,7 +199,8 @@ impl PoolScorer {
 
     /// The raw score of every kernel, in the pool's order.
     ///
-    /// `uniform` has the [`Column::Uniform`] values, `pair` the [`Column::Pair`] values of each class, class after class.
+    /// `uniform` has the [`Column::Uniform`] values; `pair` the [`Column::Pair`] values, column after column, each with
+    /// one a class.
     pub fn score(
         &self,
         uniform: &[f64],
@@ -229,7 +236,7 @@ impl PoolScorer {
     fn values<'a>(&self, uniform: &'a [f64], pair: &'a [f64]) -> Result<Values<'a>, SizeError> {
         check("uniform values", uniform.len(), self.uniform_width)?;
         check("pair values", pair.len(), self.classes * self.pair_width)?;
-        Ok(Values { uniform, pair, pair_width: self.pair_width.max(1) })
+        Ok(Values { uniform, pair, classes: self.classes })
     }
 
     /// The sum of each lane, into `scratch.sums`.
@@ -272,7 +279,7 @@ impl Scalar {
             let class = lanes.classes[lane] as usize;
             let mut uniform = values.uniform.iter();
             let mut kernel = lanes.values[lane * lanes.width..].iter();
-            let mut pair = values.pair[class * scorer.pair_width..].iter();
+            let mut pair = (0..scorer.pair_width).map(|column| &values.pair(column)[class]);
             for (cell, column) in row.iter_mut().zip(&scorer.columns) {
                 let value = match column {
                     Column::Uniform => uniform.next(),

@@ -105,7 +105,6 @@ impl Narrow {
     /// Answers all questions about one problem.
     fn answer(&self, ladders: &Ladders, values: &Values<'_>, answers: &mut [u32]) {
         let all = low_bits(self.lanes) as u32;
-        let width = values.pair_width;
         for ladder in &ladders.ladders {
             let answers = &mut answers[ladder.questions.clone()];
             match ladder.scope {
@@ -117,10 +116,8 @@ impl Narrow {
                 Column::Kernel => answers.copy_from_slice(&self.answers[ladder.questions.clone()]),
                 Column::Pair => {
                     answers.fill(0);
-                    // An empty pool has no classes, and so no values.
-                    let column = values.pair.iter().skip(ladder.column).step_by(width);
                     let mut last = None;
-                    for (&value, lanes) in column.zip(&self.classes) {
+                    for (&value, lanes) in values.pair(ladder.column).iter().zip(&self.classes) {
                         let position = match last {
                             Some((bits, position)) if bits == value.to_bits() => position,
                             _ => ladder.position(value),
@@ -172,7 +169,7 @@ pub(super) fn answer_for(
             if ladder.scope == Column::Kernel {
                 return lanes.value(lane, ladder.column);
             }
-            values.pair[lanes.classes[lane] as usize * values.pair_width + ladder.column]
+            values.pair(ladder.column)[lanes.classes[lane] as usize]
         };
         if ladder.scope == Column::Uniform {
             let (no, yes) = answers.split_at_mut(ladder.position(values.uniform[ladder.column]));

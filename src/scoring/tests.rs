@@ -202,7 +202,8 @@ impl Pool {
         let width = |scope| self.columns.iter().filter(|&&column| column == scope).count();
         let mut uniform = uniform.iter();
         let mut of_kernel = self.kernel_values[kernel * width(Column::Kernel)..].iter();
-        let mut pair = pair[self.classes[kernel] as usize * width(Column::Pair)..].iter();
+        let classes = pair.len() / width(Column::Pair).max(1);
+        let mut pair = pair.iter().skip(self.classes[kernel] as usize).step_by(classes.max(1));
         let value = |column: &Column| match column {
             Column::Uniform => *uniform.next().unwrap(),
             Column::Kernel => *of_kernel.next().unwrap(),

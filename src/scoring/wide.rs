@@ -247,7 +247,7 @@ impl Slab {
                     let positions = &mut scratch.positions[..self.runs.len()];
                     let mut last = None;
                     for (index, (to, run)) in positions.iter_mut().zip(&self.runs).enumerate() {
-                        let value = values.pair[run.0 as usize * values.pair_width + ladder.column];
+                        let value = values.pair(ladder.column)[run.0 as usize];
                         let position = match last {
                             Some((bits, position)) if bits == value.to_bits() => position,
                             _ => ladder.position(value) as u32,

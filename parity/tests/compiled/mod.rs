@@ -83,9 +83,8 @@ impl Pool {
                 .map(|(kernel, column)| of_kernel(kernel, column))
                 .collect(),
             uniform: of(Column::Uniform).map(of_problem).collect(),
-            pair: (0..classes)
-                .flat_map(|class| of(Column::Pair).map(move |column| (class, column)))
-                .map(|(class, column)| of_class(class, column))
+            pair: of(Column::Pair)
+                .flat_map(|column| (0..classes).map(move |class| of_class(class, column)))
                 .collect(),
             rows,
             columns,
