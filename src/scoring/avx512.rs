@@ -8,7 +8,7 @@ use super::cells::{
     Batch, CELL, Cells, FAR_LEAF, FAR_MAX, FAR_SHIFT, FLIPPED, NEAR_LEAF, QUESTION, TREE_SHIFT, fetch_line,
 };
 use super::isa::Avx512;
-use super::narrow::{LANES, ROW, leaf_value};
+use super::narrow::{LANES, leaf_value};
 use super::scratch::Scratch;
 use super::unchecked::{get, set};
 use super::wide::{self, VECTOR, View};
@@ -63,27 +63,26 @@ fn narrow_batches(cells: &Cells, all: u32, scratch: &mut Scratch) {
         cells.fetch(number + 1);
         let cells = &cells.cells[batch.start..];
         let leaves = narrow_walk(cells, batch, all, scratch);
-        let rows = &mut scratch.rows[..batch.trees * ROW];
+        let rows = &mut scratch.rows[..batch.trees];
         for leaf in 0..leaves {
             let (place, lanes) = (scratch.leaf_at[leaf], scratch.leaf_set[leaf]);
             // Behind the list's end there may be any place.
             let ahead = (scratch.leaf_at[leaf + LEAVES_AHEAD] & CELL) as usize;
             fetch_line(cells.as_ptr().wrapping_add(ahead));
             let value = _mm512_set1_pd(leaf_value(cells, place));
-            let row = (place >> TREE_SHIFT) as usize * ROW;
-            debug_assert!(row + LANES <= rows.len());
-            for group in 0..LANES / 8 {
-                // SAFETY: the tree is one of the batch's, and its row has a place for each lane.
-                unsafe {
-                    let to = rows.as_mut_ptr().add(row + 8 * group);
-                    _mm512_mask_storeu_pd(to, (lanes >> (8 * group)) as u8, value);
-                }
+            let tree = (place >> TREE_SHIFT) as usize;
+            debug_assert!(tree < rows.len());
+            // SAFETY: the tree is one of the batch's.
+            let row = unsafe { rows.get_unchecked_mut(tree) };
+            for (group, row) in row.0.chunks_exact_mut(8).enumerate() {
+                // SAFETY: eight values.
+                unsafe { _mm512_mask_store_pd(row.as_mut_ptr(), (lanes >> (8 * group)) as u8, value) };
             }
         }
-        for row in rows.chunks_exact(ROW) {
-            for (sum, values) in sums.iter_mut().zip(row.chunks_exact(8)) {
+        for row in rows {
+            for (sum, values) in sums.iter_mut().zip(row.0.chunks_exact(8)) {
                 // SAFETY: eight values.
-                let values = unsafe { _mm512_loadu_pd(values.as_ptr()) };
+                let values = unsafe { _mm512_load_pd(values.as_ptr()) };
                 *sum = _mm512_add_pd(*sum, values);
             }
         }

@@ -31,6 +31,24 @@ enum Rule {
 }
 
 impl Ladder {
+    /// A ladder of nothing but these thresholds, which rise.
+    #[cfg(test)]
+    pub(super) fn of_thresholds(thresholds: Vec<f64>, missing: Missing, default_left: bool) -> Ladder {
+        let questions = 0..thresholds.len();
+        let rule = Rule::Numeric { thresholds, missing, default_left };
+        Ladder { scope: Column::Pair, column: 0, questions, rule }
+    }
+
+    /// The thresholds of numeric questions, and how they treat missing values: which, and whether with yes.
+    pub(super) fn numeric(&self) -> Option<(&[f64], Missing, bool)> {
+        match &self.rule {
+            Rule::Numeric { thresholds, missing, default_left } => {
+                Some((thresholds, *missing, *default_left))
+            }
+            Rule::Categorical { .. } => None,
+        }
+    }
+
     /// How many of the questions, from the first on, are answered with no for the value.
     pub(super) fn position(&self, value: f64) -> usize {
         match &self.rule {

@@ -18,10 +18,14 @@
 mod avx512;
 mod cells;
 mod features;
+#[cfg(target_arch = "x86_64")]
+mod flat;
 mod isa;
 mod ladder;
 mod narrow;
 mod pool;
+#[cfg(target_arch = "x86_64")]
+mod rungs;
 mod scratch;
 mod shortlist;
 #[cfg(test)]
@@ -110,7 +114,7 @@ pub struct PoolScorer {
 #[derive(Debug)]
 enum Way {
     Narrow {
-        walk: Narrow,
+        walk: Box<Narrow>,
         ladders: Ladders,
         cells: Cells,
     },
@@ -183,7 +187,7 @@ impl PoolScorer {
     /// The way in which scores are found: the walk and its instructions, for logs.
     pub fn describe(&self) -> String {
         match &self.way {
-            Way::Narrow { walk, .. } => format!("narrow walk, {}", walk.isa().name()),
+            Way::Narrow { walk, .. } => walk.describe(),
             Way::Wide { walk, .. } => format!("wide walk, {}", walk.isa().name()),
             Way::Scalar(_) => "kernel by kernel".to_owned(),
         }
@@ -260,7 +264,7 @@ impl Way {
         let ladders = Ladders::new(forest, pool.columns)?;
         if lanes.len() <= narrow::LANES {
             let cells = Cells::new(forest, &ladders, lanes, narrow::BATCH)?;
-            let walk = Narrow::new(lanes, &ladders, classes, isa);
+            let walk = Box::new(Narrow::new(lanes, &ladders, &cells, classes, isa));
             return Some(Way::Narrow { walk, ladders, cells });
         }
         let cells = Cells::new(forest, &ladders, lanes, wide::BATCH)?;

@@ -22,9 +22,13 @@
 use super::cells::{
     Batch, CELL, Cells, FAR_LEAF, FAR_MAX, FAR_SHIFT, FLIPPED, NEAR_LEAF, QUESTION, TREE_SHIFT,
 };
+#[cfg(target_arch = "x86_64")]
+use super::flat::Flat;
 use super::isa::Isa;
-use super::ladder::Ladders;
+use super::ladder::{Ladder, Ladders};
 use super::pool::{Column, Lanes};
+#[cfg(target_arch = "x86_64")]
+use super::rungs::Rungs;
 use super::scratch::{Scratch, grow};
 use super::unchecked::{get, set};
 use super::work::Work;
@@ -32,8 +36,8 @@ use super::{Values, low_bits};
 
 /// The most lanes that fit.
 pub(super) const LANES: usize = 32;
-/// Values of a row, with room for a vector that starts at the last lane.
-pub(super) const ROW: usize = 32;
+/// Answers that there is room for behind the last question's.
+pub(super) const BEHIND: usize = 16;
 /// Trees that are walked at once.
 pub(super) const BATCH: usize = 64;
 
@@ -45,10 +49,16 @@ pub(super) struct Narrow {
     /// Answers, filled in for the questions about kernels alone.
     answers: Vec<u32>,
     isa: Isa,
+    /// The ladders again, if this CPU has the instructions.
+    #[cfg(target_arch = "x86_64")]
+    rungs: Option<Rungs>,
+    /// The forest again, if its trees are small, too.
+    #[cfg(target_arch = "x86_64")]
+    flat: Option<Flat>,
 }
 
 impl Narrow {
-    pub(super) fn new(lanes: &Lanes, ladders: &Ladders, classes: usize, isa: Isa) -> Narrow {
+    pub(super) fn new(lanes: &Lanes, ladders: &Ladders, cells: &Cells, classes: usize, isa: Isa) -> Narrow {
         let mut masks = vec![0u32; classes];
         for (lane, &class) in lanes.classes.iter().enumerate() {
             masks[class as usize] |= 1 << lane;
@@ -62,23 +72,56 @@ impl Narrow {
                 }
             }
         }
-        Narrow { lanes: lanes.len(), classes: masks, answers, isa }
+        #[cfg(target_arch = "x86_64")]
+        let (rungs, flat) = match isa {
+            Isa::Avx512(_) => (Rungs::new(ladders, lanes, classes), Flat::new(cells, ladders.questions)),
+            _ => (None, None),
+        };
+        Narrow {
+            lanes: lanes.len(),
+            classes: masks,
+            answers,
+            isa,
+            #[cfg(target_arch = "x86_64")]
+            rungs,
+            #[cfg(target_arch = "x86_64")]
+            flat,
+        }
     }
 
-    pub(super) fn isa(&self) -> Isa {
-        self.isa
+    /// The set of all lanes.
+    pub(super) fn all(&self) -> u32 {
+        low_bits(self.lanes) as u32
+    }
+
+    /// What it does, for logs.
+    pub(super) fn describe(&self) -> String {
+        #[cfg(target_arch = "x86_64")]
+        if self.flat.is_some() {
+            return format!("small trees, {}", self.isa.name());
+        }
+        format!("narrow walk, {}", self.isa.name())
     }
 
     /// Makes room in a scratch.
     pub(super) fn fit(cells: &Cells, ladders: &Ladders, scratch: &mut Scratch) {
         scratch.fit_lists(cells.most_nodes, BATCH);
-        grow(&mut scratch.answers, ladders.questions);
-        grow(&mut scratch.rows, BATCH * ROW);
+        grow(&mut scratch.answers, ladders.questions + BEHIND);
+        #[cfg(target_arch = "x86_64")]
+        Flat::fit(scratch);
+        grow(&mut scratch.rows, BATCH);
         grow(&mut scratch.sums, LANES);
     }
 
     /// The sums of all lanes, into `scratch.sums`.
     pub(super) fn score(&self, cells: &Cells, ladders: &Ladders, values: &Values<'_>, scratch: &mut Scratch) {
+        #[cfg(target_arch = "x86_64")]
+        if let (Isa::Avx512(isa), Some(flat)) = (self.isa, &self.flat) {
+            self.answer(ladders, values, &mut scratch.answers);
+            scratch.answers[ladders.questions] = self.all();
+            flat.sum(isa, scratch);
+            return;
+        }
         cells.fetch(0);
         self.answer(ladders, values, &mut scratch.answers);
         sum(self.isa, cells, self.lanes, scratch);
@@ -93,7 +136,7 @@ impl Narrow {
         scratch: &mut Scratch,
     ) -> Work {
         self.answer(ladders, values, &mut scratch.answers);
-        let all = low_bits(self.lanes) as u32;
+        let all = self.all();
         let mut work = Work::default();
         for batch in &cells.batches {
             let lists = walk(&cells.cells[batch.start..], batch, all, scratch);
@@ -104,34 +147,41 @@ impl Narrow {
 
     /// Answers all questions about one problem.
     fn answer(&self, ladders: &Ladders, values: &Values<'_>, answers: &mut [u32]) {
-        let all = low_bits(self.lanes) as u32;
+        #[cfg(target_arch = "x86_64")]
+        if let (Isa::Avx512(isa), Some(rungs)) = (self.isa, &self.rungs) {
+            rungs.answer(isa, self, ladders, values, answers);
+            return;
+        }
         for ladder in &ladders.ladders {
-            let answers = &mut answers[ladder.questions.clone()];
-            match ladder.scope {
-                Column::Uniform => {
-                    let (no, yes) = answers.split_at_mut(ladder.position(values.uniform[ladder.column]));
-                    no.fill(0);
-                    yes.fill(all);
+            self.answer_ladder(ladder, values, &mut answers[ladder.questions.clone()]);
+        }
+    }
+
+    pub(super) fn answer_ladder(&self, ladder: &Ladder, values: &Values<'_>, answers: &mut [u32]) {
+        match ladder.scope {
+            Column::Uniform => {
+                let (no, yes) = answers.split_at_mut(ladder.position(values.uniform[ladder.column]));
+                no.fill(0);
+                yes.fill(self.all());
+            }
+            Column::Kernel => answers.copy_from_slice(&self.answers[ladder.questions.clone()]),
+            Column::Pair => {
+                answers.fill(0);
+                let mut last = None;
+                for (&value, lanes) in values.pair(ladder.column).iter().zip(&self.classes) {
+                    let position = match last {
+                        Some((bits, position)) if bits == value.to_bits() => position,
+                        _ => ladder.position(value),
+                    };
+                    last = Some((value.to_bits(), position));
+                    if let Some(answer) = answers.get_mut(position) {
+                        *answer |= lanes;
+                    }
                 }
-                Column::Kernel => answers.copy_from_slice(&self.answers[ladder.questions.clone()]),
-                Column::Pair => {
-                    answers.fill(0);
-                    let mut last = None;
-                    for (&value, lanes) in values.pair(ladder.column).iter().zip(&self.classes) {
-                        let position = match last {
-                            Some((bits, position)) if bits == value.to_bits() => position,
-                            _ => ladder.position(value),
-                        };
-                        last = Some((value.to_bits(), position));
-                        if let Some(answer) = answers.get_mut(position) {
-                            *answer |= lanes;
-                        }
-                    }
-                    let mut yes = 0;
-                    for answer in answers {
-                        yes |= *answer;
-                        *answer = yes;
-                    }
+                let mut yes = 0;
+                for answer in answers {
+                    yes |= *answer;
+                    *answer = yes;
                 }
             }
         }
@@ -202,20 +252,20 @@ fn score_portable(cells: &Cells, all: u32, scratch: &mut Scratch) {
     for (number, batch) in cells.batches.iter().enumerate() {
         cells.fetch(number + 1);
         let (_, leaves) = walk(&cells.cells[batch.start..], batch, all, scratch);
-        let rows = &mut scratch.rows[..batch.trees * ROW];
+        let rows = &mut scratch.rows[..batch.trees];
         for leaf in 0..leaves {
             let (place, mut lanes) = (scratch.leaf_at[leaf], scratch.leaf_set[leaf]);
             let value = leaf_value(&cells.cells[batch.start..], place);
-            let row = (place >> TREE_SHIFT) as usize * ROW;
+            let row = &mut rows[(place >> TREE_SHIFT) as usize].0;
             while lanes != 0 {
-                // SAFETY: the tree is one of the batch's, and a lane is below 32, which is less than a row.
-                unsafe { set(rows, row + lanes.trailing_zeros() as usize, value) };
+                // SAFETY: a lane is below 32.
+                unsafe { set(row, lanes.trailing_zeros() as usize, value) };
                 lanes &= lanes - 1;
             }
         }
         let sums = &mut scratch.sums[..LANES];
-        for row in rows.chunks_exact(ROW) {
-            for (sum, value) in sums.iter_mut().zip(row) {
+        for row in rows {
+            for (sum, value) in sums.iter_mut().zip(&row.0) {
                 *sum += value;
             }
         }

@@ -1,5 +1,6 @@
 //! What a call writes to, kept from call to call.
 
+use super::narrow::LANES;
 use super::shortlist::Listed;
 
 /// Working memory of one call at a time. It grows to what a scorer needs and is not freed in between, so that calls
@@ -17,7 +18,10 @@ pub struct Scratch {
     pub(super) leaf_at: Vec<u32>,
     pub(super) leaf_set: Vec<u32>,
     /// Narrow: the value of each lane, a row a tree.
-    pub(super) rows: Vec<f64>,
+    pub(super) rows: Vec<Row>,
+    /// Small trees: the answers of each tree's nodes.
+    #[cfg(target_arch = "x86_64")]
+    pub(super) lines: Vec<super::flat::Line>,
     /// The sum of each lane.
     pub(super) sums: Vec<f64>,
     /// Wide: nodes that split their set.
@@ -45,6 +49,11 @@ pub struct Scratch {
     pub(super) listed: Vec<Listed>,
     pub(super) beyond: f64,
 }
+
+/// A number for each lane of a narrow pool, in whole cache lines, so that no vector lies in two.
+#[derive(Debug, Clone, Copy, Default)]
+#[repr(C, align(64))]
+pub(super) struct Row(pub(super) [f64; LANES]);
 
 /// Makes a buffer at least so long.
 pub(super) fn grow<T: Copy + Default>(buffer: &mut Vec<T>, len: usize) {

@@ -79,6 +79,8 @@ struct Sizes {
     features: usize,
     trees: usize,
     leaves: usize,
+    /// Every node has a leaf for a child, so that no tree of that many leaves is higher.
+    chains: bool,
 }
 
 /// The text of a random forest: unbalanced trees of 1 to `leaves` leaves, of that many if they are large, with each
@@ -99,7 +101,11 @@ fn forest_text(random: &mut Random, sizes: &Sizes) -> String {
         // Splits one leaf after the other, as LightGBM does: the left half keeps its number.
         let mut place: Vec<Option<(usize, bool)>> = vec![None];
         for node in 0..leaves - 1 {
-            let leaf = if random.below(3) == 0 { place.len() - 1 } else { random.below(place.len()) };
+            let leaf = if sizes.chains || random.below(3) == 0 {
+                place.len() - 1
+            } else {
+                random.below(place.len())
+            };
             if let Some((parent, is_left)) = place[leaf] {
                 if is_left { left[parent] = node as i64 } else { right[parent] = node as i64 }
             }
@@ -154,7 +160,7 @@ fn forest_text(random: &mut Random, sizes: &Sizes) -> String {
 }
 
 pub(super) fn forest(random: &mut Random, features: usize, trees: usize, leaves: usize) -> Arc<Forest> {
-    let text = forest_text(random, &Sizes { features, trees, leaves });
+    let text = forest_text(random, &Sizes { features, trees, leaves, chains: false });
     Arc::new(Forest::parse(text.as_bytes()).unwrap_or_else(|error| panic!("{error}\n{text}")))
 }
 
@@ -221,10 +227,14 @@ fn bits(scores: &[f64]) -> Vec<u64> {
 fn check(seed: u64, features: usize, trees: usize, leaves: usize, kernels: usize, calls: usize) {
     let random = &mut Random(seed);
     let forest = forest(random, features, trees, leaves);
-    let pool = Pool::new(random, features, kernels);
+    check_forest(random, &forest, kernels, calls);
+}
+
+fn check_forest(random: &mut Random, forest: &Arc<Forest>, kernels: usize, calls: usize) {
+    let pool = Pool::new(random, forest.num_features(), kernels);
     let scorers: Vec<PoolScorer> = Isa::available()
         .into_iter()
-        .map(|isa| PoolScorer::compile_for(&forest, &pool.table(), isa).unwrap())
+        .map(|isa| PoolScorer::compile_for(forest, &pool.table(), isa).unwrap())
         .collect();
     let mut scratch = Scratch::new();
     for _ in 0..calls {
@@ -236,7 +246,7 @@ fn check(seed: u64, features: usize, trees: usize, leaves: usize, kernels: usize
             let mut scores = vec![f64::NAN; kernels];
             scorer.score(&uniform, &pair, &mut scratch, &mut scores).unwrap();
             let (found, expected) = (bits(&scores), bits(&expected));
-            assert_eq!(found, expected, "seed {seed}, {kernels} kernels, {}", scorer.describe());
+            assert_eq!(found, expected, "{kernels} kernels, {}", scorer.describe());
         }
     }
 }
@@ -338,6 +348,28 @@ proptest! {
     ) {
         let trees = if cfg!(miri) { trees % 3 } else { trees };
         check(seed, features, trees, leaves, kernels, 2);
+    }
+}
+
+/// One leaf more than a vector has words, and as many, of every shape up to the highest.
+#[test]
+fn small_trees_have_the_forests_bits() {
+    for (leaves, chains) in
+        [(17, false), (17, true), (16, false), (16, true), (15, true), (2, false), (1, false)]
+    {
+        let random = &mut Random(leaves as u64);
+        let trees = if cfg!(miri) { 2 } else { 150 };
+        let text = forest_text(random, &Sizes { features: 9, trees, leaves, chains });
+        let forest = Arc::new(Forest::parse(text.as_bytes()).unwrap());
+        for kernels in if cfg!(miri) { 2..3 } else { 1..33 } {
+            check_forest(random, &forest, kernels, 3);
+        }
+        #[cfg(target_arch = "x86_64")]
+        if let Isa::Avx512(_) = Isa::best() {
+            let pool = PoolTable { columns: &[Column::Uniform; 9], classes: &[0], kernel_values: &[] };
+            let way = PoolScorer::compile(&forest, &pool).unwrap().describe();
+            assert_eq!(way == "small trees, avx512", leaves <= 16, "{leaves} leaves: {way}");
+        }
     }
 }
 

@@ -1,0 +1,280 @@
+//! Answers of narrow pools with AVX-512: a value is compared with eight thresholds at once.
+//!
+//! A binary search takes one threshold after the other, and where it turns nobody can predict. Here a value is compared
+//! with the last threshold of each eight, which says in which eight it stands, and then with those: for the ladders of
+//! most forests that is two comparisons and no branch.
+
+#[allow(clippy::wildcard_imports)] // a score of intrinsics
+use std::arch::x86_64::*;
+
+use super::Values;
+use super::isa::Avx512;
+use super::ladder::{Ladder, Ladders};
+use super::narrow::{BEHIND, LANES, Narrow};
+use super::pool::{Column, Lanes};
+use crate::forest::{Missing, ZERO_THRESHOLD};
+
+/// Thresholds of a vector.
+const WIDTH: usize = 8;
+/// Answers of a vector.
+const ANSWERS: usize = BEHIND;
+
+/// Every ladder of a forest.
+#[derive(Debug)]
+pub(super) struct Rungs {
+    /// The class of each lane.
+    class_of: PerLane<u16>,
+    /// `None` for a categorical question, or more questions than anyone asks.
+    ladders: Vec<Option<Numeric>>,
+}
+
+/// The numbers of a vector.
+#[derive(Debug, Clone, Copy)]
+#[repr(C, align(64))]
+struct Eight([f64; WIDTH]);
+
+/// A number for each lane, or for each class, of which there are no more.
+#[derive(Debug, Clone, Copy)]
+#[repr(C, align(64))]
+struct PerLane<T>([T; LANES]);
+
+/// A numeric ladder for vectors.
+#[derive(Debug)]
+struct Numeric {
+    count: usize,
+    /// The last threshold of each whole eight.
+    ends: Vec<Eight>,
+    /// All thresholds, filled up with infinity, with as many eights as there are places for ends and one more.
+    thresholds: Vec<Eight>,
+    /// What takes the place of zeros and of NaN.
+    zero: f64,
+    nan: f64,
+}
+
+impl Rungs {
+    /// `None` for a pool with more classes than a narrow one has lanes: some of them have none.
+    pub(super) fn new(ladders: &Ladders, lanes: &Lanes, classes: usize) -> Option<Rungs> {
+        if classes > LANES {
+            return None;
+        }
+        let class_of = |lane: usize| lanes.classes.get(lane).map_or(0, |&class| class as u16);
+        Some(Rungs {
+            class_of: PerLane(std::array::from_fn(class_of)),
+            ladders: ladders.ladders.iter().map(Numeric::new).collect(),
+        })
+    }
+
+    /// Answers all questions about one problem, as [`Narrow`] does it without vectors. There is room for [`BEHIND`] more
+    /// behind them.
+    pub(super) fn answer(
+        &self,
+        _: Avx512,
+        pool: &Narrow,
+        ladders: &Ladders,
+        values: &Values<'_>,
+        answers: &mut [u32],
+    ) {
+        // SAFETY: the token proves that the CPU has the features.
+        unsafe { answer(self, pool, ladders, values, answers) }
+    }
+}
+
+/// The ladders in their order, since some write beyond their end.
+#[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512dq,bmi1,bmi2,lzcnt,popcnt")]
+fn answer(rungs: &Rungs, pool: &Narrow, ladders: &Ladders, values: &Values<'_>, answers: &mut [u32]) {
+    for (ladder, numeric) in ladders.ladders.iter().zip(&rungs.ladders) {
+        match (ladder.scope, numeric) {
+            (Column::Uniform, Some(numeric)) => {
+                let value = values.uniform[ladder.column];
+                numeric.answer_all(value, pool.all(), &mut answers[ladder.questions.start..]);
+            }
+            (Column::Pair, Some(numeric)) => {
+                let values = values.pair(ladder.column);
+                let answers = &mut answers[ladder.questions.clone()];
+                numeric.answer_classes(values, &rungs.class_of, pool.all(), answers);
+            }
+            _ => pool.answer_ladder(ladder, values, &mut answers[ladder.questions.clone()]),
+        }
+    }
+}
+
+impl Numeric {
+    fn new(ladder: &Ladder) -> Option<Numeric> {
+        let (thresholds, missing, default_left) = ladder.numeric()?;
+        let eights = |numbers: &[f64], len: usize| -> Vec<Eight> {
+            let number = |place: usize| numbers.get(place).copied().unwrap_or(f64::INFINITY);
+            (0..len).map(|eight| Eight(std::array::from_fn(|place| number(eight * WIDTH + place)))).collect()
+        };
+        let ends: Vec<f64> = thresholds.chunks_exact(WIDTH).map(|eight| eight[WIDTH - 1]).collect();
+        let ends = eights(&ends, ends.len().div_ceil(WIDTH));
+        // Minus infinity is above no threshold. NaN is above all as the comparison below has it, infinity included, so that
+        // it leads behind the last end.
+        let absent = if default_left { f64::NEG_INFINITY } else { f64::NAN };
+        let (zero, nan) = match missing {
+            Missing::Never => (0.0, 0.0),
+            Missing::Zero => (absent, absent),
+            Missing::Nan => (0.0, absent),
+        };
+        let thresholds = eights(thresholds, ends.len() * WIDTH + 1);
+        // Positions have 16 bits.
+        u16::try_from(thresholds.len() * WIDTH).ok()?;
+        Some(Numeric { count: ladder.questions.len(), ends, thresholds, zero, nan })
+    }
+
+    /// The values as [`position`](Self::position) takes them.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512dq,bmi1,bmi2,lzcnt,popcnt")]
+    fn known(&self, values: __m512d) -> __m512d {
+        let zero = _mm512_cmp_pd_mask::<_CMP_LE_OQ>(_mm512_abs_pd(values), _mm512_set1_pd(ZERO_THRESHOLD));
+        let nan = _mm512_cmp_pd_mask::<_CMP_UNORD_Q>(values, values);
+        let values = _mm512_mask_mov_pd(values, zero, _mm512_set1_pd(self.zero));
+        _mm512_mask_mov_pd(values, nan, _mm512_set1_pd(self.nan))
+    }
+
+    /// How many of the questions are answered with no; for NaN, which is above all, as many or more.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512dq,bmi1,bmi2,lzcnt,popcnt")]
+    fn position(&self, ends: &[Eight], value: f64) -> usize {
+        let value = _mm512_set1_pd(value);
+        let above = |thresholds: &Eight| {
+            // SAFETY: a vector of numbers.
+            let thresholds = unsafe { _mm512_load_pd(thresholds.0.as_ptr()) };
+            _mm512_cmp_pd_mask::<_CMP_NLE_UQ>(value, thresholds).count_ones() as usize
+        };
+        let whole: usize = ends.iter().map(above).sum();
+        // SAFETY: there is an eight for each place of an end and one more.
+        whole * WIDTH + above(unsafe { self.thresholds.get_unchecked(whole) })
+    }
+
+    /// The positions of some values. How many vectors of ends there are is the same for all of them, so that it is
+    /// asked once.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512dq,bmi1,bmi2,lzcnt,popcnt")]
+    fn positions(&self, values: &[f64], positions: &mut PerLane<u16>) {
+        match self.ends.as_slice() {
+            [] => self.positions_by(&[], values, positions),
+            [end] => self.positions_by(&[*end], values, positions),
+            [first, second] => self.positions_by(&[*first, *second], values, positions),
+            ends => self.positions_by(ends, values, positions),
+        }
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512dq,bmi1,bmi2,lzcnt,popcnt")]
+    fn positions_by(&self, ends: &[Eight], values: &[f64], positions: &mut PerLane<u16>) {
+        for (position, &value) in positions.0.iter_mut().zip(values) {
+            *position = self.position(ends, value) as u16;
+        }
+    }
+
+    /// Answers for all lanes alike.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512dq,bmi1,bmi2,lzcnt,popcnt")]
+    fn answer_all(&self, value: f64, all: u32, answers: &mut [u32]) {
+        let value = _mm512_cvtsd_f64(self.known(_mm512_set1_pd(value)));
+        let position = self.position(&self.ends, value).min(self.count);
+        let first = _mm512_set1_epi32(position as i32);
+        let mut question = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
+        for answers in answers[..self.count.next_multiple_of(ANSWERS)].chunks_exact_mut(ANSWERS) {
+            let yes = _mm512_cmpge_epi32_mask(question, first);
+            // SAFETY: a vector of answers.
+            unsafe {
+                _mm512_storeu_si512(answers.as_mut_ptr().cast(), _mm512_maskz_set1_epi32(yes, all as i32));
+            }
+            question = _mm512_add_epi32(question, _mm512_set1_epi32(ANSWERS as i32));
+        }
+    }
+
+    /// Answers for lanes of the classes that have these values.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512dq,bmi1,bmi2,lzcnt,popcnt")]
+    fn answer_classes(&self, values: &[f64], class_of: &PerLane<u16>, all: u32, answers: &mut [u32]) {
+        let mut known = PerLane([0.0; LANES]);
+        for (values, known) in values.chunks(WIDTH).zip(known.0.chunks_exact_mut(WIDTH)) {
+            let live = (0xff_u32 >> (WIDTH - values.len())) as __mmask8;
+            // SAFETY: as many values as are live, and a vector of numbers.
+            unsafe {
+                let values = self.known(_mm512_maskz_loadu_pd(live, values.as_ptr()));
+                _mm512_store_pd(known.as_mut_ptr(), values);
+            }
+        }
+        let mut positions = PerLane([0; LANES]);
+        self.positions(&known.0[..values.len()], &mut positions);
+        // SAFETY: a vector of numbers each.
+        let (positions, class_of) = unsafe {
+            (_mm512_load_si512(positions.0.as_ptr().cast()), _mm512_load_si512(class_of.0.as_ptr().cast()))
+        };
+        let positions = _mm512_min_epu16(positions, _mm512_set1_epi16(self.count as i16));
+        let positions = _mm512_permutexvar_epi16(class_of, positions);
+        let mut question = _mm512_setzero_si512();
+        for answer in answers {
+            *answer = _mm512_cmple_epu16_mask(positions, question) & all;
+            question = _mm512_add_epi16(question, _mm512_set1_epi16(1));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scoring::isa::Isa;
+    use proptest::prelude::*;
+
+    /// Numbers that are close to each other, and those that are like no other.
+    fn number() -> impl Strategy<Value = f64> {
+        prop_oneof![
+            8 => (-300..300_i32).prop_map(|number| f64::from(number) / 8.0),
+            1 => prop::sample::select(vec![
+                0.0, -0.0, 1e-35, -1e-35, 1e-34, f64::INFINITY, f64::NEG_INFINITY, f64::NAN, f64::MAX, f64::MIN,
+            ]),
+        ]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..Default::default() })]
+
+        #[test]
+        fn positions_are_the_ladders(
+            thresholds in prop::collection::btree_set(number().prop_map(sortable), 1..300),
+            values in prop::collection::vec(number(), 32),
+            missing in prop::sample::select(vec![Missing::Never, Missing::Zero, Missing::Nan]),
+            default_left: bool,
+        ) {
+            let thresholds: Vec<f64> =
+                thresholds.into_iter().map(|bits| f64::from_bits(sorted(bits))).filter(|t| !t.is_nan()).collect();
+            prop_assume!(!thresholds.is_empty());
+            let ladder = Ladder::of_thresholds(thresholds, missing, default_left);
+            let Isa::Avx512(isa) = Isa::best() else { return Ok(()) };
+            let expected: Vec<usize> = values.iter().map(|&value| ladder.position(value)).collect();
+            let numeric = Numeric::new(&ladder).unwrap();
+            let mut answers = vec![u32::MAX; ladder.questions.len() + BEHIND];
+            let class_of = PerLane(std::array::from_fn(|lane| 31 - lane as u16));
+            for (lane, &position) in expected.iter().enumerate() {
+                // SAFETY: the CPU has the features.
+                unsafe { numeric.answer_all(values[lane], 7, &mut answers) };
+                let _ = isa;
+                for (question, &answer) in answers[..ladder.questions.len()].iter().enumerate() {
+                    prop_assert_eq!(answer, if question >= position { 7 } else { 0 });
+                }
+            }
+            let answers = &mut answers[..ladder.questions.len()];
+            // SAFETY: as before.
+            unsafe { numeric.answer_classes(&values, &class_of, u32::MAX >> 2, answers) };
+            for (question, &answer) in answers.iter().enumerate() {
+                let yes = (0..30).filter(|lane| question >= expected[31 - lane]);
+                prop_assert_eq!(answer, yes.fold(0, |lanes, lane| lanes | 1 << lane));
+            }
+        }
+    }
+
+    /// An integer that orders like the number.
+    fn sortable(value: f64) -> i64 {
+        let bits = value.to_bits() as i64;
+        bits ^ (((bits >> 63) as u64) >> 1) as i64
+    }
+
+    /// The number's bits again.
+    fn sorted(bits: i64) -> u64 {
+        (bits ^ (((bits >> 63) as u64) >> 1) as i64) as u64
+    }
+}
