@@ -1,0 +1,60 @@
+//! Which instructions to use: chosen once, when a pool meets its features and its forest.
+
+/// The instructions of a loop. A value that names more than the portable ones exists only on a CPU that has them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Isa {
+    #[cfg(target_arch = "x86_64")]
+    Avx512(Avx512),
+    #[cfg(target_arch = "x86_64")]
+    Avx2(Avx2),
+    Portable,
+}
+
+/// Proof that the CPU has AVX-512 F, VL, BW and DQ, and the bit instructions.
+#[cfg(target_arch = "x86_64")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Avx512(());
+
+/// Proof that the CPU has AVX2 and the bit instructions.
+#[cfg(target_arch = "x86_64")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Avx2(());
+
+impl Isa {
+    /// All that this CPU has, the best first.
+    pub(crate) fn available() -> Vec<Isa> {
+        let mut all = Vec::new();
+        #[cfg(target_arch = "x86_64")]
+        if !cfg!(miri) {
+            let bits = is_x86_feature_detected!("bmi1")
+                && is_x86_feature_detected!("bmi2")
+                && is_x86_feature_detected!("lzcnt")
+                && is_x86_feature_detected!("popcnt");
+            let avx2 = bits && is_x86_feature_detected!("avx2");
+            let avx512 = avx2
+                && is_x86_feature_detected!("avx512f")
+                && is_x86_feature_detected!("avx512vl")
+                && is_x86_feature_detected!("avx512bw")
+                && is_x86_feature_detected!("avx512dq");
+            all.extend(avx512.then_some(Isa::Avx512(Avx512(()))));
+            all.extend(avx2.then_some(Isa::Avx2(Avx2(()))));
+        }
+        all.push(Isa::Portable);
+        all
+    }
+
+    /// The best that this CPU has.
+    pub(crate) fn best() -> Isa {
+        Isa::available().first().copied().unwrap_or(Isa::Portable)
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx512(_) => "avx512",
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx2(_) => "avx2",
+            Isa::Portable => "portable",
+        }
+    }
+}
