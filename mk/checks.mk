@@ -1,6 +1,6 @@
 # Checks that need tools of their own, which they install where they can: Miri, valgrind, ARM's emulator.
 #
-#     miri:          the portable walks and the decision cache, interpreted: undefined behaviour, bounds, data races
+#     miri:          the portable walks, the blocks of features and the decision cache, interpreted: undefined behaviour, bounds, data races
 #     instructions:  instructions of a selection, counted by valgrind; printed, not judged
 #     arm:           the tests of scoring on 64-bit ARM, through an emulator
 
@@ -17,7 +17,7 @@ miri:
 	@rustup component list --toolchain $(NIGHTLY) 2>/dev/null | grep -q 'miri.*(installed)' \
 		|| rustup toolchain install $(NIGHTLY) --profile minimal --component miri,rust-src
 	MIRIFLAGS='-Zmiri-disable-isolation -Zmiri-deterministic-floats' $(CARGO) +$(NIGHTLY) miri test --package ck-select --lib -- \
-		scoring:: registry::cache:: forest::parts::
+		scoring:: features::pairs:: registry::cache:: forest::parts::
 
 # Valgrind knows no AVX-512, so that what it runs is the AVX2 form: counts are for comparing, not for guessing times.
 INSTRUCTION_CASES := conv-new conv-again c-again gemm-new

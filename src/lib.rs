@@ -24,6 +24,7 @@ pub mod features;
 pub mod ffi;
 pub mod forest;
 pub mod hardware;
+mod isa;
 pub mod kernel;
 pub mod log;
 pub mod model;

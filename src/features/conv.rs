@@ -1,6 +1,6 @@
 //! Upstream's features of grouped convolutions: the superset of 113, from which all its convolution schemas pick.
 
-use super::exact::{flag, log2, max1, product, ratio};
+use super::exact::{flag, float, log2, max1, product, ratio};
 use super::{ConvPair, Feature, conv_work, hardware_features};
 use crate::hardware::Hardware;
 use crate::problem::floor_div;
@@ -27,6 +27,8 @@ pub struct ConvSide {
     volume_out: i128,
     pub(super) channels: f64,
     pub(super) out_channels: f64,
+    /// Of the input's and the output's channels, see [`conv_work`].
+    pub(super) alignments: [f64; 2],
     pub(super) flops: f64,
     pub(super) input_bytes: f64,
     pub(super) filter_bytes: f64,
@@ -48,6 +50,8 @@ pub(super) struct Work {
     pub loaded: [f64; 2],
     /// Bytes of the result.
     pub stored: f64,
+    /// Elements of one access to the operands and to the result.
+    pub accesses: [f64; 2],
 }
 
 /// The numbers of a convolution problem as features see them; axes in the order depth, height, width.
@@ -110,29 +114,34 @@ impl ConvSide {
         let (volume_in, volume_filter, volume_out) = (volume(input), volume(filter), volume(output));
         let channels = ratio(c.into(), g.into());
         let out_channels = ratio(k.into(), g.into());
-        let results = product([n.into(), k.into(), volume_out]) as f64;
-        let flops = results * channels * volume_filter as f64 * 2.0;
-        let input_bytes = product([n.into(), c.into(), volume_in]) as f64 * element_bytes;
-        let filter_bytes = k as f64 * channels * volume_filter as f64 * element_bytes;
+        let results = float(product([n.into(), k.into(), volume_out]));
+        let flops = results * channels * float(volume_filter) * 2.0;
+        let input_bytes = float(product([n.into(), c.into(), volume_in])) * element_bytes;
+        let filter_bytes = k as f64 * channels * float(volume_filter) * element_bytes;
         let output_bytes = results * element_bytes;
         // Truncated from the float product: 46 channels in 5 groups of 5x5 give 229, not 46 * 25 / 5 = 230.
-        let depth = |channels: f64| (channels * volume_filter as f64) as i128;
+        let depth = |channels: f64| (channels * float(volume_filter)) as i128;
         let (rows_in, rows_out) = (product([n.into(), volume_in]), product([n.into(), volume_out]));
+        let alignments = [conv_work::alignment(c, g), conv_work::alignment(k, g)];
+        let accesses = conv_work::accesses(direction, alignments);
         let work = match direction {
             Direction::Forward => Work {
-                extents: [rows_out as f64, out_channels, depth(channels) as f64],
+                extents: [float(rows_out), out_channels, float(depth(channels))],
                 loaded: [input_bytes, filter_bytes],
                 stored: output_bytes,
+                accesses,
             },
             Direction::BwdData => Work {
-                extents: [rows_in as f64, channels, depth(out_channels) as f64],
+                extents: [float(rows_in), channels, float(depth(out_channels))],
                 loaded: [output_bytes, filter_bytes],
                 stored: input_bytes,
+                accesses,
             },
             Direction::BwdWeight => Work {
-                extents: [out_channels.trunc(), channels * volume_filter as f64, rows_out as f64],
+                extents: [out_channels.trunc(), channels * float(volume_filter), float(rows_out)],
                 loaded: [output_bytes, input_bytes],
                 stored: filter_bytes,
+                accesses,
             },
         };
         Self {
@@ -153,6 +162,7 @@ impl ConvSide {
             volume_out,
             channels,
             out_channels,
+            alignments,
             flops,
             input_bytes,
             filter_bytes,
@@ -238,6 +248,11 @@ pub(super) fn lds_capacity(half: bool, hardware: &Hardware) -> i64 {
     if half { 32768 } else { hardware.lds_capacity }
 }
 
+/// Compute units, at least one.
+pub(super) fn compute_units(hardware: &Hardware) -> f64 {
+    hardware.num_cus.max(1) as f64
+}
+
 impl ConvKernelSide {
     fn tile_mn(&self) -> i128 {
         product([self.gemm_m_per_block.into(), self.gemm_n_per_block.into()])
@@ -250,11 +265,11 @@ impl ConvKernelSide {
 }
 
 fn log_tiles_m(m: &ConvPair) -> f64 {
-    m.tiles[0].max(1.0).ln()
+    m.axes[0].tiles.max(1.0).ln()
 }
 
 fn log_gemm_m(p: &ConvSide) -> f64 {
-    (max1(p.gemm_m) as f64).ln()
+    (float(max1(p.gemm_m))).ln()
 }
 
 /// Names that only the 113 line of upstream's engines has.
@@ -308,7 +323,7 @@ pub static FEATURES: &[Feature<ConvSide, ConvKernelSide>] = hardware_features! {
     Problem log2_filter = |p| log2(p.volume_filter), "log2 of the filter's volume";
     Problem log2_output = |p| log2(p.volume_out), "log2 of the output's volume";
     Problem arithmetic_intensity = |p| p.flops / p.bytes.max(1.0), "operations for each byte moved once";
-    Problem filter_area = |p| p.volume_filter as f64, "volume of the filter";
+    Problem filter_area = |p| float(p.volume_filter), "volume of the filter";
     Problem is_1x1_conv = |p| flag(p.filter == [1; 3]), "the filter is one tap (depth counts in 2D, too)";
     Problem is_3x3_conv = |p| flag(p.is_square_filter(3)), "the filter is 3 along every axis";
     Problem channels_per_group = |p| p.channels, "C / G";
@@ -328,7 +343,7 @@ pub static FEATURES: &[Feature<ConvSide, ConvKernelSide>] = hardware_features! {
     Problem group_density = |p| ratio(p.g.into(), p.c.into()), "G / C";
     Problem is_small_group = |p| flag(p.channels < 16.0 || p.out_channels < 16.0), "under 16 channels a group";
     Problem channels_product_per_group = |p| p.channels * p.out_channels, "C / G times K / G";
-    Problem batch_group_product = |p| product([p.n.into(), p.g.into()]) as f64, "N times G";
+    Problem batch_group_product = |p| float(product([p.n.into(), p.g.into()])), "N times G";
     Problem is_small_batch_grouped = |p| flag(p.n < 8 && p.g > 1), "grouped, under 8 images";
     Problem K_per_C = |p| ratio(p.k.into(), p.c.into()), "K / C";
     Kernel block_size = |k| k.block_size as f64, "threads of a workgroup, or tile m by the name-order mapping";
@@ -337,10 +352,10 @@ pub static FEATURES: &[Feature<ConvSide, ConvKernelSide>] = hardware_features! {
     Kernel gemm_k_per_block = |k| k.gemm_k_per_block as f64, "tile k";
     Kernel pipeline = |k| k.pipeline_code, "number of the pipeline (categorical)";
     Kernel num_warps = |k| k.block_size as f64 / 4.0, "block_size / 4, frozen as upstream trained it";
-    Kernel tile_volume = |k| product([k.tile_mn(), k.k_tile.into()]) as f64, "volume of the tile";
-    Kernel tile_mn = |k| k.tile_mn() as f64, "elements of the result tile";
-    Pair lds_usage_estimate = |_, _, m| m.lds_usage, "bytes of shared memory for one step";
-    Pair lds_usage_ratio = |_, k, m| m.lds_usage / lds_capacity(k.pipeline.half_lds, &m.hardware).max(1) as f64,
+    Kernel tile_volume = |k| float(product([k.tile_mn(), k.k_tile.into()])), "volume of the tile";
+    Kernel tile_mn = |k| float(k.tile_mn()), "elements of the result tile";
+    Pair lds_usage_estimate = |_, _, _, m| m.lds_usage, "bytes of shared memory for one step";
+    Pair lds_usage_ratio = |_, k, h, m| m.lds_usage / lds_capacity(k.pipeline.half_lds, h).max(1) as f64,
         "share of the shared memory for one step";
     Kernel block_tile_ratio_m = |k| ratio(k.gemm_m_per_block.into(), k.block_size.into()), "tile rows for each thread";
     Kernel block_tile_ratio_n = |k| ratio(k.gemm_n_per_block.into(), k.block_size.into()), "tile columns for each thread";
@@ -354,43 +369,43 @@ pub static FEATURES: &[Feature<ConvSide, ConvKernelSide>] = hardware_features! {
     Kernel is_basic = |k| flag(k.pipeline.basic), "the pipeline is a basic_v one";
     Kernel is_compv6 = |k| flag(k.pipeline.compv6), "the pipeline is compv6";
     Kernel is_mem = |k| flag(k.pipeline.mem), "the pipeline is mem";
-    Problem gemm_m_output = |p| p.gemm_m as f64, "rows of the implicit GEMM: N times the output's volume";
-    Problem gemm_n_output = |p| p.gemm_n as f64, "columns of the implicit GEMM: K";
-    Problem gemm_k_output = |p| p.gemm_k as f64, "depth of the implicit GEMM: C / G times the filter's volume";
-    Pair num_tiles_m = |_, _, m| m.tiles[0], "tiles along m";
-    Pair num_tiles_n = |_, _, m| m.tiles[1], "tiles along n";
-    Pair num_tiles_k = |_, _, m| m.tiles[2], "steps along k";
-    Pair total_output_tiles = |_, _, m| m.output_tiles, "tiles of the result";
-    Pair tile_eff_m = |_, _, m| m.efficiency[0], "share of the last tile along m that is used";
-    Pair tile_eff_n = |_, _, m| m.efficiency[1], "share of the last tile along n that is used";
-    Pair tile_eff_k = |_, _, m| m.efficiency[2], "share of the last step along k that is used";
-    Pair overall_tile_efficiency = |_, _, m| m.efficiency[0] * m.efficiency[1] * m.efficiency[2], "product of the three";
-    Pair cu_utilization = |_, _, m| m.fill, "tiles for each compute unit, not clamped";
-    Pair ratio_gemm_m_to_tile_m = |p, k, _| ratio(p.gemm_m, k.gemm_m_per_block.into()), "rows / tile rows";
-    Pair ratio_gemm_n_to_tile_n = |p, k, _| ratio(p.gemm_n, k.gemm_n_per_block.into()), "columns / tile columns";
-    Pair ratio_gemm_k_to_tile_k = |p, k, _| ratio(p.gemm_k, k.k_tile.into()), "depth / tile depth";
-    Pair problem_smaller_than_tile_m = |p, k, _| flag(p.gemm_m < k.gemm_m_per_block.into()), "fewer rows than a tile";
-    Pair problem_smaller_than_tile_n = |p, k, _| flag(p.gemm_n < k.gemm_n_per_block.into()), "fewer columns than a tile";
-    Pair problem_smaller_than_tile_k = |p, k, _| flag(p.gemm_k < k.k_tile.into()), "shallower than a step";
-    Problem log_gemm_m_n_ratio = |p| (max1(p.gemm_m) as f64 / max1(p.gemm_n) as f64).ln(), "ln of rows / columns";
-    Pair log_total_output_tiles = |_, _, m| m.output_tiles.max(1.0).ln(), "ln of the tiles of the result";
-    Pair log_num_tiles_m = |_, _, m| log_tiles_m(m), "ln of the tiles along m";
-    Pair is_mem_x_log_num_tiles_m = |_, k, m| flag(k.pipeline.mem) * log_tiles_m(m), "log_num_tiles_m for mem, else 0";
+    Problem gemm_m_output = |p| float(p.gemm_m), "rows of the implicit GEMM: N times the output's volume";
+    Problem gemm_n_output = |p| float(p.gemm_n), "columns of the implicit GEMM: K";
+    Problem gemm_k_output = |p| float(p.gemm_k), "depth of the implicit GEMM: C / G times the filter's volume";
+    Pair num_tiles_m = |_, _, _, m| m.axes[0].tiles, "tiles along m";
+    Pair num_tiles_n = |_, _, _, m| m.axes[1].tiles, "tiles along n";
+    Pair num_tiles_k = |_, _, _, m| m.axes[2].tiles, "steps along k";
+    Pair total_output_tiles = |_, _, _, m| m.output_tiles, "tiles of the result";
+    Pair tile_eff_m = |_, _, _, m| m.axes[0].efficiency, "share of the last tile along m that is used";
+    Pair tile_eff_n = |_, _, _, m| m.axes[1].efficiency, "share of the last tile along n that is used";
+    Pair tile_eff_k = |_, _, _, m| m.axes[2].efficiency, "share of the last step along k that is used";
+    Pair overall_tile_efficiency = |_, _, _, m| m.axes[0].efficiency * m.axes[1].efficiency * m.axes[2].efficiency, "product of the three";
+    Pair cu_utilization = |_, _, _, m| m.fill, "tiles for each compute unit, not clamped";
+    Pair ratio_gemm_m_to_tile_m = |_, _, _, m| m.axes[0].quotient, "rows / tile rows";
+    Pair ratio_gemm_n_to_tile_n = |_, _, _, m| m.axes[1].quotient, "columns / tile columns";
+    Pair ratio_gemm_k_to_tile_k = |_, _, _, m| m.axes[2].quotient, "depth / tile depth";
+    Pair problem_smaller_than_tile_m = |_, _, _, m| m.axes[0].smaller, "fewer rows than a tile";
+    Pair problem_smaller_than_tile_n = |_, _, _, m| m.axes[1].smaller, "fewer columns than a tile";
+    Pair problem_smaller_than_tile_k = |_, _, _, m| m.axes[2].smaller, "shallower than a step";
+    Problem log_gemm_m_n_ratio = |p| (float(max1(p.gemm_m)) / float(max1(p.gemm_n))).ln(), "ln of rows / columns";
+    Pair log_total_output_tiles = |_, _, _, m| m.output_tiles.max(1.0).ln(), "ln of the tiles of the result";
+    Pair log_num_tiles_m = |_, _, _, m| log_tiles_m(m), "ln of the tiles along m";
+    Pair is_mem_x_log_num_tiles_m = |_, k, _, m| flag(k.pipeline.mem) * log_tiles_m(m), "log_num_tiles_m for mem, else 0";
     Problem log_gemm_m_raw = log_gemm_m, "ln of the rows";
-    Pair gemm_m_lt_num_cus = |p, _, m| flag(p.gemm_m < m.hardware.num_cus.into()), "fewer rows than compute units";
-    Pair log_gemm_m_over_num_cus = |p, _, m| (max1(p.gemm_m) as f64 / m.cus).ln(), "ln of rows for each compute unit";
-    Pair is_mem_x_log_gemm_m_raw = |p, k, _| flag(k.pipeline.mem) * log_gemm_m(p), "log_gemm_m_raw for mem, else 0";
-    Pair log_cu_fill = |_, _, m| m.fill.max(1e-6).ln(), "ln of tiles for each compute unit";
-    Pair k_tiles_over_mn_tiles = |_, _, m| m.tiles[2] / m.output_tiles.max(1.0), "steps for each tile";
-    Pair waves_per_max_occ = |_, _, m| {
-        m.output_tiles / max1(product([m.hardware.num_cus.into(), m.hardware.max_waves_per_cu.into()])) as f64
+    Pair gemm_m_lt_num_cus = |p, _, h, _| flag(p.gemm_m < h.num_cus.into()), "fewer rows than compute units";
+    Pair log_gemm_m_over_num_cus = |p, _, h, _| (float(max1(p.gemm_m)) / compute_units(h)).ln(), "ln of rows for each compute unit";
+    Pair is_mem_x_log_gemm_m_raw = |p, k, _, _| flag(k.pipeline.mem) * log_gemm_m(p), "log_gemm_m_raw for mem, else 0";
+    Pair log_cu_fill = |_, _, _, m| m.fill.max(1e-6).ln(), "ln of tiles for each compute unit";
+    Pair k_tiles_over_mn_tiles = |_, _, _, m| m.axes[2].tiles / m.output_tiles.max(1.0), "steps for each tile";
+    Pair waves_per_max_occ = |_, _, h, m| {
+        m.output_tiles / float(max1(product([h.num_cus.into(), h.max_waves_per_cu.into()])))
     }, "tiles / waves that the device can hold";
-    Pair wave_quant_efficiency = |_, _, m| m.output_tiles / (m.fill.ceil() * m.cus).max(1.0),
+    Pair wave_quant_efficiency = |_, _, h, m| m.output_tiles / (m.fill.ceil() * compute_units(h)).max(1.0),
         "share of the last round of workgroups that is used";
-    Pair log_k_per_active_cu = |_, _, m| {
-        (m.tiles[2] / m.output_tiles.min(m.cus).max(1.0)).max(1e-6).ln()
+    Pair log_k_per_active_cu = |_, _, h, m| {
+        (m.axes[2].tiles / m.output_tiles.min(compute_units(h)).max(1.0)).max(1e-6).ln()
     }, "ln of steps for each busy compute unit";
-    Pair is_subwave = |_, _, m| flag(m.output_tiles < m.cus), "not every compute unit gets a tile";
+    Pair is_subwave = |_, _, h, m| flag(m.output_tiles < compute_units(h)), "not every compute unit gets a tile";
 ] };
 
 #[cfg(test)]

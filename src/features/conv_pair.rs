@@ -1,60 +1,86 @@
 //! What a convolution and a kernel make of each other, once for all features that ask.
 
-use std::cell::OnceCell;
-
 use super::Meets;
-use super::conv::{ConvKernelSide, ConvSide};
-use super::conv_work::WorkPair;
-use super::exact::{ceil_ratio, float, product, tile_efficiency};
+use super::axis::{Axis, AxisBlock, Cut};
+use super::conv::{ConvKernelSide, ConvSide, compute_units};
+use super::conv_work::{WorkLoad, WorkPair, WorkShape};
+use super::exact::{float, product};
+use super::lanes::lanes;
 use crate::hardware::Hardware;
 
-/// A convolution on a kernel.
-#[derive(Debug, Clone)]
-pub struct ConvPair {
-    pub(super) hardware: Hardware,
+lanes! {
+    /// A convolution on a kernel.
+    pub struct ConvPair in ConvPairs {
+        /// Rows, columns and depth of upstream's GEMM.
+        pub(super) axes: [Axis; 3],
+        /// Bytes of shared memory for one step.
+        pub(super) lds_usage: f64,
+        /// Tiles of the result.
+        pub(super) output_tiles: f64,
+        /// Output tiles for each compute unit.
+        pub(super) fill: f64,
+        /// The direction's own GEMM, which only our own features ask for; else zeros.
+        pub(super) work: WorkPair,
+    }
+}
+
+impl Cut for ConvPair {
+    fn axes(block: &mut ConvPairs) -> &mut [AxisBlock; 3] {
+        &mut block.axes
+    }
+}
+
+lanes! {
+    /// What pairs ask of a kernel.
+    pub struct ConvShape in ConvShapes {
+        /// Elements that upstream lets a step load.
+        step_elements: f64,
+        work: WorkShape,
+    }
+}
+
+/// What pairs ask of a problem.
+#[derive(Debug, Clone, Copy)]
+pub struct ConvLoad {
+    element_bytes: f64,
     /// Compute units, at least one.
-    pub(super) cus: f64,
-    /// Bytes of shared memory for one step.
-    pub(super) lds_usage: f64,
-    /// Tiles along m, n and k of upstream's GEMM.
-    pub(super) tiles: [f64; 3],
-    /// Tiles of the result.
-    pub(super) output_tiles: f64,
-    /// Share of the last tile that is used, along m, n and k.
-    pub(super) efficiency: [f64; 3],
-    /// Output tiles for each compute unit.
-    pub(super) fill: f64,
-    /// Only our own features ask for it.
-    work: OnceCell<WorkPair>,
+    cus: f64,
+    work: WorkLoad,
 }
 
 impl Meets<ConvKernelSide> for ConvSide {
     type Pair = ConvPair;
+    type Shape = ConvShape;
+    type Load = ConvLoad;
 
-    fn meet(&self, kernel: &ConvKernelSide, hardware: &Hardware) -> ConvPair {
-        let extents = [self.gemm_m, self.gemm_n, self.gemm_k];
-        let tile = [kernel.gemm_m_per_block, kernel.gemm_n_per_block, kernel.k_tile].map(i128::from);
-        let along = |of: fn(i128, i128) -> f64| std::array::from_fn(|axis| of(extents[axis], tile[axis]));
-        let tiles: [f64; 3] = along(ceil_ratio);
-        let cus = hardware.num_cus.max(1) as f64;
-        let output_tiles = tiles[0] * tiles[1];
-        let elements = product([tile[0], tile[2]]).saturating_add(product([tile[1], tile[2]]));
-        ConvPair {
-            hardware: *hardware,
-            cus,
-            lds_usage: float(elements) * self.element_bytes,
-            tiles,
-            output_tiles,
-            efficiency: along(tile_efficiency),
-            fill: output_tiles / cus,
-            work: OnceCell::new(),
+    fn gemm(&self) -> [i128; 3] {
+        [self.gemm_m, self.gemm_n, self.gemm_k]
+    }
+
+    fn tile(kernel: &ConvKernelSide) -> [i64; 3] {
+        [kernel.gemm_m_per_block, kernel.gemm_n_per_block, kernel.k_tile]
+    }
+
+    fn shape(kernel: &ConvKernelSide, hardware: &Hardware) -> ConvShape {
+        let [m, n, k] = Self::tile(kernel).map(i128::from);
+        let elements = product([m, k]).saturating_add(product([n, k]));
+        ConvShape { step_elements: float(elements), work: WorkShape::new(kernel, hardware) }
+    }
+
+    fn load(&self, hardware: &Hardware) -> ConvLoad {
+        ConvLoad {
+            element_bytes: self.element_bytes,
+            cus: compute_units(hardware),
+            work: WorkLoad::new(self, hardware),
         }
     }
-}
 
-impl ConvPair {
-    /// The direction's own GEMM.
-    pub(super) fn work(&self, problem: &ConvSide, kernel: &ConvKernelSide) -> &WorkPair {
-        self.work.get_or_init(|| WorkPair::new(problem, kernel, self))
+    #[inline(always)]
+    fn pair(load: &ConvLoad, shape: &ConvShape, axes: [Axis; 3], own: bool) -> ConvPair {
+        let lds_usage = shape.step_elements * load.element_bytes;
+        let output_tiles = axes[0].tiles * axes[1].tiles;
+        let fill = output_tiles / load.cus;
+        let work = if own { WorkPair::new(&load.work, &shape.work, lds_usage) } else { WorkPair::default() };
+        ConvPair { axes, lds_usage, output_tiles, fill, work }
     }
 }

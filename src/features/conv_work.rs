@@ -5,9 +5,9 @@
 //! are read again. `docs/features.md` has the formulas. Groups are counted here: a group has `C / G` and `K / G`
 //! channels, and its workgroups are its own.
 
-use super::conv::{ConvKernelSide, ConvSide};
-use super::conv_pair::ConvPair;
-use super::exact::{flag, ratio};
+use super::conv::{ConvKernelSide, ConvSide, Work, compute_units};
+use super::exact::{flag, ratio, rest};
+use super::lanes::lanes;
 use super::{Feature, features};
 use crate::hardware::Hardware;
 use crate::vocab::Direction;
@@ -16,19 +16,21 @@ use crate::vocab::Direction;
 const WIDEST_ACCESS: f64 = 8.0;
 
 /// The largest power of two, 64 at most, that divides the channels of a group; 1 where groups do not divide them.
-fn alignment(channels: i64, groups: i64) -> f64 {
+pub(super) fn alignment(channels: i64, groups: i64) -> f64 {
     match channels.checked_rem(groups) {
         Some(0) if channels > 0 => f64::from(1_u32 << (channels / groups).trailing_zeros().min(6)),
         _ => 1.0,
     }
 }
 
-fn channel_alignment(p: &ConvSide) -> f64 {
-    alignment(p.c, p.g)
-}
-
-fn out_channel_alignment(p: &ConvSide) -> f64 {
-    alignment(p.k, p.g)
+/// Elements of one access to the operands, of which the one that is read worse counts, and to the result: as many as the
+/// alignment of what lies together in memory allows.
+pub(super) fn accesses(direction: Direction, [input, output]: [f64; 2]) -> [f64; 2] {
+    match direction {
+        Direction::Forward => [input, output],
+        Direction::BwdData | Direction::BwdWeight => [input.min(output), input],
+    }
+    .map(|alignment| alignment.min(WIDEST_ACCESS))
 }
 
 fn is_pointwise(p: &ConvSide) -> f64 {
@@ -45,16 +47,8 @@ fn tile_intensity(k: &ConvKernelSide) -> f64 {
     m * n / (m + n)
 }
 
-/// The alignment of what lies together in memory: of the operand that is read worse, and of the result.
-fn alignments(p: &ConvSide) -> (f64, f64) {
-    let (input, output) = (channel_alignment(p), out_channel_alignment(p));
-    match p.direction {
-        Direction::Forward => (input, output),
-        Direction::BwdData | Direction::BwdWeight => (input.min(output), input),
-    }
-}
-
 /// `useful / provided`; 1 where nothing is provided.
+#[inline(always)]
 fn share(useful: f64, provided: f64) -> f64 {
     if provided > 0.0 { useful / provided } else { 1.0 }
 }
@@ -64,55 +58,108 @@ fn waves(k: &ConvKernelSide, h: &Hardware) -> f64 {
     ratio(k.block_size.into(), h.wavefront_size.into()).max(1.0)
 }
 
-/// What a kernel makes of the direction's GEMM.
-#[derive(Debug, Clone)]
-pub(super) struct WorkPair {
-    /// Workgroups, without those of parts of the depth.
-    blocks: f64,
-    /// Shares of tiles and steps that are not padding.
-    used: [f64; 3],
-    /// Workgroups of the busiest compute unit.
-    rounds: f64,
-    blocks_per_cu: f64,
-    resident_rounds: f64,
-    resident_fill: f64,
-    /// Steps along the depth.
-    steps: f64,
-    /// Steps of the busiest compute unit.
-    cu_steps: f64,
-    /// Elements that a step loads.
-    step_elements: f64,
-    cu_macs: f64,
-    staged_bytes: f64,
-    reread_bytes: f64,
-    /// Waves of a workgroup.
-    waves: f64,
-    /// Elements of one access to the operands and to the result.
-    accesses: [f64; 2],
+lanes! {
+    /// What [`WorkPair`]s ask of a kernel.
+    pub(super) struct WorkShape in WorkShapes {
+        tile: [f64; 3],
+        /// Tiles in shared memory. compv4 takes twice its tile. A `dsb` in a name does not count: no measurement says what
+        /// it does.
+        buffers: f64,
+        /// Waves of a workgroup.
+        waves: f64,
+        /// Workgroups whose waves a compute unit can hold.
+        by_waves: f64,
+    }
+}
+
+impl WorkShape {
+    pub(super) fn new(kernel: &ConvKernelSide, hardware: &Hardware) -> Self {
+        let waves = waves(kernel, hardware);
+        Self {
+            tile: tile(kernel),
+            buffers: if kernel.pipeline.half_lds { 2.0 } else { 1.0 },
+            waves,
+            by_waves: hardware.max_waves_per_cu as f64 / waves,
+        }
+    }
+}
+
+/// What [`WorkPair`]s ask of a problem.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct WorkLoad {
+    work: Work,
+    groups: f64,
+    element_bytes: f64,
+    cus: f64,
+    lds_capacity: f64,
+}
+
+impl WorkLoad {
+    pub(super) fn new(problem: &ConvSide, hardware: &Hardware) -> Self {
+        Self {
+            work: problem.work,
+            groups: problem.g as f64,
+            element_bytes: problem.element_bytes,
+            cus: compute_units(hardware),
+            lds_capacity: hardware.lds_capacity as f64,
+        }
+    }
+}
+
+lanes! {
+    /// What a kernel makes of the direction's GEMM.
+    pub(super) struct WorkPair in WorkPairs {
+        /// Each extent at least 1.
+        tile: [f64; 3],
+        /// Workgroups, without those of parts of the depth.
+        blocks: f64,
+        /// Shares of tiles and steps that are not padding.
+        used: [f64; 3],
+        /// Workgroups of the busiest compute unit.
+        rounds: f64,
+        blocks_per_cu: f64,
+        resident_rounds: f64,
+        resident_fill: f64,
+        /// Steps along the depth.
+        steps: f64,
+        /// Steps of the busiest compute unit.
+        cu_steps: f64,
+        /// Elements that a step loads.
+        step_elements: f64,
+        cu_macs: f64,
+        staged_bytes: f64,
+        reread_bytes: f64,
+        /// Waves of a workgroup.
+        waves: f64,
+    }
 }
 
 impl WorkPair {
-    pub(super) fn new(p: &ConvSide, k: &ConvKernelSide, pair: &ConvPair) -> Self {
-        let (tile, cus, hardware) = (tile(k), pair.cus, &pair.hardware);
+    #[inline(always)]
+    pub(super) fn new(load: &WorkLoad, shape: &WorkShape, lds_usage: f64) -> Self {
+        let &WorkLoad {
+            work: Work { extents, loaded, stored, .. },
+            groups,
+            element_bytes,
+            cus,
+            lds_capacity,
+        } = load;
+        let &WorkShape { tile, buffers, waves, by_waves } = shape;
         // Tiles of one group.
-        let tiles: [f64; 3] = std::array::from_fn(|axis| (p.work.extents[axis] / tile[axis]).ceil());
-        let blocks = tiles[0] * tiles[1] * p.g as f64;
+        let tiles: [f64; 3] = std::array::from_fn(|axis| (extents[axis] / tile[axis]).ceil());
+        let blocks = tiles[0] * tiles[1] * groups;
         let rounds = (blocks / cus).ceil();
-        let waves = waves(k, hardware);
-        // Limited by shared memory, of which compv4 takes twice its tile, and by waves. Registers are not known. A `dsb`
-        // in a name does not count: no measurement says what it does.
-        let buffers = if k.pipeline.half_lds { 2.0 } else { 1.0 };
-        let by_memory = hardware.lds_capacity as f64 / (pair.lds_usage * buffers).max(1.0);
-        let by_waves = hardware.max_waves_per_cu as f64 / waves;
+        // Limited by shared memory and by waves. Registers are not known.
+        let by_memory = lds_capacity / (lds_usage * buffers).max(1.0);
         let blocks_per_cu = by_memory.min(by_waves).floor().max(1.0);
         let resident_rounds = (blocks / (cus * blocks_per_cu)).ceil();
         let cu_steps = rounds * tiles[2];
         let step_elements = (tile[0] + tile[1]) * tile[2];
-        let [of_rows, of_columns] = p.work.loaded;
-        let (input, output) = alignments(p);
+        let [of_rows, of_columns] = loaded;
         Self {
+            tile,
             blocks,
-            used: std::array::from_fn(|axis| share(p.work.extents[axis], tiles[axis] * tile[axis])),
+            used: std::array::from_fn(|axis| share(extents[axis], tiles[axis] * tile[axis])),
             rounds,
             blocks_per_cu,
             resident_rounds,
@@ -121,28 +168,27 @@ impl WorkPair {
             cu_steps,
             step_elements,
             cu_macs: cu_steps * tile[0] * tile[1] * tile[2],
-            staged_bytes: blocks * tiles[2] * step_elements * p.element_bytes,
-            reread_bytes: tiles[1] * of_rows + tiles[0] * of_columns + p.work.stored,
+            staged_bytes: blocks * tiles[2] * step_elements * element_bytes,
+            reread_bytes: tiles[1] * of_rows + tiles[0] * of_columns + stored,
             waves,
-            accesses: [input.min(WIDEST_ACCESS), output.min(WIDEST_ACCESS)],
         }
+    }
+
+    /// Elements that the busiest compute unit stores. The product from the left, as everywhere: another order would round
+    /// otherwise.
+    fn cu_results(&self) -> f64 {
+        let [m, n, _] = self.tile;
+        self.rounds * m * n
     }
 }
 
-fn cu_bytes(p: &ConvSide, w: &WorkPair, k: &ConvKernelSide) -> f64 {
-    let [m, n, _] = tile(k);
-    let elements = w.cu_steps * w.step_elements + w.rounds * m * n;
+fn cu_bytes(p: &ConvSide, w: &WorkPair) -> f64 {
+    let elements = w.cu_steps * w.step_elements + w.cu_results();
     elements * p.element_bytes
 }
 
-/// The product from the left, as everywhere: another order would round otherwise.
-fn cu_stores(w: &WorkPair, k: &ConvKernelSide) -> f64 {
-    let [m, n, _] = tile(k);
-    w.rounds * m * n / w.accesses[1]
-}
-
-fn taps_per_step(p: &ConvSide, k: &ConvKernelSide) -> f64 {
-    let [_, n, depth] = tile(k);
+fn taps_per_step(p: &ConvSide, w: &WorkPair) -> f64 {
+    let [_, n, depth] = w.tile;
     match p.direction {
         Direction::Forward => share(depth, p.channels),
         Direction::BwdData => share(depth, p.out_channels),
@@ -152,7 +198,7 @@ fn taps_per_step(p: &ConvSide, k: &ConvKernelSide) -> f64 {
 
 /// Workgroups of the last round for each compute unit.
 fn last_round_share(w: &WorkPair, cus: f64) -> f64 {
-    let rest = w.blocks % cus;
+    let rest = rest(w.blocks, cus);
     if rest > 0.0 { rest / cus } else { 1.0 }
 }
 
@@ -166,9 +212,9 @@ pub static FEATURES: &[Feature<ConvSide, ConvKernelSide>] = features! { <ConvSid
     Problem work_n = |p| p.work.extents[1], "its columns";
     Problem work_k = |p| p.work.extents[2], "its depth";
     Kernel is_two_stage = |k| flag(k.two_stage), "a second kernel adds up what parts of the depth gave";
-    Pair blocks = |p, k, m| m.work(p, k).blocks, "workgroups, without those of parts of the depth";
-    Problem channel_alignment = channel_alignment, "largest power of two up to 64 that divides C / G";
-    Problem out_channel_alignment = out_channel_alignment, "largest power of two up to 64 that divides K / G";
+    Pair blocks = |_, _, _, m| m.work.blocks, "workgroups, without those of parts of the depth";
+    Problem channel_alignment = |p| p.alignments[0], "largest power of two up to 64 that divides C / G";
+    Problem out_channel_alignment = |p| p.alignments[1], "largest power of two up to 64 that divides K / G";
     Problem is_pointwise = is_pointwise, "one tap, stride 1, no padding: a plain GEMM";
     Problem flops = |p| p.flops, "operations, two for each multiply-add";
     Problem bytes_moved = |p| p.bytes, "bytes of input, filter and output, each once";
@@ -176,37 +222,37 @@ pub static FEATURES: &[Feature<ConvSide, ConvKernelSide>] = features! { <ConvSid
     Problem filter_bytes = |p| p.filter_bytes, "bytes of the filter";
     Problem output_bytes = |p| p.output_bytes, "bytes of the output";
     Kernel tile_intensity = tile_intensity, "multiply-adds for each element that a step loads";
-    Pair used_m = |p, k, m| m.work(p, k).used[0], "share of the tiles' rows that is not padding";
-    Pair used_n = |p, k, m| m.work(p, k).used[1], "share of the tiles' columns that is not padding";
-    Pair used_k = |p, k, m| m.work(p, k).used[2], "share of the steps' depth that is not padding";
-    Pair used_work = |p, k, m| {
-        let [rows, columns, depth] = m.work(p, k).used;
+    Pair used_m = |_, _, _, m| m.work.used[0], "share of the tiles' rows that is not padding";
+    Pair used_n = |_, _, _, m| m.work.used[1], "share of the tiles' columns that is not padding";
+    Pair used_k = |_, _, _, m| m.work.used[2], "share of the steps' depth that is not padding";
+    Pair used_work = |_, _, _, m| {
+        let [rows, columns, depth] = m.work.used;
         rows * columns * depth
     }, "product of the three";
-    Pair rounds = |p, k, m| m.work(p, k).rounds, "workgroups of the busiest compute unit";
-    Pair blocks_per_cu = |p, k, m| m.work(p, k).blocks_per_cu, "workgroups that a compute unit holds, by shared memory and waves";
-    Pair resident_rounds = |p, k, m| m.work(p, k).resident_rounds, "times that the device is filled with all workgroups it holds";
-    Pair resident_fill = |p, k, m| m.work(p, k).resident_fill, "share of those places that get a workgroup";
-    Pair cu_steps = |p, k, m| m.work(p, k).cu_steps, "steps of the busiest compute unit";
-    Pair serial_steps = |p, k, m| m.work(p, k).resident_rounds * m.work(p, k).steps, "steps that follow each other";
-    Pair cu_macs = |p, k, m| m.work(p, k).cu_macs, "multiply-adds of the busiest compute unit, with padding";
-    Pair cu_bytes = |p, k, m| cu_bytes(p, m.work(p, k), k), "bytes that the busiest compute unit loads and stores";
-    Pair staged_bytes = |p, k, m| m.work(p, k).staged_bytes, "bytes that all workgroups load";
-    Pair cu_loads = |p, k, m| {
-        let work = m.work(p, k);
-        work.cu_steps * work.step_elements / work.accesses[0]
+    Pair rounds = |_, _, _, m| m.work.rounds, "workgroups of the busiest compute unit";
+    Pair blocks_per_cu = |_, _, _, m| m.work.blocks_per_cu, "workgroups that a compute unit holds, by shared memory and waves";
+    Pair resident_rounds = |_, _, _, m| m.work.resident_rounds, "times that the device is filled with all workgroups it holds";
+    Pair resident_fill = |_, _, _, m| m.work.resident_fill, "share of those places that get a workgroup";
+    Pair cu_steps = |_, _, _, m| m.work.cu_steps, "steps of the busiest compute unit";
+    Pair serial_steps = |_, _, _, m| m.work.resident_rounds * m.work.steps, "steps that follow each other";
+    Pair cu_macs = |_, _, _, m| m.work.cu_macs, "multiply-adds of the busiest compute unit, with padding";
+    Pair cu_bytes = |p, _, _, m| cu_bytes(p, &m.work), "bytes that the busiest compute unit loads and stores";
+    Pair staged_bytes = |_, _, _, m| m.work.staged_bytes, "bytes that all workgroups load";
+    Pair cu_loads = |p, _, _, m| {
+        let work = &m.work;
+        work.cu_steps * work.step_elements / p.work.accesses[0]
     }, "elements that the busiest compute unit loads / elements of one access";
-    Pair cu_stores = |p, k, m| cu_stores(m.work(p, k), k), "elements that the busiest compute unit stores / elements of one access";
-    Pair taps_per_step = |p, k, _| taps_per_step(p, k), "filter taps that one step covers, for bwd_weight one tile";
-    Pair reread_bytes = |p, k, m| m.work(p, k).reread_bytes, "bytes if every tile row and column reads its operand anew";
-    Pair reread_ratio = |p, k, m| share(m.work(p, k).reread_bytes, p.bytes), "reread_bytes / bytes_moved";
-    Pair active_waves = |p, k, m| {
-        let work = m.work(p, k);
+    Pair cu_stores = |p, _, _, m| m.work.cu_results() / p.work.accesses[1], "elements that the busiest compute unit stores / elements of one access";
+    Pair taps_per_step = |p, _, _, m| taps_per_step(p, &m.work), "filter taps that one step covers, for bwd_weight one tile";
+    Pair reread_bytes = |_, _, _, m| m.work.reread_bytes, "bytes if every tile row and column reads its operand anew";
+    Pair reread_ratio = |p, _, _, m| share(m.work.reread_bytes, p.bytes), "reread_bytes / bytes_moved";
+    Pair active_waves = |_, _, _, m| {
+        let work = &m.work;
         work.rounds.min(work.blocks_per_cu) * work.waves
     }, "waves at once on a busy compute unit";
-    Pair macs_per_byte = |p, k, m| share(m.work(p, k).cu_macs, p.bytes), "cu_macs / bytes_moved";
-    Pair staged_ratio = |p, k, m| share(m.work(p, k).staged_bytes, p.bytes), "staged_bytes / bytes_moved";
-    Pair last_round_share = |p, k, m| last_round_share(m.work(p, k), m.cus), "share of the compute units that the last round uses";
+    Pair macs_per_byte = |p, _, _, m| share(m.work.cu_macs, p.bytes), "cu_macs / bytes_moved";
+    Pair staged_ratio = |p, _, _, m| share(m.work.staged_bytes, p.bytes), "staged_bytes / bytes_moved";
+    Pair last_round_share = |_, _, h, m| last_round_share(&m.work, compute_units(h)), "share of the compute units that the last round uses";
 };
 
 #[cfg(test)]

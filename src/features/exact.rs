@@ -16,17 +16,22 @@ pub(crate) fn max1(x: i128) -> i128 {
 
 /// The nearest float. 64 bits are converted by an instruction, 128 by a function.
 pub(crate) fn float(x: i128) -> f64 {
-    i64::try_from(x).map_or_else(|_| x as f64, |x| x as f64)
+    match i64::try_from(x) {
+        Ok(x) => x as f64,
+        Err(_) => float_of_wide(x),
+    }
+}
+
+/// Not inlined, or the compiler would call the function always and then choose.
+#[cold]
+#[inline(never)]
+fn float_of_wide(x: i128) -> f64 {
+    x as f64
 }
 
 /// Real quotient of two integers, the divisor guarded by [`max1`].
 pub(crate) fn ratio(a: i128, b: i128) -> f64 {
     float(a) / float(max1(b))
-}
-
-/// Ceiling of the real quotient, the divisor guarded by [`max1`].
-pub(crate) fn ceil_ratio(a: i128, b: i128) -> f64 {
-    ratio(a, b).ceil()
 }
 
 /// 1.0 or 0.0.
@@ -49,25 +54,29 @@ pub(crate) fn modulo(a: i128, b: i128) -> i128 {
     if rest != 0 && (rest < 0) != (b < 0) { rest + b } else { rest }
 }
 
-/// Upstream's tile efficiency: the *remainder's* share of a tile, 1 when the tile divides the extent (129 on 128
-/// gives 1/128). Not the share of useful work; models were trained on it.
-pub(crate) fn tile_efficiency(extent: i128, tile: i128) -> f64 {
-    rest_share(tile_rest(extent, tile), tile)
+/// `a % b` of whole numbers, but for the sign of 0. `%` calls a function; where quotient and product are exact, they say the
+/// same.
+#[inline(always)]
+pub(crate) fn rest(a: f64, b: f64) -> f64 {
+    const EXACT: f64 = (1_u64 << 52) as f64;
+    if !(0.0..EXACT).contains(&a) || !(1.0..EXACT).contains(&b) {
+        return remainder(a, b);
+    }
+    // The quotient may have been rounded up to the next whole number, never further.
+    let rest = a - (a / b).floor() * b;
+    if rest < 0.0 { rest + b } else { rest }
 }
 
-/// [`tile_efficiency`] of a [`tile_rest`].
-pub(crate) fn rest_share(rest: i128, tile: i128) -> f64 {
-    if rest == 0 { 1.0 } else { float(rest) / float(tile) }
-}
-
-/// What the last tile holds when the tile does not divide the extent, else 0; 0 for senseless tiles.
-pub(crate) fn tile_rest(extent: i128, tile: i128) -> i128 {
-    if tile > 0 { modulo(extent, tile) } else { 0 }
+/// Not inlined, or the compiler would call the function always and then choose.
+#[cold]
+#[inline(never)]
+fn remainder(a: f64, b: f64) -> f64 {
+    a % b
 }
 
 /// `log2(max(x, 1))`.
 pub(crate) fn log2(x: i128) -> f64 {
-    (max1(x) as f64).log2()
+    float(max1(x)).log2()
 }
 
 #[cfg(test)]
@@ -83,15 +92,6 @@ mod tests {
     }
 
     #[test]
-    fn tile_efficiency_is_the_remainder() {
-        assert_eq!(tile_efficiency(129, 128), 1.0 / 128.0);
-        assert_eq!(tile_efficiency(256, 128), 1.0);
-        assert_eq!(tile_efficiency(-1, 128), 127.0 / 128.0);
-        assert_eq!(tile_efficiency(5, 0), 1.0);
-        assert_eq!(tile_efficiency(5, -3), 1.0);
-    }
-
-    #[test]
     fn modulo_has_the_sign_of_the_divisor() {
         for (a, b, expected) in
             [(7, 3, 1), (-7, 3, 2), (7, -3, -2), (-7, -3, -1), (5, 0, 0), (i128::MIN, -1, 0)]
@@ -99,6 +99,18 @@ mod tests {
             assert_eq!(modulo(a, b), expected, "{a} mod {b}");
         }
         assert_eq!(modulo(1 << 100, 3), 1);
+    }
+
+    #[test]
+    fn rests_are_remainders() {
+        let edge = (1_u64 << 52) as f64;
+        let numbers = [0.0, 1.0, 2.0, 3.0, 7.0, 256.0, 6_074_001.0, edge - 1.0, edge, edge * 4.0, 1e300];
+        for a in numbers.into_iter().chain(numbers.map(|a| -a)).chain((0..60).map(|i| edge - f64::from(i))) {
+            for b in numbers.into_iter().chain([-3.0]) {
+                let (found, expected) = (rest(a, b), a % b);
+                assert!(found == expected || found.is_nan() && expected.is_nan(), "{a} % {b}: {found}");
+            }
+        }
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! Features of GEMMs: the 72 of today's engine and the six of vector widths.
 
-use super::conv::lds_capacity;
-use super::exact::{flag, log2, product, ratio};
+use super::conv::{compute_units, lds_capacity};
+use super::exact::{flag, float, log2, product, ratio};
 use super::vector::{Operand, VectorProblem, VectorWidths};
-use super::{Feature, hardware_features};
+use super::{Feature, GemmPair, hardware_features};
 
 /// What the features know of a GEMM problem, with everything that depends on it alone.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -45,7 +45,7 @@ impl GemmSide {
         let elements = product([m.into(), k.into()])
             .saturating_add(product([k.into(), n.into()]))
             .saturating_add(product([m.into(), n.into()]));
-        let bytes = elements as f64 * element_bytes;
+        let bytes = float(elements) * element_bytes;
         let arithmetic_intensity = flops / bytes.max(1.0);
         Self { m, n, k, split_k, element_bytes, layout_code, arithmetic_intensity, vector }
     }
@@ -90,8 +90,12 @@ impl GemmKernelSide {
     }
 }
 
-fn any(flags: [bool; 3]) -> f64 {
-    flag(flags.contains(&true))
+fn any([m, n, k]: [f64; 3]) -> f64 {
+    m.max(n).max(k)
+}
+
+fn misses_padding(k: &GemmKernelSide, m: &GemmPair, axis: usize) -> f64 {
+    m.axes[axis].uneven * flag(!k.pad[axis])
 }
 
 fn quotient(a: i64, b: i64) -> f64 {
@@ -143,45 +147,45 @@ pub static FEATURES: &[Feature<GemmSide, GemmKernelSide>] = hardware_features! {
     Kernel pad_n = |k| flag(k.pad[1]), "handles columns that the tile does not divide";
     Kernel pad_k = |k| flag(k.pad[2]), "handles depths that the tile does not divide";
     Kernel persistent = |k| flag(k.persistent), "workgroups stay resident";
-    Kernel num_warps = |k| k.num_warps() as f64, "waves of a workgroup";
-    Kernel tile_volume = |k| product(k.tile.map(i128::from)) as f64, "volume of the tile";
-    Kernel tile_mn = |k| product([k.tile[0].into(), k.tile[1].into()]) as f64, "elements of the result tile";
-    Pair lds_usage_estimate = |_, _, m| m.lds_usage, "bytes of shared memory for one step";
-    Pair lds_usage_ratio = |_, k, m| m.lds_usage / lds_capacity(k.half_lds, &m.hardware).max(1) as f64,
+    Kernel num_warps = |k| float(k.num_warps()), "waves of a workgroup";
+    Kernel tile_volume = |k| float(product(k.tile.map(i128::from))), "volume of the tile";
+    Kernel tile_mn = |k| float(product([k.tile[0].into(), k.tile[1].into()])), "elements of the result tile";
+    Pair lds_usage_estimate = |_, _, _, m| m.lds_usage, "bytes of shared memory for one step";
+    Pair lds_usage_ratio = |_, k, h, m| m.lds_usage / lds_capacity(k.half_lds, h).max(1) as f64,
         "share of the shared memory for one step";
-    Pair num_tiles_m = |_, _, m| m.tiles[0], "tiles along m";
-    Pair num_tiles_n = |_, _, m| m.tiles[1], "tiles along n";
-    Pair num_tiles_k = |_, _, m| m.tiles[2], "steps along k";
-    Pair total_output_tiles = |_, _, m| m.output_tiles, "tiles of the result";
-    Pair tile_eff_m = |_, _, m| m.efficiency[0], "share of the last tile along m that is used";
-    Pair tile_eff_n = |_, _, m| m.efficiency[1], "share of the last tile along n that is used";
-    Pair tile_eff_k = |_, _, m| m.efficiency[2], "share of the last step along k that is used";
-    Pair overall_tile_efficiency = |_, _, m| m.efficiency[0] * m.efficiency[1] * m.efficiency[2], "product of the three";
-    Pair cu_utilization = |_, _, m| m.output_tiles / m.hardware.num_cus.max(1) as f64,
+    Pair num_tiles_m = |_, _, _, m| m.axes[0].tiles, "tiles along m";
+    Pair num_tiles_n = |_, _, _, m| m.axes[1].tiles, "tiles along n";
+    Pair num_tiles_k = |_, _, _, m| m.axes[2].tiles, "steps along k";
+    Pair total_output_tiles = |_, _, _, m| m.output_tiles, "tiles of the result";
+    Pair tile_eff_m = |_, _, _, m| m.axes[0].efficiency, "share of the last tile along m that is used";
+    Pair tile_eff_n = |_, _, _, m| m.axes[1].efficiency, "share of the last tile along n that is used";
+    Pair tile_eff_k = |_, _, _, m| m.axes[2].efficiency, "share of the last step along k that is used";
+    Pair overall_tile_efficiency = |_, _, _, m| m.axes[0].efficiency * m.axes[1].efficiency * m.axes[2].efficiency, "product of the three";
+    Pair cu_utilization = |_, _, h, m| m.output_tiles / compute_units(h),
         "tiles for each compute unit, not clamped";
-    Pair ratio_M_to_tile_m = |_, _, m| m.quotient[0], "rows / tile rows";
-    Pair ratio_N_to_tile_n = |_, _, m| m.quotient[1], "columns / tile columns";
-    Pair ratio_K_to_tile_k = |_, _, m| m.quotient[2], "depth / tile depth";
-    Pair problem_smaller_than_tile_m = |_, _, m| flag(m.smaller[0]), "fewer rows than a tile";
-    Pair problem_smaller_than_tile_n = |_, _, m| flag(m.smaller[1]), "fewer columns than a tile";
-    Pair problem_smaller_than_tile_k = |_, _, m| flag(m.smaller[2]), "shallower than a step";
-    Pair any_dim_too_small = |_, _, m| any(m.smaller), "any of the three";
-    Pair needs_padding_m = |_, _, m| flag(m.needs_padding[0]), "the tile does not divide the rows";
-    Pair needs_padding_n = |_, _, m| flag(m.needs_padding[1]), "the tile does not divide the columns";
-    Pair needs_padding_k = |_, _, m| flag(m.needs_padding[2]), "the tile does not divide the depth";
-    Pair has_padding_when_needed_m = |_, k, m| flag(m.needs_padding[0] && k.pad[0]), "needed and there, rows";
-    Pair has_padding_when_needed_n = |_, k, m| flag(m.needs_padding[1] && k.pad[1]), "needed and there, columns";
-    Pair has_padding_when_needed_k = |_, k, m| flag(m.needs_padding[2] && k.pad[2]), "needed and there, depth";
-    Pair missing_required_padding_m = |_, _, m| flag(m.misses_padding[0]), "needed and not there, rows";
-    Pair missing_required_padding_n = |_, _, m| flag(m.misses_padding[1]), "needed and not there, columns";
-    Pair missing_required_padding_k = |_, _, m| flag(m.misses_padding[2]), "needed and not there, depth";
-    Pair missing_any_required_padding = |_, _, m| any(m.misses_padding), "any of the three";
+    Pair ratio_M_to_tile_m = |_, _, _, m| m.axes[0].quotient, "rows / tile rows";
+    Pair ratio_N_to_tile_n = |_, _, _, m| m.axes[1].quotient, "columns / tile columns";
+    Pair ratio_K_to_tile_k = |_, _, _, m| m.axes[2].quotient, "depth / tile depth";
+    Pair problem_smaller_than_tile_m = |_, _, _, m| m.axes[0].smaller, "fewer rows than a tile";
+    Pair problem_smaller_than_tile_n = |_, _, _, m| m.axes[1].smaller, "fewer columns than a tile";
+    Pair problem_smaller_than_tile_k = |_, _, _, m| m.axes[2].smaller, "shallower than a step";
+    Pair any_dim_too_small = |_, _, _, m| any(m.axes.map(|axis| axis.smaller)), "any of the three";
+    Pair needs_padding_m = |_, _, _, m| m.axes[0].uneven, "the tile does not divide the rows";
+    Pair needs_padding_n = |_, _, _, m| m.axes[1].uneven, "the tile does not divide the columns";
+    Pair needs_padding_k = |_, _, _, m| m.axes[2].uneven, "the tile does not divide the depth";
+    Pair has_padding_when_needed_m = |_, k, _, m| m.axes[0].uneven * flag(k.pad[0]), "needed and there, rows";
+    Pair has_padding_when_needed_n = |_, k, _, m| m.axes[1].uneven * flag(k.pad[1]), "needed and there, columns";
+    Pair has_padding_when_needed_k = |_, k, _, m| m.axes[2].uneven * flag(k.pad[2]), "needed and there, depth";
+    Pair missing_required_padding_m = |_, k, _, m| misses_padding(k, m, 0), "needed and not there, rows";
+    Pair missing_required_padding_n = |_, k, _, m| misses_padding(k, m, 1), "needed and not there, columns";
+    Pair missing_required_padding_k = |_, k, _, m| misses_padding(k, m, 2), "needed and not there, depth";
+    Pair missing_any_required_padding = |_, k, _, m| any([0, 1, 2].map(|axis| misses_padding(k, m, axis))), "any of the three";
     Kernel vec_a = |k| stored(k, Operand::A), "fixed vector width of A, 0 for the native one";
     Kernel vec_b = |k| stored(k, Operand::B), "fixed vector width of B, 0 for the native one";
     Kernel vec_c = |k| stored(k, Operand::C), "fixed vector width of C, 0 for the native one";
-    Pair vec_frac_a = |p, k, _| fraction(p, k, Operand::A), "vector width in use / widest legal one, A";
-    Pair vec_frac_b = |p, k, _| fraction(p, k, Operand::B), "vector width in use / widest legal one, B";
-    Pair vec_frac_c = |p, k, _| fraction(p, k, Operand::C), "vector width in use / widest legal one, C";
+    Pair vec_frac_a = |p, k, _, _| fraction(p, k, Operand::A), "vector width in use / widest legal one, A";
+    Pair vec_frac_b = |p, k, _, _| fraction(p, k, Operand::B), "vector width in use / widest legal one, B";
+    Pair vec_frac_c = |p, k, _, _| fraction(p, k, Operand::C), "vector width in use / widest legal one, C";
 ] };
 
 /// Names that need [`VectorProblem`] and [`VectorWidths`].

@@ -7,6 +7,10 @@
 //! Number rules: integers are exact (`i128`) until they meet a float and are rounded once; `a / b` is the f64
 //! quotient of the rounded operands; remainders and floors go toward minus infinity.
 
+// Loops are compiled once for each instruction set that calls them, so they must be inlined into the callers.
+#![allow(clippy::inline_always)]
+
+mod axis;
 pub mod conv;
 mod conv_pair;
 pub mod conv_work;
@@ -15,6 +19,8 @@ mod exact;
 mod fields;
 pub mod gemm;
 mod gemm_pair;
+mod lanes;
+mod pairs;
 mod rules;
 mod schema;
 mod vector;
@@ -23,22 +29,51 @@ pub use conv_pair::ConvPair;
 pub use engine::Engine;
 pub use fields::{Cell, FieldError, Fields, RowInputs};
 pub use gemm_pair::GemmPair;
+pub(crate) use lanes::LANES;
+pub use pairs::PairValue;
+pub(crate) use pairs::{Formula, PairBlock, PairSetting, Shapes};
 pub use rules::{ElementBytes, KTile, KernelMapping, MemPads, PipelineCodes, Rules, Uncoded};
 pub use schema::{Extractor, KernelSide, ProblemSide, Schema, SchemaError, SideError};
 
 use crate::hardware::Hardware;
+use axis::{Axis, Cut};
+use lanes::Lanes;
 
 /// A side of problems whose features go with a side of kernels.
 pub trait Meets<K> {
     /// What problem, kernel and hardware make of each other: the numbers that several pair features begin with.
-    type Pair;
+    type Pair: Lanes + Cut;
+    /// What pairs ask of kernel and hardware.
+    type Shape: Lanes;
+    /// What pairs ask of problem and hardware.
+    type Load: Copy;
 
-    /// Computes it, once for all features of a pair.
-    fn meet(&self, kernel: &K, hardware: &Hardware) -> Self::Pair;
+    /// The extents that tiles are laid on: rows, columns, depth.
+    fn gemm(&self) -> [i128; 3];
+
+    /// A kernel's tile, along the same axes.
+    fn tile(kernel: &K) -> [i64; 3];
+
+    /// Computes what is the same for all problems.
+    fn shape(kernel: &K, hardware: &Hardware) -> Self::Shape;
+
+    /// Computes what is the same for all kernels.
+    fn load(&self, hardware: &Hardware) -> Self::Load;
+
+    /// Computes a pair; `own` says whether features of our own are asked for, which begin with more.
+    fn pair(load: &Self::Load, shape: &Self::Shape, axes: [Axis; 3], own: bool) -> Self::Pair;
+
+    /// Computes a pair from the beginning, once for all its features.
+    #[inline]
+    fn meet(&self, kernel: &K, hardware: &Hardware, own: bool) -> Self::Pair {
+        let ([m, n, k], [tile_m, tile_n, tile_k]) = (self.gemm(), Self::tile(kernel));
+        let axes = [Axis::new(m, tile_m.into()), Axis::new(n, tile_n.into()), Axis::new(k, tile_k.into())];
+        Self::pair(&self.load(hardware), &Self::shape(kernel, hardware), axes, own)
+    }
 }
 
-/// Computes a feature of a pair from both sides and what they make of each other.
-pub type OfPair<P, K> = fn(&P, &K, &<P as Meets<K>>::Pair) -> f64;
+/// Computes a feature of a pair from problem, kernel, hardware and what they make of each other.
+pub type OfPair<P, K> = fn(&P, &K, &Hardware, &<P as Meets<K>>::Pair) -> f64;
 
 /// What a feature's value depends on, with the function that computes it.
 ///
@@ -52,7 +87,7 @@ pub enum Value<P: Meets<K> + 'static, K: 'static> {
     /// The hardware alone.
     Hardware(fn(&Hardware) -> f64),
     /// Problem and kernel together, maybe with the hardware.
-    Pair(OfPair<P, K>),
+    Pair(PairValue<P, K>),
 }
 
 // Not derived: a derive would ask `P: Copy` and `K: Copy`, but only function pointers are copied.
@@ -92,11 +127,37 @@ macro_rules! features {
         &[$($crate::features::Feature::<$problem, $kernel> {
             name: stringify!($name),
             doc: $doc,
-            value: $crate::features::Value::<$problem, $kernel>::$scope($function),
+            value: $crate::features::value!(<$problem, $kernel> $scope $function),
         }),+]
     };
 }
 pub(crate) use features;
+
+/// A feature's function with its scope. That of a pair becomes a type, of which loops can be made.
+macro_rules! value {
+    (<$problem:ty, $kernel:ty> Pair $function:expr) => {{
+        struct Pair;
+
+        impl $crate::features::Formula<$problem, $kernel> for Pair {
+            #[inline(always)]
+            fn value(
+                problem: &$problem,
+                kernel: &$kernel,
+                hardware: &$crate::hardware::Hardware,
+                pair: &<$problem as $crate::features::Meets<$kernel>>::Pair,
+            ) -> f64 {
+                const VALUE: $crate::features::OfPair<$problem, $kernel> = $function;
+                VALUE(problem, kernel, hardware, pair)
+            }
+        }
+
+        $crate::features::Value::<$problem, $kernel>::Pair($crate::features::PairValue::of::<Pair>())
+    }};
+    (<$problem:ty, $kernel:ty> $scope:ident $function:expr) => {
+        $crate::features::Value::<$problem, $kernel>::$scope($function)
+    };
+}
+pub(crate) use value;
 
 /// The twelve hardware features, which every engine ends with.
 macro_rules! hardware_features {

@@ -4,7 +4,7 @@ use super::conv::{ConvInputs, ConvKernelSide, ConvSide, PipelineFlags};
 use super::gemm::{GemmInputs, GemmKernelSide, GemmSide, VECTOR};
 use super::rules::{coded_element_bytes, coded_word};
 use super::vector::{ACCESS_DTYPES, VectorProblem, VectorWidths};
-use super::{Engine, Feature, KTile, KernelMapping, Meets, Rules, Value, conv, gemm};
+use super::{Engine, Feature, KTile, KernelMapping, Meets, Rules, Value, conv, conv_work, gemm};
 use crate::hardware::Hardware;
 use crate::kernel::{ConvKernel, GemmKernel, KernelKind};
 use crate::problem::{ConvProblem, GemmProblem, InvalidField, Problem};
@@ -70,6 +70,7 @@ struct Needs {
     epilogue: bool,
     layout: bool,
     vector: bool,
+    own: bool,
 }
 
 impl Schema {
@@ -95,6 +96,7 @@ impl Schema {
             epilogue: needs("epilogue"),
             layout: needs("layout"),
             vector: VECTOR.iter().any(|name| needs(name)),
+            own: op == Op::GroupedConv && conv_work::FEATURES.iter().any(|feature| needs(feature.name)),
         };
         Ok(Self { columns, needs })
     }
@@ -144,6 +146,11 @@ impl Schema {
         self.needs.vector
     }
 
+    /// Whether the columns hold features of our own, for which a pair must say more.
+    pub(crate) const fn needs_own(&self) -> bool {
+        self.needs.own
+    }
+
     fn map<T>(
         &self,
         conv: impl Fn(&'static Feature<ConvSide, ConvKernelSide>) -> T,
@@ -162,10 +169,10 @@ impl Schema {
     pub fn fill(&self, problem: &ProblemSide, kernel: &KernelSide, hardware: &Hardware, row: &mut [f64]) {
         match (&self.columns, problem, kernel) {
             (Columns::Conv(features), ProblemSide::Conv(p), KernelSide::Conv(k)) => {
-                fill(features, p, k, hardware, row);
+                fill(features, p, k, hardware, self.needs.own, row);
             }
             (Columns::Gemm(features), ProblemSide::Gemm(p), KernelSide::Gemm(k)) => {
-                fill(features, p, k, hardware, row);
+                fill(features, p, k, hardware, self.needs.own, row);
             }
             _ => debug_assert!(false, "sides of another operation"),
         }
@@ -204,15 +211,16 @@ fn fill<P: Meets<K>, K>(
     problem: &P,
     kernel: &K,
     hardware: &Hardware,
+    own: bool,
     row: &mut [f64],
 ) {
-    let pair = problem.meet(kernel, hardware);
+    let pair = problem.meet(kernel, hardware, own);
     for (cell, feature) in row.iter_mut().zip(features) {
         *cell = match feature.value {
             Value::Problem(value) => value(problem),
             Value::Kernel(value) => value(kernel),
             Value::Hardware(value) => value(hardware),
-            Value::Pair(value) => value(problem, kernel, &pair),
+            Value::Pair(value) => value.one(problem, kernel, hardware, &pair),
         };
     }
 }

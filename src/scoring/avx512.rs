@@ -7,11 +7,11 @@ use std::ops::Range;
 use super::cells::{
     Batch, CELL, Cells, FAR_LEAF, FAR_MAX, FAR_SHIFT, FLIPPED, NEAR_LEAF, QUESTION, TREE_SHIFT, fetch_line,
 };
-use super::isa::Avx512;
 use super::narrow::{LANES, leaf_value};
 use super::scratch::Scratch;
 use super::unchecked::{get, set};
 use super::wide::{self, VECTOR, View};
+use crate::isa::Avx512;
 
 /// Items of a vector.
 const WIDTH: usize = 16;

@@ -7,9 +7,11 @@ use super::{Column, PoolTable};
 use crate::features::conv::{ConvKernelSide, ConvSide};
 use crate::features::gemm::{GemmKernelSide, GemmSide};
 use crate::features::{
-    Extractor, Feature, KernelSide, Meets, OfPair, ProblemSide, Value, conv, conv_work, gemm,
+    Extractor, Feature, KernelSide, LANES, Meets, PairBlock, PairSetting, PairValue, ProblemSide, Shapes,
+    Value, conv, gemm,
 };
 use crate::hardware::Hardware;
+use crate::isa::Isa;
 use crate::vocab::{Epilogue, Op};
 
 /// The features of a pool's kernels: what [`PoolScorer::compile`](super::PoolScorer::compile) asks of the kernels, and
@@ -23,7 +25,7 @@ pub struct PoolFeatures {
     runs: Vec<(Column, Range<usize>)>,
     /// The runs that the kernel alone decides.
     kernel_columns: Vec<Range<usize>>,
-    hardware: Hardware,
+    setting: PairSetting,
     functions: Functions,
 }
 
@@ -61,11 +63,13 @@ enum Functions {
     Gemm(Table<GemmSide, GemmKernelSide>),
 }
 
-/// The functions of the columns that a call computes, and one kernel of each class.
+/// The functions of the columns that a call computes, and one kernel of each class with what pairs ask of it.
 struct Table<P: Meets<K> + 'static, K: 'static> {
     uniform: Vec<Uniform<P>>,
-    pair: Vec<OfPair<P, K>>,
+    pair: Vec<PairValue<P, K>>,
     classes: Vec<K>,
+    /// Of the classes, [`LANES`] of them each.
+    shapes: Vec<Shapes<P, K>>,
 }
 
 enum Uniform<P> {
@@ -84,7 +88,12 @@ impl<P> Clone for Uniform<P> {
 
 impl<P: Meets<K>, K: Clone> Clone for Table<P, K> {
     fn clone(&self) -> Self {
-        Table { uniform: self.uniform.clone(), pair: self.pair.clone(), classes: self.classes.clone() }
+        Table {
+            uniform: self.uniform.clone(),
+            pair: self.pair.clone(),
+            classes: self.classes.clone(),
+            shapes: self.shapes.clone(),
+        }
     }
 }
 
@@ -99,7 +108,8 @@ impl PoolFeatures {
     /// Prepares everything that depends on the kernels alone.
     pub fn new(extractor: &Extractor, kernels: &[KernelSide]) -> Result<PoolFeatures, MixedPool> {
         let names = extractor.schema.names();
-        let hardware = extractor.hardware;
+        let (hardware, own) = (extractor.hardware, extractor.schema.needs_own());
+        let setting = PairSetting { isa: Isa::best(), hardware, own };
         let side = |kernel: usize| MixedPool { kernel };
         match extractor.schema.op() {
             Op::GroupedConv => {
@@ -108,10 +118,9 @@ impl PoolFeatures {
                     KernelSide::Gemm(_) => Err(side(index)),
                 });
                 let kernels: Vec<_> = kernels.collect::<Result<_, _>>()?;
-                let own = names.iter().any(|name| conv_work::FEATURES.iter().any(|own| own.name == *name));
                 let pair_inputs = if own { conv_work_pair_inputs } else { conv_pair_inputs };
                 let (parts, table) = prepare(&names, &conv::all(), &kernels, &hardware, pair_inputs);
-                Ok(parts.with(hardware, Functions::Conv(table)))
+                Ok(parts.with(setting, Functions::Conv(table)))
             }
             Op::Gemm => {
                 let kernels = kernels.iter().enumerate().map(|(index, kernel)| match kernel {
@@ -121,7 +130,7 @@ impl PoolFeatures {
                 let kernels: Vec<_> = kernels.collect::<Result<_, _>>()?;
                 let (parts, table) =
                     prepare(&names, &gemm::FEATURES.iter(), &kernels, &hardware, gemm_pair_inputs);
-                Ok(parts.with(hardware, Functions::Gemm(table)))
+                Ok(parts.with(setting, Functions::Gemm(table)))
             }
         }
     }
@@ -160,7 +169,8 @@ impl PoolFeatures {
         rows: &mut [f64],
         values: &mut RowValues,
     ) {
-        let width = self.columns.len();
+        let PairSetting { hardware, own, .. } = &self.setting;
+        let (width, own) = (self.columns.len(), *own);
         let of_kernel: usize = self.kernel_columns.iter().map(Range::len).sum();
         values.problem += 1;
         values.asked.resize(table.classes.len(), 0);
@@ -174,7 +184,7 @@ impl PoolFeatures {
             let template = &mut values.classes[class * width..(class + 1) * width];
             if values.asked[class] != values.problem {
                 values.asked[class] = values.problem;
-                let met = problem.meet(&table.classes[class], &self.hardware);
+                let met = problem.meet(&table.classes[class], hardware, own);
                 let (mut uniform, mut pair) = (values.uniform.as_slice(), table.pair.as_slice());
                 for (column, places) in &self.runs {
                     let cells = &mut template[places.clone()];
@@ -187,7 +197,7 @@ impl PoolFeatures {
                         Column::Pair => {
                             let (run, rest) = pair.split_at(cells.len());
                             for (cell, value) in cells.iter_mut().zip(run) {
-                                *cell = value(problem, &table.classes[class], &met);
+                                *cell = value.one(problem, &table.classes[class], hardware, &met);
                             }
                             pair = rest;
                         }
@@ -209,10 +219,10 @@ impl PoolFeatures {
     pub fn fill(&self, problem: &ProblemSide, values: &mut CallValues) {
         match (&self.functions, problem) {
             (Functions::Conv(table), ProblemSide::Conv(problem)) => {
-                table.fill(problem, &self.hardware, values);
+                table.fill(problem, &self.setting, values);
             }
             (Functions::Gemm(table), ProblemSide::Gemm(problem)) => {
-                table.fill(problem, &self.hardware, values);
+                table.fill(problem, &self.setting, values);
             }
             _ => debug_assert!(false, "a problem of another operation"),
         }
@@ -220,21 +230,19 @@ impl PoolFeatures {
 }
 
 impl<P: Meets<K>, K> Table<P, K> {
-    fn fill(&self, problem: &P, hardware: &Hardware, values: &mut CallValues) {
+    fn fill(&self, problem: &P, setting: &PairSetting, values: &mut CallValues) {
         self.uniform(problem, &mut values.uniform);
         let classes = self.classes.len();
         values.pair.resize(self.pair.len() * classes, 0.0);
-        for (class, kernel) in self.classes.iter().enumerate() {
-            let met = problem.meet(kernel, hardware);
-            let places = values.pair.iter_mut().skip(class).step_by(classes);
-            for (place, value) in places.zip(&self.pair) {
-                *place = value(problem, kernel, &met);
+        let mut block = PairBlock::new(problem, setting);
+        for (number, (kernels, shapes)) in self.classes.chunks(LANES).zip(&self.shapes).enumerate() {
+            block.meet(kernels, shapes);
+            for (value, column) in self.pair.iter().zip(values.pair.chunks_exact_mut(classes)) {
+                value.column(&block, &mut column[number * LANES..][..kernels.len()]);
             }
         }
     }
-}
 
-impl<P: Meets<K>, K> Table<P, K> {
     fn uniform(&self, problem: &P, values: &mut Vec<f64>) {
         values.clear();
         values.extend(self.uniform.iter().map(|value| match value {
@@ -252,7 +260,7 @@ struct Parts {
 }
 
 impl Parts {
-    fn with(self, hardware: Hardware, functions: Functions) -> PoolFeatures {
+    fn with(self, setting: PairSetting, functions: Functions) -> PoolFeatures {
         let Parts { columns, classes, kernel_values } = self;
         let mut runs = Vec::new();
         let mut place = 0;
@@ -263,7 +271,7 @@ impl Parts {
         let of_kernel =
             |(column, places): &(Column, Range<usize>)| (*column == Column::Kernel).then(|| places.clone());
         let kernel_columns = runs.iter().filter_map(of_kernel).collect();
-        PoolFeatures { columns, classes, kernel_values, runs, kernel_columns, hardware, functions }
+        PoolFeatures { columns, classes, kernel_values, runs, kernel_columns, setting, functions }
     }
 }
 
@@ -275,7 +283,7 @@ fn prepare<P: Meets<K>, K: Copy>(
     pair_inputs: fn(&K) -> PairInputs,
 ) -> (Parts, Table<P, K>) {
     let mut columns = Vec::with_capacity(names.len());
-    let mut table = Table { uniform: Vec::new(), pair: Vec::new(), classes: Vec::new() };
+    let mut table = Table { uniform: Vec::new(), pair: Vec::new(), classes: Vec::new(), shapes: Vec::new() };
     let mut of_kernel: Vec<fn(&K) -> f64> = Vec::new();
     // The schema took its names from this same table, so that each is found.
     for feature in names.iter().filter_map(|name| features.clone().find(|feature| feature.name == *name)) {
@@ -309,6 +317,7 @@ fn prepare<P: Meets<K>, K: Copy>(
         classes.push(class);
         kernel_values.extend(of_kernel.iter().map(|value| value(kernel)));
     }
+    table.shapes.extend(table.classes.chunks(LANES).map(|kernels| Shapes::new(kernels, hardware)));
     (Parts { columns, classes, kernel_values }, table)
 }
 
@@ -347,7 +356,7 @@ fn gemm_pair_inputs(kernel: &GemmKernelSide) -> PairInputs {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::features::Engine;
+    use crate::features::{Engine, conv_work};
     use crate::kernel::Kernel;
     use crate::problem::{ConvProblem, GemmProblem};
 
@@ -378,6 +387,49 @@ mod tests {
                     let bits = |row: &[f64]| row.iter().map(|value| value.to_bits()).collect::<Vec<_>>();
                     assert_eq!(bits(row), bits(&expected), "{} {kernel}", engine.as_str());
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn columns_of_many_classes_are_the_extractors() {
+        let extractor = Extractor::of_engine(Engine::ConvWork);
+        let kernel = Kernel::from_name("grouped_conv_forward_bf16_2d_64x64x64_compv3").unwrap();
+        let Ok(KernelSide::Conv(kernel)) = extractor.kernel_side(&kernel.kind) else { panic!() };
+        // A full block and one that is not; every tile twice in the pool.
+        let tile = |number: i64| ConvKernelSide { gemm_m_per_block: 8 + number % 41, ..kernel };
+        let kernels: Vec<_> = (0..82).map(|number| KernelSide::Conv(tile(number))).collect();
+        let features = PoolFeatures::new(&extractor, &kernels).unwrap();
+        let mut values = CallValues::default();
+        let mut row = vec![0.0; extractor.schema.len()];
+        for channels in [3, 64] {
+            let problem = ConvProblem { n: 3, c: channels, k: 80, ..ConvProblem::new_2d([30, 31], [3, 3]) };
+            let problem = extractor.problem_side(&problem.into()).unwrap();
+            features.fill(&problem, &mut values);
+            for (kernel, &class) in kernels.iter().zip(&features.classes) {
+                extractor.fill(&problem, kernel, &mut row);
+                let of =
+                    |scope| features.columns.iter().zip(&row).filter(move |(column, _)| **column == scope);
+                let expected = of(Column::Uniform).chain(of(Column::Pair)).map(|(_, value)| value.to_bits());
+                let pair = values.pair.chunks_exact(41).map(|column| &column[class as usize]);
+                let found = values.uniform.iter().chain(pair).map(|value| value.to_bits());
+                assert!(found.eq(expected), "{channels} channels, class {class}");
+            }
+        }
+    }
+
+    fn pairs_are_equal<P: Meets<K>, K>(
+        features: &'static [Feature<P, K>],
+        problem: &P,
+        kernels: [&K; 2],
+        hardware: &Hardware,
+    ) {
+        for feature in features {
+            if let Value::Pair(value) = feature.value {
+                let pair = kernels.map(|kernel| {
+                    value.one(problem, kernel, hardware, &problem.meet(kernel, hardware, true))
+                });
+                assert_eq!(pair[0].to_bits(), pair[1].to_bits(), "{}", feature.name);
             }
         }
     }
@@ -419,23 +471,11 @@ mod tests {
                 ..kernel
             };
             assert_eq!(conv_pair_inputs(&kernel), conv_pair_inputs(&other));
-            for feature in conv::FEATURES {
-                if let Value::Pair(value) = feature.value {
-                    let pair = [&kernel, &other]
-                        .map(|kernel| value(&problem, kernel, &problem.meet(kernel, &extractor.hardware)));
-                    assert_eq!(pair[0].to_bits(), pair[1].to_bits(), "{}", feature.name);
-                }
-            }
+            pairs_are_equal(conv::FEATURES, &problem, [&kernel, &other], &extractor.hardware);
             assert_ne!(conv_work_pair_inputs(&kernel), conv_work_pair_inputs(&other));
             let other = ConvKernelSide { block_size: kernel.block_size, ..other };
             assert_eq!(conv_work_pair_inputs(&kernel), conv_work_pair_inputs(&other));
-            for feature in conv_work::FEATURES {
-                if let Value::Pair(value) = feature.value {
-                    let pair = [&kernel, &other]
-                        .map(|kernel| value(&problem, kernel, &problem.meet(kernel, &extractor.hardware)));
-                    assert_eq!(pair[0].to_bits(), pair[1].to_bits(), "{}", feature.name);
-                }
-            }
+            pairs_are_equal(conv_work::FEATURES, &problem, [&kernel, &other], &extractor.hardware);
         }
 
         let extractor = Extractor::of_engine(Engine::Gemm72);
@@ -466,13 +506,7 @@ mod tests {
                 ..kernel
             };
             assert_eq!(gemm_pair_inputs(&kernel), gemm_pair_inputs(&other));
-            for feature in gemm::FEATURES {
-                if let Value::Pair(value) = feature.value {
-                    let pair = [&kernel, &other]
-                        .map(|kernel| value(&problem, kernel, &problem.meet(kernel, &extractor.hardware)));
-                    assert_eq!(pair[0].to_bits(), pair[1].to_bits(), "{}", feature.name);
-                }
-            }
+            pairs_are_equal(gemm::FEATURES, &problem, [&kernel, &other], &extractor.hardware);
         }
     }
 }

@@ -24,11 +24,11 @@
 use std::arch::x86_64::*;
 
 use super::cells::{CELL, Cells, FAR_LEAF, FAR_MAX, FAR_SHIFT, FLIPPED, NEAR_LEAF, QUESTION, TREE_SHIFT};
-use super::isa::Avx512;
 use super::ladder::Question;
 use super::narrow::{LANES, leaf_value};
 use super::scratch::{SLACK, Scratch, grow};
 use super::unchecked::get;
+use crate::isa::Avx512;
 
 /// Leaves of a tree at most, and nodes with the one that always says yes.
 const WIDTH: usize = 16;

@@ -32,7 +32,7 @@ enum Rule {
 
 impl Ladder {
     /// A ladder of nothing but these thresholds, which rise.
-    #[cfg(test)]
+    #[cfg(all(test, target_arch = "x86_64"))]
     pub(super) fn of_thresholds(thresholds: Vec<f64>, missing: Missing, default_left: bool) -> Ladder {
         let questions = 0..thresholds.len();
         let rule = Rule::Numeric { thresholds, missing, default_left };
@@ -40,6 +40,7 @@ impl Ladder {
     }
 
     /// The thresholds of numeric questions, and how they treat missing values: which, and whether with yes.
+    #[cfg(target_arch = "x86_64")]
     pub(super) fn numeric(&self) -> Option<(&[f64], Missing, bool)> {
         match &self.rule {
             Rule::Numeric { thresholds, missing, default_left } => {

@@ -9,7 +9,8 @@
 // How the files divide the work. `pool` turns kernels into lanes, `ladder` the forest's questions into numbers, `cells`
 // its trees into what the walks read. `narrow` and `wide` walk, for pools of up to 32 lanes and of more; `avx512` has
 // their inner loops for CPUs with AVX-512, on which narrow pools are answered by `rungs`, and their small trees are not
-// walked but `flat`. `shortlist` finds the best kernels of a wide pool alone. `isa` says which loops this CPU can run.
+// walked but `flat`. `shortlist` finds the best kernels of a wide pool alone. `crate::isa` says which loops this CPU
+// can run.
 
 // Loops are compiled once for each instruction set that calls them, so they must be inlined into the callers. Branches that
 // cannot be predicted are kept out by computing with booleans.
@@ -21,7 +22,6 @@ mod cells;
 mod features;
 #[cfg(target_arch = "x86_64")]
 mod flat;
-mod isa;
 mod ladder;
 mod narrow;
 mod pool;
@@ -44,8 +44,8 @@ pub use shortlist::{Listed, Wanted};
 pub use work::Work;
 
 use crate::forest::Forest;
+use crate::isa::Isa;
 use cells::Cells;
-use isa::Isa;
 use ladder::Ladders;
 use narrow::Narrow;
 use pool::Lanes;

@@ -24,7 +24,6 @@ use super::cells::{
 };
 #[cfg(target_arch = "x86_64")]
 use super::flat::Flat;
-use super::isa::Isa;
 use super::ladder::{Ladder, Ladders};
 use super::pool::{Column, Lanes};
 #[cfg(target_arch = "x86_64")]
@@ -33,6 +32,7 @@ use super::scratch::{Scratch, grow};
 use super::unchecked::{get, set};
 use super::work::Work;
 use super::{Values, low_bits};
+use crate::isa::Isa;
 
 /// The most lanes that fit.
 pub(super) const LANES: usize = 32;
@@ -58,6 +58,8 @@ pub(super) struct Narrow {
 }
 
 impl Narrow {
+    // Only what vectors want is made of the cells.
+    #[cfg_attr(not(target_arch = "x86_64"), allow(unused_variables))]
     pub(super) fn new(lanes: &Lanes, ladders: &Ladders, cells: &Cells, classes: usize, isa: Isa) -> Narrow {
         let mut masks = vec![0u32; classes];
         for (lane, &class) in lanes.classes.iter().enumerate() {

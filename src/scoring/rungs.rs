@@ -8,11 +8,11 @@
 use std::arch::x86_64::*;
 
 use super::Values;
-use super::isa::Avx512;
 use super::ladder::{Ladder, Ladders};
 use super::narrow::{BEHIND, LANES, Narrow};
 use super::pool::{Column, Lanes};
 use crate::forest::{Missing, ZERO_THRESHOLD};
+use crate::isa::Avx512;
 
 /// Thresholds of a vector.
 const WIDTH: usize = 8;
@@ -217,7 +217,7 @@ impl Numeric {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scoring::isa::Isa;
+    use crate::isa::Isa;
     use proptest::prelude::*;
 
     /// Numbers that are close to each other, and those that are like no other.

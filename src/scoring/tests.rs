@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 
-use super::isa::Isa;
 use super::*;
 use crate::forest::Forest;
+use crate::isa::Isa;
 
 /// A small random number generator (`SplitMix64`).
 #[derive(Clone)]

@@ -22,13 +22,13 @@ use super::Values;
 use super::cells::{
     Batch, CELL, Cells, FAR_LEAF, FAR_MAX, FAR_SHIFT, FLIPPED, NEAR_LEAF, QUESTION, TREE_SHIFT,
 };
-use super::isa::Isa;
 use super::ladder::Ladders;
 use super::narrow::leaf_value;
 use super::pool::{Column, Lanes};
 use super::scratch::{Scratch, grow};
 use super::unchecked::{get, set};
 use super::work::Work;
+use crate::isa::Isa;
 
 /// Trees that are walked at once.
 pub(super) const BATCH: usize = 16;

@@ -1,8 +1,8 @@
-//! Which instructions to use: chosen once, when a forest meets a pool.
+//! Which instructions to use: chosen once, when a pool meets its features and its forest.
 
-/// The instructions of a scorer. A value that names more than the portable ones exists only on a CPU that has them.
+/// The instructions of a loop. A value that names more than the portable ones exists only on a CPU that has them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Isa {
+pub(crate) enum Isa {
     #[cfg(target_arch = "x86_64")]
     Avx512(Avx512),
     #[cfg(target_arch = "x86_64")]
@@ -13,16 +13,16 @@ pub(super) enum Isa {
 /// Proof that the CPU has AVX-512 F, VL, BW and DQ, and the bit instructions.
 #[cfg(target_arch = "x86_64")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Avx512(());
+pub(crate) struct Avx512(());
 
 /// Proof that the CPU has AVX2 and the bit instructions.
 #[cfg(target_arch = "x86_64")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Avx2(());
+pub(crate) struct Avx2(());
 
 impl Isa {
     /// All that this CPU has, the best first.
-    pub(super) fn available() -> Vec<Isa> {
+    pub(crate) fn available() -> Vec<Isa> {
         let mut all = Vec::new();
         #[cfg(target_arch = "x86_64")]
         if !cfg!(miri) {
@@ -44,11 +44,11 @@ impl Isa {
     }
 
     /// The best that this CPU has.
-    pub(super) fn best() -> Isa {
+    pub(crate) fn best() -> Isa {
         Isa::available().first().copied().unwrap_or(Isa::Portable)
     }
 
-    pub(super) fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             #[cfg(target_arch = "x86_64")]
             Isa::Avx512(_) => "avx512",

@@ -1,0 +1,70 @@
+//! What tiles make of one extent of a GEMM.
+
+use super::exact::{flag, float, modulo, ratio};
+use super::lanes::{Lanes, lanes};
+
+lanes! {
+    /// An extent of a GEMM, cut into tiles. A tile that is not positive cuts nothing.
+    pub struct Axis in AxisBlock {
+        /// Extent / tile.
+        pub(super) quotient: f64,
+        /// Tiles, the last one filled or not.
+        pub(super) tiles: f64,
+        /// Upstream's tile efficiency: the *remainder's* share of a tile, 1 when the tile divides the extent (129 on 128
+        /// gives 1/128). Not the share of useful work; models were trained on it.
+        pub(super) efficiency: f64,
+        /// 1 if the extent is smaller than the tile, else 0.
+        pub(super) smaller: f64,
+        /// 1 if the tile does not divide the extent, else 0.
+        pub(super) uneven: f64,
+    }
+}
+
+/// Pairs that begin with what tiles make of three extents.
+pub trait Cut: Lanes {
+    /// Where a block has it.
+    fn axes(block: &mut Self::Block) -> &mut [AxisBlock; 3];
+}
+
+impl Axis {
+    #[inline]
+    pub(super) fn new(extent: i128, tile: i128) -> Self {
+        let quotient = ratio(extent, tile);
+        let rest = if tile > 0 { modulo(extent, tile) } else { 0 };
+        Self {
+            quotient,
+            tiles: quotient.ceil(),
+            efficiency: if rest == 0 { 1.0 } else { float(rest) / float(tile) },
+            smaller: flag(extent < tile),
+            uneven: flag(rest != 0),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn efficiency_is_the_remainder() {
+        for (extent, tile, expected) in
+            [(129, 128, 1.0 / 128.0), (256, 128, 1.0), (-1, 128, 127.0 / 128.0), (5, 0, 1.0), (5, -3, 1.0)]
+        {
+            let axis = Axis::new(extent, tile);
+            assert_eq!(axis.efficiency, expected, "{extent} in tiles of {tile}");
+            assert_eq!(axis.uneven, flag(expected < 1.0), "{extent} in tiles of {tile}");
+        }
+    }
+
+    #[test]
+    fn tiles_cover_the_extent() {
+        for (extent, tile, tiles) in [(0, 64, 0.0), (1, 64, 1.0), (64, 64, 1.0), (65, 64, 2.0), (7, 0, 7.0)] {
+            let axis = Axis::new(extent, tile);
+            assert_eq!(
+                (axis.tiles, axis.smaller),
+                (tiles, flag(extent < tile)),
+                "{extent} in tiles of {tile}"
+            );
+        }
+    }
+}

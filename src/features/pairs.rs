@@ -1,0 +1,390 @@
+//! Pair features of one problem and a pool's kernels: numbers and values of a block of kernels at a time.
+//!
+//! ```text
+//! for each block of kernels:
+//!     for each axis, for each extent of the block's tiles: an Axis       exact integers, one by one
+//!     for each kernel: a Pair                                            a loop over lanes
+//!     for each feature: for each kernel: its value                       a loop over lanes, with the formula inlined
+//! ```
+//!
+//! The loops over lanes are compiled for AVX2, too; a form for AVX-512 gained nothing worth its code (`docs/performance.md`).
+//! Divisions, roundings and the rest are IEEE's in vectors as well, and nothing is contracted: the bits are those of a pair by
+//! itself.
+
+use super::axis::{Axis, AxisBlock, Cut};
+use super::lanes::{LANES, Lanes};
+use super::{Meets, OfPair};
+use crate::hardware::Hardware;
+use crate::isa::Isa;
+
+/// Pairs are computed by so many, so that vectors leave no rest to be done one by one.
+const GROUP: usize = 8;
+
+/// A formula as a type, around which loops are compiled.
+pub(crate) trait Formula<P: Meets<K>, K> {
+    fn value(problem: &P, kernel: &K, hardware: &Hardware, pair: &P::Pair) -> f64;
+}
+
+/// A feature of pairs, for one and for many.
+pub struct PairValue<P: Meets<K> + 'static, K: 'static> {
+    one: OfPair<P, K>,
+    column: fn(&PairBlock<'_, P, K>, &mut [f64]),
+}
+
+impl<P: Meets<K>, K> Clone for PairValue<P, K> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<P: Meets<K>, K> Copy for PairValue<P, K> {}
+
+impl<P: Meets<K>, K> PairValue<P, K> {
+    pub(crate) const fn of<F: Formula<P, K>>() -> Self {
+        Self { one: F::value, column: column::<P, K, F> }
+    }
+
+    /// The value of one pair.
+    pub fn one(&self, problem: &P, kernel: &K, hardware: &Hardware, pair: &P::Pair) -> f64 {
+        (self.one)(problem, kernel, hardware, pair)
+    }
+
+    /// The values of a block's pairs.
+    pub(crate) fn column(&self, block: &PairBlock<'_, P, K>, values: &mut [f64]) {
+        (self.column)(block, values);
+    }
+}
+
+/// What does not change from problem to problem.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PairSetting {
+    pub(crate) isa: Isa,
+    pub(crate) hardware: Hardware,
+    /// Whether features of our own are asked for.
+    pub(crate) own: bool,
+}
+
+/// What pairs ask of at most [`LANES`] kernels.
+pub(crate) struct Shapes<P: Meets<K>, K> {
+    shapes: <P::Shape as Lanes>::Block,
+    axes: [Tiles; 3],
+}
+
+impl<P: Meets<K>, K> Clone for Shapes<P, K> {
+    fn clone(&self) -> Self {
+        Shapes { shapes: self.shapes.clone(), axes: self.axes.clone() }
+    }
+}
+
+impl<P: Meets<K>, K> Shapes<P, K> {
+    pub(crate) fn new(kernels: &[K], hardware: &Hardware) -> Self {
+        let mut shapes = P::Shape::ZERO;
+        for (lane, kernel) in kernels.iter().enumerate().take(LANES) {
+            P::shape(kernel, hardware).set(&mut shapes, lane);
+        }
+        let along = |axis: usize| Tiles::new(kernels.iter().map(|kernel| P::tile(kernel)[axis]));
+        Shapes { shapes, axes: [along(0), along(1), along(2)] }
+    }
+}
+
+/// The tiles of a block's kernels along one axis. Kernels share extents, so that what is exact but slow, integers of 128 bits and
+/// their remainders, is computed once for each extent.
+#[derive(Debug, Clone)]
+struct Tiles {
+    extents: Vec<i64>,
+    /// The place of each lane's extent.
+    places: [u8; LANES],
+}
+
+impl Tiles {
+    fn new(tiles: impl Iterator<Item = i64>) -> Self {
+        let (mut extents, mut places) = (Vec::new(), [0; LANES]);
+        for (place, tile) in places.iter_mut().zip(tiles) {
+            *place = extents.iter().position(|&extent| extent == tile).unwrap_or(extents.len()) as u8;
+            if usize::from(*place) == extents.len() {
+                extents.push(tile);
+            }
+        }
+        Self { extents, places }
+    }
+
+    /// Cuts an extent of a problem.
+    fn cut(&self, extent: i128, axes: &mut AxisBlock) {
+        let mut cut = [Axis::default(); LANES];
+        for (axis, &tile) in cut.iter_mut().zip(&self.extents) {
+            *axis = Axis::new(extent, tile.into());
+        }
+        for (lane, &place) in self.places.iter().enumerate() {
+            cut[usize::from(place) % LANES].set(axes, lane);
+        }
+    }
+}
+
+/// One problem and a block of kernels.
+pub(crate) struct PairBlock<'a, P: Meets<K>, K> {
+    problem: &'a P,
+    setting: &'a PairSetting,
+    kernels: &'a [K],
+    pairs: <P::Pair as Lanes>::Block,
+}
+
+impl<'a, P: Meets<K>, K> PairBlock<'a, P, K> {
+    /// Of no kernels yet.
+    #[inline]
+    pub(crate) fn new(problem: &'a P, setting: &'a PairSetting) -> Self {
+        PairBlock { problem, setting, kernels: &[], pairs: P::Pair::ZERO }
+    }
+
+    /// Takes other kernels.
+    pub(crate) fn meet(&mut self, kernels: &'a [K], shapes: &Shapes<P, K>) {
+        let PairSetting { isa, hardware, own } = self.setting;
+        self.kernels = kernels;
+        let axes = P::Pair::axes(&mut self.pairs);
+        for ((tiles, extent), axis) in shapes.axes.iter().zip(self.problem.gemm()).zip(axes) {
+            tiles.cut(extent, axis);
+        }
+        let load = self.problem.load(hardware);
+        let groups = kernels.len().div_ceil(GROUP);
+        let (shapes, own, pairs) = (&shapes.shapes, *own, &mut self.pairs);
+        match isa {
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx512(_) | Isa::Avx2(_) => {
+                // SAFETY: either token proves that the CPU has the features.
+                unsafe { meet_avx2::<P, K>(&load, shapes, own, groups, pairs) }
+            }
+            Isa::Portable => meet::<P, K>(&load, shapes, own, groups, pairs),
+        }
+    }
+}
+
+type BlockOf<T> = <T as Lanes>::Block;
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+fn meet_avx2<P: Meets<K>, K>(
+    load: &P::Load,
+    shapes: &BlockOf<P::Shape>,
+    own: bool,
+    groups: usize,
+    pairs: &mut BlockOf<P::Pair>,
+) {
+    meet::<P, K>(load, shapes, own, groups, pairs);
+}
+
+/// A loop each with and without our own features, so that neither has a branch.
+#[inline(always)]
+fn meet<P: Meets<K>, K>(
+    load: &P::Load,
+    shapes: &BlockOf<P::Shape>,
+    own: bool,
+    groups: usize,
+    pairs: &mut BlockOf<P::Pair>,
+) {
+    if own {
+        meet_lanes::<P, K>(*load, shapes, true, groups, pairs);
+    } else {
+        meet_lanes::<P, K>(*load, shapes, false, groups, pairs);
+    }
+}
+
+#[inline(always)]
+fn meet_lanes<P: Meets<K>, K>(
+    load: P::Load,
+    shapes: &BlockOf<P::Shape>,
+    own: bool,
+    groups: usize,
+    pairs: &mut BlockOf<P::Pair>,
+) {
+    for lane in 0..groups.min(LANES / GROUP) * GROUP {
+        let (shape, axes) = (P::Shape::get(shapes, lane), <[Axis; 3]>::get(P::Pair::axes(pairs), lane));
+        P::pair(&load, &shape, axes, own).set(pairs, lane);
+    }
+}
+
+fn column<P: Meets<K>, K, F: Formula<P, K>>(block: &PairBlock<'_, P, K>, values: &mut [f64]) {
+    match block.setting.isa {
+        #[cfg(target_arch = "x86_64")]
+        Isa::Avx512(_) | Isa::Avx2(_) => {
+            // SAFETY: either token proves that the CPU has the features.
+            unsafe { column_avx2::<P, K, F>(block, values) }
+        }
+        Isa::Portable => column_lanes::<P, K, F>(block, values),
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+fn column_avx2<P: Meets<K>, K, F: Formula<P, K>>(block: &PairBlock<'_, P, K>, values: &mut [f64]) {
+    column_lanes::<P, K, F>(block, values);
+}
+
+#[inline(always)]
+fn column_lanes<P: Meets<K>, K, F: Formula<P, K>>(block: &PairBlock<'_, P, K>, values: &mut [f64]) {
+    for (lane, (value, kernel)) in (0..LANES).zip(values.iter_mut().zip(block.kernels)) {
+        *value = F::value(block.problem, kernel, &block.setting.hardware, &P::Pair::get(&block.pairs, lane));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::features::conv::{self, ConvInputs, ConvKernelSide, ConvSide, PipelineFlags};
+    use crate::features::gemm::{self, GemmInputs, GemmKernelSide, GemmSide};
+    use crate::features::vector::{VectorProblem, VectorWidths};
+    use crate::features::{Feature, Value};
+    use crate::vocab::{Direction, Dtype, Epilogue, GemmLayout};
+
+    /// Extents of real problems, and what no problem has.
+    fn extent() -> impl Strategy<Value = i64> {
+        let edges = vec![0, -1, 1 << 31, (1 << 52) - 1, (1 << 53) + 1, i64::MAX, i64::MIN];
+        prop_oneof![6 => 1..600_i64, 2 => 1..100_000_i64, 1 => prop::sample::select(edges), 1 => any::<i64>()]
+    }
+
+    fn tile() -> impl Strategy<Value = i64> {
+        prop_oneof![8 => prop::sample::select(vec![16, 32, 48, 64, 128, 256]), 1 => extent()]
+    }
+
+    fn hardware() -> impl Strategy<Value = Hardware> {
+        let known = Hardware::default();
+        let odd =
+            (extent(), extent(), extent(), extent()).prop_map(move |(cus, waves, wave, lds)| Hardware {
+                num_cus: cus,
+                max_waves_per_cu: waves,
+                wavefront_size: wave,
+                lds_capacity: lds,
+                ..known
+            });
+        prop_oneof![3 => Just(known), 1 => odd]
+    }
+
+    fn conv_problem() -> impl Strategy<Value = ConvSide> {
+        let directions = vec![Direction::Forward, Direction::BwdData, Direction::BwdWeight];
+        let extents = || [extent(), extent(), extent()];
+        let sizes = (extent(), extent(), extent(), prop_oneof![3 => Just(1), 1 => extent()]);
+        (prop::sample::select(directions), sizes, extents(), prop::array::uniform3(1..8_i64)).prop_map(
+            |(direction, (n, c, k, g), input, filter)| {
+                ConvSide::new(&ConvInputs {
+                    direction,
+                    n,
+                    c,
+                    k,
+                    g,
+                    input,
+                    filter,
+                    stride: [1; 3],
+                    dilation: [1; 3],
+                    pad: [0, 1, 1],
+                    pad_both: [0, 2, 2],
+                    element_bytes: 2.0,
+                })
+            },
+        )
+    }
+
+    fn conv_kernel() -> impl Strategy<Value = ConvKernelSide> {
+        let words = vec!["compv3", "compv4", "mem"];
+        (tile(), [tile(), tile(), tile()], prop::sample::select(words)).prop_map(
+            |(block_size, [m, n, k], word)| ConvKernelSide {
+                block_size,
+                gemm_m_per_block: m,
+                gemm_n_per_block: n,
+                gemm_k_per_block: k,
+                k_tile: k,
+                pipeline_code: 0.0,
+                pipeline: PipelineFlags::of(word),
+                intrawave: true,
+                has_dsb: 0,
+                has_si: 0,
+                two_stage: false,
+            },
+        )
+    }
+
+    fn gemm_problem() -> impl Strategy<Value = GemmSide> {
+        [extent(), extent(), extent()].prop_map(|extents| {
+            let [m, n, k] = extents;
+            GemmSide::new(&GemmInputs {
+                m,
+                n,
+                k,
+                split_k: 1,
+                element_bytes: 1.0,
+                layout_code: 0.0,
+                vector: VectorProblem::new(extents, GemmLayout::RCR, Dtype::Fp16, 64),
+            })
+        })
+    }
+
+    fn gemm_kernel() -> impl Strategy<Value = GemmKernelSide> {
+        let widths = VectorWidths { widths: [0, 4, 0], epilogue: Epilogue::CShuffle };
+        (tile(), tile(), tile(), any::<[bool; 4]>()).prop_map(move |(m, n, k, [half_lds, pad @ ..])| {
+            GemmKernelSide {
+                tile: [m, n, k],
+                wave: [2, 2, 1],
+                warp_tile: [32, 32, 16],
+                pipeline_code: 0.0,
+                half_lds,
+                scheduler_code: 0.0,
+                epilogue_code: 0.0,
+                pad,
+                persistent: false,
+                vector: Some(widths),
+            }
+        })
+    }
+
+    /// Blocks say what pairs by themselves say, with whatever instructions.
+    fn check<P: Meets<K> + 'static, K: 'static>(
+        features: impl Iterator<Item = &'static Feature<P, K>>,
+        problem: &P,
+        kernels: &[K],
+        hardware: Hardware,
+    ) -> Result<(), TestCaseError> {
+        let features: Vec<_> = features
+            .filter_map(|feature| match feature.value {
+                Value::Pair(value) => Some((feature.name, value)),
+                _ => None,
+            })
+            .collect();
+        let shapes = Shapes::new(kernels, &hardware);
+        for isa in Isa::available() {
+            let setting = PairSetting { isa, hardware, own: true };
+            let mut block = PairBlock::new(problem, &setting);
+            block.meet(kernels, &shapes);
+            for (name, value) in &features {
+                let mut column = vec![f64::NAN; kernels.len()];
+                value.column(&block, &mut column);
+                for (kernel, found) in kernels.iter().zip(column) {
+                    let pair = problem.meet(kernel, &hardware, true);
+                    let expected = value.one(problem, kernel, &hardware, &pair);
+                    prop_assert_eq!(found.to_bits(), expected.to_bits(), "{} {}", isa.name(), name);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 2 } else { 256 }))]
+
+        #[test]
+        fn convolutions_in_blocks_are_pairs(
+            problem in conv_problem(),
+            kernels in prop::collection::vec(conv_kernel(), 1..=LANES),
+            hardware in hardware(),
+        ) {
+            check(conv::all(), &problem, &kernels, hardware)?;
+        }
+
+        #[test]
+        fn gemms_in_blocks_are_pairs(
+            problem in gemm_problem(),
+            kernels in prop::collection::vec(gemm_kernel(), 1..=LANES),
+            hardware in hardware(),
+        ) {
+            check(gemm::FEATURES.iter(), &problem, &kernels, hardware)?;
+        }
+    }
+}
