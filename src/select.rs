@@ -253,6 +253,7 @@ impl Ranker {
     /// Fills in the problem's values, and whether the model knows their like.
     fn fill(&self, problem: &Problem, scratch: &mut RankScratch) -> Result<(), RankError> {
         problem.validate()?;
+        self.scorer.fetch();
         self.features.fill(&self.problem_side(problem)?, &mut scratch.values);
         let uniform = &scratch.values.uniform;
         scratch.out_of_range = self.ranges.iter().any(|range| range.outside(uniform).is_some());

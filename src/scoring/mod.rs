@@ -222,6 +222,14 @@ impl PoolScorer {
         Ok(())
     }
 
+    /// Asks for what a call reads first, so that it comes while the problem's features are computed: after other work it is in
+    /// main memory.
+    pub(crate) fn fetch(&self) {
+        if let Way::Narrow { walk, cells, .. } = &self.way {
+            walk.fetch(cells);
+        }
+    }
+
     /// Counts what [`score`](Self::score) would visit; nothing for a pool that is scored kernel by kernel.
     pub fn work(&self, uniform: &[f64], pair: &[f64], scratch: &mut Scratch) -> Result<Work, SizeError> {
         let values = self.values(uniform, pair)?;

@@ -19,6 +19,8 @@
 //! 3. Leaves come out of order, but a tree's row is complete when the queue is empty, since every lane ends at exactly
 //!    one leaf; the additions then take the rows in order, as the exact sum asks.
 
+use std::ops::Range;
+
 use super::cells::{
     Batch, CELL, Cells, FAR_LEAF, FAR_MAX, FAR_SHIFT, FLIPPED, NEAR_LEAF, QUESTION, TREE_SHIFT,
 };
@@ -96,13 +98,26 @@ impl Narrow {
         low_bits(self.lanes) as u32
     }
 
-    /// What it does, for logs.
-    pub(super) fn describe(&self) -> String {
+    /// Asks for what a call reads first, before it is needed.
+    pub(super) fn fetch(&self, cells: &Cells) {
+        #[cfg(target_arch = "x86_64")]
+        if let Some(rungs) = &self.rungs {
+            rungs.fetch();
+        }
+        // Small trees are read in order, and disturbed by being asked for ahead (docs/performance.md).
         #[cfg(target_arch = "x86_64")]
         if self.flat.is_some() {
-            return format!("small trees, {}", self.isa.name());
+            return;
         }
-        format!("narrow walk, {}", self.isa.name())
+        cells.fetch(0);
+    }
+
+    /// What it does, for logs.
+    pub(super) fn describe(&self) -> String {
+        let walk = "narrow walk";
+        #[cfg(target_arch = "x86_64")]
+        let walk = if self.flat.is_some() { "small trees" } else { walk };
+        format!("{walk}, {}", self.isa.name())
     }
 
     /// Makes room in a scratch.
@@ -124,7 +139,6 @@ impl Narrow {
             flat.sum(isa, scratch);
             return;
         }
-        cells.fetch(0);
         self.answer(ladders, values, &mut scratch.answers);
         sum(self.isa, cells, self.lanes, scratch);
     }
@@ -155,18 +169,24 @@ impl Narrow {
             return;
         }
         for ladder in &ladders.ladders {
-            self.answer_ladder(ladder, values, &mut answers[ladder.questions.clone()]);
+            self.answer_ladder(ladder, values, answers);
         }
     }
 
-    pub(super) fn answer_ladder(&self, ladder: &Ladder, values: &Values<'_>, answers: &mut [u32]) {
+    /// Answers questions about kernels alone.
+    pub(super) fn answer_kernel(&self, questions: Range<usize>, answers: &mut [u32]) {
+        answers[questions.clone()].copy_from_slice(&self.answers[questions]);
+    }
+
+    pub(super) fn answer_ladder(&self, ladder: &Ladder, values: &Values<'_>, all_answers: &mut [u32]) {
+        let answers = &mut all_answers[ladder.questions.clone()];
         match ladder.scope {
             Column::Uniform => {
                 let (no, yes) = answers.split_at_mut(ladder.position(values.uniform[ladder.column]));
                 no.fill(0);
                 yes.fill(self.all());
             }
-            Column::Kernel => answers.copy_from_slice(&self.answers[ladder.questions.clone()]),
+            Column::Kernel => self.answer_kernel(ladder.questions.clone(), all_answers),
             Column::Pair => {
                 answers.fill(0);
                 let mut last = None;

@@ -6,8 +6,10 @@
 
 #[allow(clippy::wildcard_imports)] // a score of intrinsics
 use std::arch::x86_64::*;
+use std::ops::Range;
 
 use super::Values;
+use super::cells::fetch_line;
 use super::ladder::{Ladder, Ladders};
 use super::narrow::{BEHIND, LANES, Narrow};
 use super::pool::{Column, Lanes};
@@ -19,13 +21,19 @@ const WIDTH: usize = 8;
 /// Answers of a vector.
 const ANSWERS: usize = BEHIND;
 
-/// Every ladder of a forest.
+/// Every ladder of a forest, in one piece: what is first asked after other work comes from memory.
 #[derive(Debug)]
 pub(super) struct Rungs {
     /// The class of each lane.
     class_of: PerLane<u16>,
-    /// `None` for a categorical question, or more questions than anyone asks.
-    ladders: Vec<Option<Numeric>>,
+    /// Numeric ladders about problems and pairs.
+    numeric: Vec<Numeric>,
+    /// Their numbers, one ladder's behind the other's.
+    eights: Vec<Eight>,
+    /// The questions about kernels alone.
+    kernel: Range<usize>,
+    /// The other ladders' places: categorical questions, and more of one kind than anyone asks.
+    others: Vec<usize>,
 }
 
 /// The numbers of a vector.
@@ -38,14 +46,20 @@ struct Eight([f64; WIDTH]);
 #[repr(C, align(64))]
 struct PerLane<T>([T; LANES]);
 
-/// A numeric ladder for vectors.
+/// A numeric ladder.
 #[derive(Debug)]
 struct Numeric {
-    count: usize,
-    /// The last threshold of each whole eight.
-    ends: Vec<Eight>,
-    /// All thresholds, filled up with infinity, with as many eights as there are places for ends and one more.
-    thresholds: Vec<Eight>,
+    /// Whether it is about pairs.
+    pair: bool,
+    /// Index among the values of its scope.
+    column: u32,
+    /// Its first question, and how many there are.
+    first: u32,
+    count: u32,
+    /// Where its numbers begin: the last threshold of each whole eight, and then all thresholds, filled up with infinity,
+    /// with as many eights as there are places for ends and one more.
+    start: u32,
+    ends: u32,
     /// What takes the place of zeros and of NaN.
     zero: f64,
     nan: f64,
@@ -58,10 +72,31 @@ impl Rungs {
             return None;
         }
         let class_of = |lane: usize| lanes.classes.get(lane).map_or(0, |&class| class as u16);
-        Some(Rungs {
+        let mut rungs = Rungs {
             class_of: PerLane(std::array::from_fn(class_of)),
-            ladders: ladders.ladders.iter().map(Numeric::new).collect(),
-        })
+            numeric: Vec::new(),
+            eights: Vec::new(),
+            kernel: 0..0,
+            others: Vec::new(),
+        };
+        for (place, ladder) in ladders.ladders.iter().enumerate() {
+            let Range { start, end } = ladder.questions;
+            if ladder.scope == Column::Kernel {
+                // Scopes lie together.
+                let first = if rungs.kernel.is_empty() { start } else { rungs.kernel.start };
+                rungs.kernel = first..end;
+            } else if let Some(numeric) = Numeric::new(ladder, &mut rungs.eights) {
+                rungs.numeric.push(numeric);
+            } else {
+                rungs.others.push(place);
+            }
+        }
+        Some(rungs)
+    }
+
+    /// Asks for what [`answer`](Self::answer) reads, before it is needed.
+    pub(super) fn fetch(&self) {
+        self.eights.iter().for_each(|eight| fetch_line(eight.0.as_ptr().cast()));
     }
 
     /// Answers all questions about one problem, as [`Narrow`] does it without vectors. There is room for [`BEHIND`] more
@@ -75,38 +110,45 @@ impl Rungs {
         answers: &mut [u32],
     ) {
         // SAFETY: the token proves that the CPU has the features.
-        unsafe { answer(self, pool, ladders, values, answers) }
+        unsafe { self.answer_numeric(pool.all(), values, answers) };
+        pool.answer_kernel(self.kernel.clone(), answers);
+        for ladder in self.others.iter().filter_map(|&place| ladders.ladders.get(place)) {
+            pool.answer_ladder(ladder, values, answers);
+        }
     }
-}
 
-/// The ladders in their order, since some write beyond their end.
-#[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512dq,bmi1,bmi2,lzcnt,popcnt")]
-fn answer(rungs: &Rungs, pool: &Narrow, ladders: &Ladders, values: &Values<'_>, answers: &mut [u32]) {
-    for (ladder, numeric) in ladders.ladders.iter().zip(&rungs.ladders) {
-        match (ladder.scope, numeric) {
-            (Column::Uniform, Some(numeric)) => {
-                let value = values.uniform[ladder.column];
-                numeric.answer_all(value, pool.all(), &mut answers[ladder.questions.start..]);
+    /// The ladders in their order, since those about problems write beyond their end.
+    #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512dq,bmi1,bmi2,lzcnt,popcnt")]
+    fn answer_numeric(&self, all: u32, values: &Values<'_>, answers: &mut [u32]) {
+        for numeric in &self.numeric {
+            let eights = &self.eights[numeric.start as usize..];
+            let answers = &mut answers[numeric.first as usize..];
+            let column = numeric.column as usize;
+            if numeric.pair {
+                numeric.answer_classes(eights, values.pair(column), &self.class_of, all, answers);
+            } else {
+                numeric.answer_all(eights, values.uniform[column], all, answers);
             }
-            (Column::Pair, Some(numeric)) => {
-                let values = values.pair(ladder.column);
-                let answers = &mut answers[ladder.questions.clone()];
-                numeric.answer_classes(values, &rungs.class_of, pool.all(), answers);
-            }
-            _ => pool.answer_ladder(ladder, values, &mut answers[ladder.questions.clone()]),
         }
     }
 }
 
 impl Numeric {
-    fn new(ladder: &Ladder) -> Option<Numeric> {
+    /// Its numbers are appended to those of others.
+    fn new(ladder: &Ladder, all: &mut Vec<Eight>) -> Option<Numeric> {
         let (thresholds, missing, default_left) = ladder.numeric()?;
-        let eights = |numbers: &[f64], len: usize| -> Vec<Eight> {
-            let number = |place: usize| numbers.get(place).copied().unwrap_or(f64::INFINITY);
-            (0..len).map(|eight| Eight(std::array::from_fn(|place| number(eight * WIDTH + place)))).collect()
-        };
         let ends: Vec<f64> = thresholds.chunks_exact(WIDTH).map(|eight| eight[WIDTH - 1]).collect();
-        let ends = eights(&ends, ends.len().div_ceil(WIDTH));
+        let places = ends.len().div_ceil(WIDTH);
+        // Positions have 16 bits.
+        u16::try_from((places * WIDTH + 1) * WIDTH).ok()?;
+        let start = u32::try_from(all.len()).ok()?;
+        let mut append = |numbers: &[f64], eights: usize| {
+            let number = |place: usize| numbers.get(place).copied().unwrap_or(f64::INFINITY);
+            let eight = |eight: usize| Eight(std::array::from_fn(|place| number(eight * WIDTH + place)));
+            all.extend((0..eights).map(eight));
+        };
+        append(&ends, places);
+        append(thresholds, places * WIDTH + 1);
         // Minus infinity is above no threshold. NaN is above all as the comparison below has it, infinity included, so that
         // it leads behind the last end.
         let absent = if default_left { f64::NEG_INFINITY } else { f64::NAN };
@@ -115,10 +157,9 @@ impl Numeric {
             Missing::Zero => (absent, absent),
             Missing::Nan => (0.0, absent),
         };
-        let thresholds = eights(thresholds, ends.len() * WIDTH + 1);
-        // Positions have 16 bits.
-        u16::try_from(thresholds.len() * WIDTH).ok()?;
-        Some(Numeric { count: ladder.questions.len(), ends, thresholds, zero, nan })
+        let (pair, column) = (ladder.scope == Column::Pair, ladder.column as u32);
+        let (first, count) = (ladder.questions.start as u32, ladder.questions.len() as u32);
+        Some(Numeric { pair, column, first, count, start, ends: places as u32, zero, nan })
     }
 
     /// The values as [`position`](Self::position) takes them.
@@ -131,51 +172,17 @@ impl Numeric {
         _mm512_mask_mov_pd(values, nan, _mm512_set1_pd(self.nan))
     }
 
-    /// How many of the questions are answered with no; for NaN, which is above all, as many or more.
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512dq,bmi1,bmi2,lzcnt,popcnt")]
-    fn position(&self, ends: &[Eight], value: f64) -> usize {
-        let value = _mm512_set1_pd(value);
-        let above = |thresholds: &Eight| {
-            // SAFETY: a vector of numbers.
-            let thresholds = unsafe { _mm512_load_pd(thresholds.0.as_ptr()) };
-            _mm512_cmp_pd_mask::<_CMP_NLE_UQ>(value, thresholds).count_ones() as usize
-        };
-        let whole: usize = ends.iter().map(above).sum();
-        // SAFETY: there is an eight for each place of an end and one more.
-        whole * WIDTH + above(unsafe { self.thresholds.get_unchecked(whole) })
-    }
-
-    /// The positions of some values. How many vectors of ends there are is the same for all of them, so that it is
-    /// asked once.
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512dq,bmi1,bmi2,lzcnt,popcnt")]
-    fn positions(&self, values: &[f64], positions: &mut PerLane<u16>) {
-        match self.ends.as_slice() {
-            [] => self.positions_by(&[], values, positions),
-            [end] => self.positions_by(&[*end], values, positions),
-            [first, second] => self.positions_by(&[*first, *second], values, positions),
-            ends => self.positions_by(ends, values, positions),
-        }
-    }
-
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512dq,bmi1,bmi2,lzcnt,popcnt")]
-    fn positions_by(&self, ends: &[Eight], values: &[f64], positions: &mut PerLane<u16>) {
-        for (position, &value) in positions.0.iter_mut().zip(values) {
-            *position = self.position(ends, value) as u16;
-        }
-    }
-
     /// Answers for all lanes alike.
     #[inline]
     #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512dq,bmi1,bmi2,lzcnt,popcnt")]
-    fn answer_all(&self, value: f64, all: u32, answers: &mut [u32]) {
+    fn answer_all(&self, eights: &[Eight], value: f64, all: u32, answers: &mut [u32]) {
         let value = _mm512_cvtsd_f64(self.known(_mm512_set1_pd(value)));
-        let position = self.position(&self.ends, value).min(self.count);
+        let (ends, thresholds) = eights.split_at(self.ends as usize);
+        let count = self.count as usize;
+        let position = position(ends, thresholds, value).min(count);
         let first = _mm512_set1_epi32(position as i32);
         let mut question = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
-        for answers in answers[..self.count.next_multiple_of(ANSWERS)].chunks_exact_mut(ANSWERS) {
+        for answers in answers[..count.next_multiple_of(ANSWERS)].chunks_exact_mut(ANSWERS) {
             let yes = _mm512_cmpge_epi32_mask(question, first);
             // SAFETY: a vector of answers.
             unsafe {
@@ -188,7 +195,14 @@ impl Numeric {
     /// Answers for lanes of the classes that have these values.
     #[inline]
     #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512dq,bmi1,bmi2,lzcnt,popcnt")]
-    fn answer_classes(&self, values: &[f64], class_of: &PerLane<u16>, all: u32, answers: &mut [u32]) {
+    fn answer_classes(
+        &self,
+        eights: &[Eight],
+        values: &[f64],
+        class_of: &PerLane<u16>,
+        all: u32,
+        answers: &mut [u32],
+    ) {
         let mut known = PerLane([0.0; LANES]);
         for (values, known) in values.chunks(WIDTH).zip(known.0.chunks_exact_mut(WIDTH)) {
             let live = (0xff_u32 >> (WIDTH - values.len())) as __mmask8;
@@ -199,7 +213,8 @@ impl Numeric {
             }
         }
         let mut positions = PerLane([0; LANES]);
-        self.positions(&known.0[..values.len()], &mut positions);
+        let (ends, thresholds) = eights.split_at(self.ends as usize);
+        fill_positions(ends, thresholds, &known.0[..values.len()], &mut positions);
         // SAFETY: a vector of numbers each.
         let (positions, class_of) = unsafe {
             (_mm512_load_si512(positions.0.as_ptr().cast()), _mm512_load_si512(class_of.0.as_ptr().cast()))
@@ -207,10 +222,41 @@ impl Numeric {
         let positions = _mm512_min_epu16(positions, _mm512_set1_epi16(self.count as i16));
         let positions = _mm512_permutexvar_epi16(class_of, positions);
         let mut question = _mm512_setzero_si512();
-        for answer in answers {
+        for answer in &mut answers[..self.count as usize] {
             *answer = _mm512_cmple_epu16_mask(positions, question) & all;
             question = _mm512_add_epi16(question, _mm512_set1_epi16(1));
         }
+    }
+}
+
+/// How many of the questions are answered with no; for NaN, which is above all, as many or more.
+#[inline]
+#[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512dq,bmi1,bmi2,lzcnt,popcnt")]
+fn position(ends: &[Eight], thresholds: &[Eight], value: f64) -> usize {
+    let value = _mm512_set1_pd(value);
+    let above = |thresholds: &Eight| {
+        // SAFETY: a vector of numbers.
+        let thresholds = unsafe { _mm512_load_pd(thresholds.0.as_ptr()) };
+        _mm512_cmp_pd_mask::<_CMP_NLE_UQ>(value, thresholds).count_ones() as usize
+    };
+    let whole: usize = ends.iter().map(above).sum();
+    debug_assert!(whole < thresholds.len());
+    // SAFETY: there is an eight for each place of an end and one more.
+    whole * WIDTH + above(unsafe { thresholds.get_unchecked(whole) })
+}
+
+/// The positions of some values. How many vectors of ends there are is the same for all of them, so that it is asked once.
+#[inline]
+#[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512dq,bmi1,bmi2,lzcnt,popcnt")]
+fn fill_positions(ends: &[Eight], thresholds: &[Eight], values: &[f64], positions: &mut PerLane<u16>) {
+    let positions = positions.0.iter_mut().zip(values);
+    match ends {
+        [] => positions.for_each(|(to, &value)| *to = position(&[], thresholds, value) as u16),
+        [end] => positions.for_each(|(to, &value)| *to = position(&[*end], thresholds, value) as u16),
+        [first, second] => {
+            positions.for_each(|(to, &value)| *to = position(&[*first, *second], thresholds, value) as u16);
+        }
+        ends => positions.for_each(|(to, &value)| *to = position(ends, thresholds, value) as u16),
     }
 }
 
@@ -246,12 +292,14 @@ mod tests {
             let ladder = Ladder::of_thresholds(thresholds, missing, default_left);
             let Isa::Avx512(isa) = Isa::best() else { return Ok(()) };
             let expected: Vec<usize> = values.iter().map(|&value| ladder.position(value)).collect();
-            let numeric = Numeric::new(&ladder).unwrap();
+            let mut eights = vec![Eight([f64::NAN; WIDTH])];
+            let numeric = Numeric::new(&ladder, &mut eights).unwrap();
+            let eights = &eights[numeric.start as usize..];
             let mut answers = vec![u32::MAX; ladder.questions.len() + BEHIND];
             let class_of = PerLane(std::array::from_fn(|lane| 31 - lane as u16));
             for (lane, &position) in expected.iter().enumerate() {
                 // SAFETY: the CPU has the features.
-                unsafe { numeric.answer_all(values[lane], 7, &mut answers) };
+                unsafe { numeric.answer_all(eights, values[lane], 7, &mut answers) };
                 let _ = isa;
                 for (question, &answer) in answers[..ladder.questions.len()].iter().enumerate() {
                     prop_assert_eq!(answer, if question >= position { 7 } else { 0 });
@@ -259,7 +307,7 @@ mod tests {
             }
             let answers = &mut answers[..ladder.questions.len()];
             // SAFETY: as before.
-            unsafe { numeric.answer_classes(&values, &class_of, u32::MAX >> 2, answers) };
+            unsafe { numeric.answer_classes(eights, &values, &class_of, u32::MAX >> 2, answers) };
             for (question, &answer) in answers.iter().enumerate() {
                 let yes = (0..30).filter(|lane| question >= expected[31 - lane]);
                 prop_assert_eq!(answer, yes.fold(0, |lanes, lane| lanes | 1 << lane));
