@@ -201,6 +201,11 @@ impl GemmLayout {
 
     /// Layout `rcr`, the usual one.
     pub const RCR: Self = Self { a: Major::Row, b: Major::Col, c: Major::Row };
+
+    /// The three letters, for those who may not allocate.
+    pub fn letters(self) -> [u8; 3] {
+        [self.a, self.b, self.c].map(|order| order.as_str().as_bytes().first().copied().unwrap_or(b'?'))
+    }
 }
 
 impl fmt::Display for GemmLayout {
@@ -321,7 +326,8 @@ mod tests {
     #[test]
     fn layouts_are_three_letters() {
         assert_eq!("rcr".parse(), Ok(GemmLayout::RCR));
-        assert_eq!("ccp".parse::<GemmLayout>().unwrap().to_string(), "ccp");
+        let ccp: GemmLayout = "ccp".parse().unwrap();
+        assert_eq!((ccp.to_string().as_str(), ccp.letters()), ("ccp", *b"ccp"));
         assert!("rc".parse::<GemmLayout>().is_err() && "row".parse::<GemmLayout>().is_err());
     }
 

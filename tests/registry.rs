@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use ck_select::kernel::{Kernel, KernelKind};
 use ck_select::model::{EmbeddedModel, Model, Target};
 use ck_select::pool::Pool;
-use ck_select::problem::{ConvProblem, Problem};
+use ck_select::problem::{ConvProblem, GemmProblem, Problem};
 use ck_select::registry::{
     AddError, ExportOptions, Hooks, Mode, NewKernel, Options, Priority, Registry, SelectError, Source,
     UserData,
@@ -228,10 +228,20 @@ fn out_of_range_problems_are_flagged() {
 
 #[test]
 fn a_warm_selection_does_not_allocate() {
+    let Problem::Conv(conv) = resnet() else { panic!() };
     let registry = filled(Options::default());
     registry.set_model(model(), None);
-    let Problem::Conv(base) = resnet() else { panic!() };
-    let problems: Vec<Problem> = (1..100).map(|n| ConvProblem { n, ..base }.into()).collect();
+    check_warm(&registry, (1..100).map(|n| ConvProblem { n, ..conv }.into()));
+
+    let registry = Registry::new(Options::default()).unwrap();
+    let pool = Pool::read(root("tests/golden/models/gemm_small/pool.txt")).unwrap();
+    registry.add_all(plain(pool.kernels().to_vec())).unwrap();
+    registry.set_model(Arc::new(Model::load(root("tests/golden/models/gemm_small")).unwrap()), None);
+    check_warm(&registry, (1..100).map(|m| GemmProblem::new(m, 512, 1024).into()));
+}
+
+fn check_warm(registry: &Registry, problems: impl Iterator<Item = Problem>) {
+    let problems: Vec<Problem> = problems.collect();
     registry.select(&problems[0]).unwrap();
     let before = ALLOCATIONS.get();
     for problem in &problems {

@@ -372,9 +372,10 @@ impl Extractor {
     }
 
     fn gemm_problem(&self, problem: &GemmProblem) -> Result<GemmSide, InvalidField> {
-        let layout = problem.layout.to_string();
         let layout_code = if self.schema.needs.layout {
-            coded_word("layout", &layout, crate::vocab::GemmLayout::TRAINED, self.rules.uncoded)?
+            let letters = problem.layout.letters();
+            let word = std::str::from_utf8(&letters).unwrap_or_default();
+            coded_word("layout", word, crate::vocab::GemmLayout::TRAINED, self.rules.uncoded)?
         } else {
             0.0
         };
