@@ -95,9 +95,15 @@ impl Flat {
     }
 
     /// Adds all trees to `scratch.sums`. The answers are in the scratch, with that of the question `always` behind them.
-    pub(super) fn sum(&self, _: Avx512, scratch: &mut Scratch) {
+    pub(super) fn sum(&self, isa: Avx512, scratch: &mut Scratch) {
         // SAFETY: the token proves that the CPU has the features.
-        unsafe { sum(self, scratch) }
+        unsafe {
+            if isa.gathers() {
+                sum::<true>(self, scratch);
+            } else {
+                sum::<false>(self, scratch);
+            }
+        }
     }
 }
 
@@ -147,21 +153,32 @@ impl Small {
 }
 
 #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512dq,bmi1,bmi2,lzcnt,popcnt")]
-fn sum(flat: &Flat, scratch: &mut Scratch) {
+fn sum<const GATHERS: bool>(flat: &Flat, scratch: &mut Scratch) {
     let Scratch { answers, lines, leaf_at, leaf_set, sums, .. } = scratch;
     let mut totals = [_mm512_setzero_pd(); LANES / 8];
     let batches = flat.questions.chunks(BATCH).zip(flat.steps.chunks(BATCH)).zip(flat.values.chunks(BATCH));
     for ((questions, steps), values) in batches {
-        for (line, questions) in lines.iter_mut().zip(questions) {
-            for (word, &question) in line.0.iter_mut().zip(questions) {
-                // SAFETY: questions are of this forest, or the one behind them; all have answers (`Narrow::fit`).
-                *word = unsafe { get(answers, usize::from(question)) };
+        if !GATHERS {
+            for (line, questions) in lines.iter_mut().zip(questions) {
+                for (word, &question) in line.0.iter_mut().zip(questions) {
+                    // SAFETY: questions are of this forest, or the one behind them; all have answers (`Narrow::fit`).
+                    *word = unsafe { get(answers, usize::from(question)) };
+                }
             }
         }
         let mut leaves = 0;
         let mut place = _mm512_set_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
-        for (line, steps) in lines.iter().zip(steps) {
-            let lanes = leaf_lanes(line, steps);
+        for ((line, questions), steps) in lines.iter().zip(questions).zip(steps) {
+            // SAFETY: as above, and sixteen questions or answers.
+            let yes = unsafe {
+                if GATHERS {
+                    let questions = _mm512_cvtepu16_epi32(_mm256_loadu_si256(questions.as_ptr().cast()));
+                    _mm512_i32gather_epi32::<4>(questions, answers.as_ptr().cast())
+                } else {
+                    _mm512_load_si512(line.0.as_ptr().cast())
+                }
+            };
+            let lanes = leaf_lanes(yes, steps);
             let some = _mm512_test_epi32_mask(lanes, lanes);
             // SAFETY: there is room for a vector behind each tree's leaves (`Flat::fit`).
             unsafe {
@@ -188,13 +205,12 @@ fn sum(flat: &Flat, scratch: &mut Scratch) {
     }
 }
 
-/// The lanes of each leaf of a tree.
+/// The lanes of each leaf of a tree whose nodes have these answers.
 #[inline]
 #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512dq,bmi1,bmi2,lzcnt,popcnt")]
-fn leaf_lanes(answers: &Line, steps: &Line) -> __m512i {
-    // SAFETY: a vector each.
-    let (yes, steps) =
-        unsafe { (_mm512_load_si512(answers.0.as_ptr().cast()), _mm512_load_si512(steps.0.as_ptr().cast())) };
+fn leaf_lanes(yes: __m512i, steps: &Line) -> __m512i {
+    // SAFETY: a vector of words.
+    let steps = unsafe { _mm512_load_si512(steps.0.as_ptr().cast()) };
     let no = _mm512_xor_si512(yes, _mm512_set1_epi32(-1));
     // Permutations read the lowest bits of a word alone: five for one of two vectors, four for one.
     let edge = _mm512_permutex2var_epi32(yes, steps, no);

@@ -368,7 +368,7 @@ fn small_trees_have_the_forests_bits() {
         if let Isa::Avx512(_) = Isa::best() {
             let pool = PoolTable { columns: &[Column::Uniform; 9], classes: &[0], kernel_values: &[] };
             let way = PoolScorer::compile(&forest, &pool).unwrap().describe();
-            assert_eq!(way == "small trees, avx512", leaves <= 16, "{leaves} leaves: {way}");
+            assert_eq!(way.starts_with("small trees, avx512"), leaves <= 16, "{leaves} leaves: {way}");
         }
     }
 }

@@ -2,6 +2,7 @@
 
 mod options;
 mod report;
+mod run_off;
 mod statistics;
 #[cfg(test)]
 mod tests;
@@ -50,7 +51,8 @@ impl fmt::Debug for Candidate<'_> {
     }
 }
 
-/// Times candidates in the order given, best guess first, so that a spent budget costs the worst guesses.
+/// Times candidates in the order given, best guess first, so that a spent budget costs the worst guesses. Those that noise
+/// does not tell from the fastest are then measured again in turn, and the winner is one of them.
 ///
 /// Everything happens on this thread and on `stream`, which belongs to `device`; the stream is waited for by asking,
 /// never by blocking, so a kernel that hangs does not hang the caller. Earlier work on the stream is finished first.
@@ -144,7 +146,7 @@ fn try_all(
         entry.verdict = verdict;
         end?;
     }
-    Ok(())
+    run_off::hold(timer, candidates, report)
 }
 
 /// A candidate's verdict, and whether the search may go on after it.
@@ -156,9 +158,16 @@ fn judge(
     let mut times = Vec::new();
     match timer.measure(candidate, best_ms, &mut times) {
         Ok(verdict) => (verdict, Ok(())),
-        Err(Trouble::OverBudget) => (timer.measured(&times), Err(End::Budget)),
-        Err(Trouble::TimedOut(after)) => (Verdict::TimedOut { after }, Err(End::Hung)),
-        Err(Trouble::Failed(failure)) => match timer.drain() {
+        Err(trouble) => verdict_of(timer, trouble, &times),
+    }
+}
+
+/// The verdict of a candidate that has these times and then no more, and whether the search may go on after it.
+fn verdict_of(timer: &Timer<'_>, trouble: Trouble, times: &[f64]) -> (Verdict, Result<(), End>) {
+    match trouble {
+        Trouble::OverBudget => (timer.measured(times), Err(End::Budget)),
+        Trouble::TimedOut(after) => (Verdict::TimedOut { after }, Err(End::Hung)),
+        Trouble::Failed(failure) => match timer.drain() {
             Ok(()) => (Verdict::Failed(failure), Ok(())),
             Err(Drain::Error(error)) => (Verdict::DeviceLost(failure), Err(End::DeviceLost(error))),
             Err(Drain::TimedOut(after)) => (Verdict::TimedOut { after }, Err(End::Hung)),

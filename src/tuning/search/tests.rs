@@ -107,6 +107,93 @@ fn spread_is_flagged() {
     assert_eq!(report.winner, Some(Winner { index: 0, median_ms: 2.0 }));
 }
 
+/// Two runs, and then three turns of two of which the second counts.
+fn then(first: [f64; 2], turns: f64) -> Vec<f64> {
+    [first.to_vec(), vec![turns; 6]].concat()
+}
+
+#[test]
+fn what_noise_does_not_tell_apart_is_measured_in_turn() {
+    let bench = Bench::new();
+    let runs = std::cell::RefCell::new(Vec::new());
+    let kernel = |index: usize, times: Vec<f64>| {
+        let (mut kernel, runs) = (bench.kernel_of(index, &times), &runs);
+        Candidate::new(index, move |stream| {
+            runs.borrow_mut().push(index);
+            (kernel.run)(stream)
+        })
+    };
+    let report = bench.search(vec![
+        kernel(0, then([1.0, 1.02], 1.0625)),
+        kernel(1, then([1.5, 1.51], 0.1)),
+        kernel(2, then([1.01, 1.03], 0.96875)),
+    ]);
+    assert_eq!(report.winner, Some(Winner { index: 2, median_ms: 0.96875 }));
+    assert_eq!(*runs.borrow(), [0, 0, 1, 1, 2, 2, 0, 0, 2, 2, 0, 0, 2, 2, 0, 0, 2, 2]);
+    let in_turn = |median_ms| Verdict::Measured { median_ms, cv: Some(0.0), repeats: 3, unstable: false };
+    assert_eq!(verdicts(&report)[0], &in_turn(1.0625));
+    assert_eq!(verdicts(&report)[2], &in_turn(0.96875));
+    assert!(matches!(verdicts(&report)[1], Verdict::Measured { repeats: 2, .. }));
+}
+
+#[test]
+fn a_disturbed_candidate_does_not_call_all_to_the_run_off() {
+    let bench = Bench::new();
+    let report = bench.search(vec![
+        bench.kernel_of(0, &then([1.0, 9.0], 7.0)),
+        bench.kernel_of(1, &then([1.0, 1.0], 7.0)),
+        bench.kernel_of(2, &then([1.04, 1.06], 7.0)),
+    ]);
+    assert_eq!(report.winner, Some(Winner { index: 1, median_ms: 1.0 }));
+}
+
+#[test]
+fn a_budget_that_ends_the_run_off_leaves_what_was_found() {
+    let mut bench = Bench::new();
+    bench.options.budget = 5 * MS;
+    let report = bench.search(vec![
+        bench.kernel_of(0, &then([1.0, 1.02], 1.05)),
+        bench.kernel_of(1, &then([1.01, 1.03], 0.5)),
+    ]);
+    assert_eq!(report.winner, Some(Winner { index: 0, median_ms: 1.01 }));
+    assert_eq!(report.end, End::Completed);
+}
+
+#[test]
+fn who_fails_in_the_run_off_does_not_win() {
+    let bench = Bench::new();
+    let fails_after = |index: usize, runs: usize, outcome: RunOutcome| {
+        let mut kernel = bench.kernel_of(index, &[1.0, 1.02]);
+        let mut run = 0;
+        Candidate::new(index, move |stream| {
+            run += 1;
+            if run > runs { outcome } else { (kernel.run)(stream) }
+        })
+    };
+    let other = || bench.kernel_of(1, &then([1.01, 1.03], 1.2));
+    let report = bench.search(vec![fails_after(0, 3, RunOutcome::Failed(7)), other()]);
+    assert_eq!(report.winner, Some(Winner { index: 1, median_ms: 1.2 }));
+    assert!(matches!(verdicts(&report)[0], Verdict::Failed(Failure::Callback(_))));
+
+    let both = vec![fails_after(0, 2, RunOutcome::Failed(7)), fails_after(1, 2, RunOutcome::Failed(7))];
+    assert_eq!(bench.search(both).winner, None);
+
+    let hangs = {
+        let mut kernel = bench.kernel_of(0, &[1.0, 1.02]);
+        let (mut run, device) = (0, &bench.device);
+        Candidate::new(0, move |stream| {
+            run += 1;
+            if run > 2 {
+                device.hang();
+                return RunOutcome::Launched;
+            }
+            (kernel.run)(stream)
+        })
+    };
+    let report = bench.search(vec![hangs, other()]);
+    assert_eq!((winner(&report), report.end), (Some(1), End::Hung));
+}
+
 #[test]
 fn slow_candidates_are_cut_off_by_their_fastest_run() {
     let mut bench = Bench::new();

@@ -1,0 +1,101 @@
+//! The run-off: candidates that noise does not tell apart are measured again, in turn.
+//!
+//! Each candidate was measured at a time of its own, and clocks and caches drift. Of kernels of a few microseconds, for
+//! which events resolve a twentieth, the first of several equals would win by chance. In turn, all meet the same drift.
+
+use super::{Candidate, End, SearchReport, Timer, Trouble, Verdict, Winner, verdict_of};
+
+/// How often all are asked in turn. Their runs are shared out among the rounds.
+const ROUNDS: u32 = 3;
+/// Spread beyond this is not the candidate's own but somebody's disturbance.
+const MOST_SPREAD: f64 = 0.05;
+
+/// A candidate that may be the fastest.
+struct Finalist {
+    place: usize,
+    times: Vec<f64>,
+}
+
+/// Holds the run-off if there is anything to decide.
+pub(super) fn hold(
+    timer: &Timer<'_>,
+    candidates: &mut [Candidate<'_>],
+    report: &mut SearchReport,
+) -> Result<(), End> {
+    let mut finalists = finalists(report);
+    if finalists.len() < 2 {
+        return Ok(());
+    }
+    let counted = timer.options.repeats.max(1).div_ceil(ROUNDS);
+    for _ in 0..ROUNDS {
+        let mut at = 0;
+        while let Some(finalist) = finalists.get_mut(at) {
+            match turn(timer, candidates, finalist, counted) {
+                Ok(()) => at += 1,
+                // What was found before stands.
+                Err(Trouble::OverBudget) => {
+                    report.winner = lowest(report, |_| true);
+                    return Ok(());
+                }
+                Err(trouble) => {
+                    let place = finalists.remove(at).place;
+                    let (verdict, ended) = verdict_of(timer, trouble, &[]);
+                    report.entries[place].verdict = verdict;
+                    if ended.is_err() {
+                        report.winner = lowest(report, |_| true);
+                        return ended;
+                    }
+                }
+            }
+        }
+    }
+    for Finalist { place, times } in &finalists {
+        report.entries[*place].verdict = timer.measured(times);
+    }
+    let among_finalists = lowest(report, |place| finalists.iter().any(|finalist| finalist.place == place));
+    // All of them may have failed.
+    report.winner = among_finalists.or_else(|| lowest(report, |_| true));
+    Ok(())
+}
+
+/// A finalist's turn. Its first run finds what the kernel before has left in the caches, and does not count.
+fn turn(
+    timer: &Timer<'_>,
+    candidates: &mut [Candidate<'_>],
+    finalist: &mut Finalist,
+    counted: u32,
+) -> Result<(), Trouble> {
+    let candidate = &mut candidates[finalist.place];
+    timer.run(candidate)?;
+    for _ in 0..counted {
+        finalist.times.push(timer.run(candidate)?);
+    }
+    Ok(())
+}
+
+/// Those whose spread overlaps with that of the lowest median.
+fn finalists(report: &SearchReport) -> Vec<Finalist> {
+    let spread = |verdict: &Verdict| match *verdict {
+        Verdict::Measured { median_ms, cv: Some(cv), .. } => Some((median_ms, cv.min(MOST_SPREAD))),
+        _ => None,
+    };
+    let ends = report.entries.iter().filter_map(|entry| spread(&entry.verdict));
+    let Some((best_ms, best_spread)) = ends.min_by(|(a, _), (b, _)| a.total_cmp(b)) else {
+        return Vec::new();
+    };
+    let close = |verdict: &Verdict| {
+        spread(verdict).is_some_and(|(ms, spread)| ms * (1.0 - spread) < best_ms * (1.0 + best_spread))
+    };
+    let places = report.entries.iter().enumerate().filter(|(_, entry)| close(&entry.verdict));
+    places.map(|(place, _)| Finalist { place, times: Vec::new() }).collect()
+}
+
+/// The lowest median of some places; of equal ones the first.
+fn lowest(report: &SearchReport, among: impl Fn(usize) -> bool) -> Option<Winner> {
+    let medians = report.entries.iter().enumerate().filter(|(place, _)| among(*place));
+    let medians = medians.filter_map(|(_, entry)| match entry.verdict {
+        Verdict::Measured { median_ms, .. } => Some(Winner { index: entry.index, median_ms }),
+        _ => None,
+    });
+    medians.min_by(|a, b| a.median_ms.total_cmp(&b.median_ms))
+}
