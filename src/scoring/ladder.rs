@@ -32,7 +32,7 @@ enum Rule {
 
 impl Ladder {
     /// A ladder of nothing but these thresholds, which rise.
-    #[cfg(all(test, target_arch = "x86_64"))]
+    #[cfg(all(test, target_arch = "x86_64", not(miri)))]
     pub(super) fn of_thresholds(thresholds: Vec<f64>, missing: Missing, default_left: bool) -> Ladder {
         let questions = 0..thresholds.len();
         let rule = Rule::Numeric { thresholds, missing, default_left };

@@ -260,7 +260,8 @@ fn fill_positions(ends: &[Eight], thresholds: &[Eight], values: &[f64], position
     }
 }
 
-#[cfg(test)]
+// Miri knows no AVX-512.
+#[cfg(all(test, not(miri)))]
 mod tests {
     use super::*;
     use crate::isa::Isa;
