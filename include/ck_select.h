@@ -525,7 +525,7 @@ typedef struct {
    */
   int32_t search;
   /**
-   * Runs of each kernel that count; 0 means 10.
+   * Runs of each kernel that count; 0 means 10. Those that noise does not tell from the fastest run again, in turn.
    */
   int32_t repeats;
   /**

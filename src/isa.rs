@@ -1,5 +1,7 @@
 //! Which instructions to use: chosen once, when a pool meets its features and its forest.
 
+use std::sync::OnceLock;
+
 /// The instructions of a loop. A value that names more than the portable ones exists only on a CPU that has them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Isa {
@@ -26,6 +28,29 @@ impl Avx512 {
     }
 }
 
+/// Whether the CPU has AVX2 and the bit instructions. Miri knows neither.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+pub(crate) fn has_avx2() -> bool {
+    !cfg!(miri)
+        && is_x86_feature_detected!("avx2")
+        && is_x86_feature_detected!("bmi1")
+        && is_x86_feature_detected!("bmi2")
+        && is_x86_feature_detected!("lzcnt")
+        && is_x86_feature_detected!("popcnt")
+}
+
+/// Whether it also has AVX-512 F, VL, BW and DQ.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+pub(crate) fn has_avx512() -> bool {
+    has_avx2()
+        && is_x86_feature_detected!("avx512f")
+        && is_x86_feature_detected!("avx512vl")
+        && is_x86_feature_detected!("avx512bw")
+        && is_x86_feature_detected!("avx512dq")
+}
+
 /// On Intel's CPUs from Sapphire Rapids on, which half-precision numbers tell from older ones; of those the microcode slowed
 /// gathers down. AMD's take a step for every element.
 #[cfg(target_arch = "x86_64")]
@@ -47,22 +72,12 @@ impl Isa {
     pub(crate) fn available() -> Vec<Isa> {
         let mut all = Vec::new();
         #[cfg(target_arch = "x86_64")]
-        if !cfg!(miri) {
-            let bits = is_x86_feature_detected!("bmi1")
-                && is_x86_feature_detected!("bmi2")
-                && is_x86_feature_detected!("lzcnt")
-                && is_x86_feature_detected!("popcnt");
-            let avx2 = bits && is_x86_feature_detected!("avx2");
-            let avx512 = avx2
-                && is_x86_feature_detected!("avx512f")
-                && is_x86_feature_detected!("avx512vl")
-                && is_x86_feature_detected!("avx512bw")
-                && is_x86_feature_detected!("avx512dq");
-            if avx512 {
+        {
+            if has_avx512() {
                 let gathers = gathers_are_fast();
                 all.extend([gathers, !gathers].map(|gathers| Isa::Avx512(Avx512 { gathers })));
             }
-            all.extend(avx2.then_some(Isa::Avx2(Avx2(()))));
+            all.extend(has_avx2().then_some(Isa::Avx2(Avx2(()))));
         }
         all.push(Isa::Portable);
         all
@@ -70,7 +85,8 @@ impl Isa {
 
     /// The best that this CPU has.
     pub(crate) fn best() -> Isa {
-        Isa::available().first().copied().unwrap_or(Isa::Portable)
+        static BEST: OnceLock<Isa> = OnceLock::new();
+        *BEST.get_or_init(|| Isa::available().first().copied().unwrap_or(Isa::Portable))
     }
 
     pub(crate) fn name(self) -> &'static str {

@@ -221,7 +221,13 @@ impl Ranker {
 
     /// [`Ranker::rank`] into [`RankScratch::ranking`], without allocating once the scratch is warm.
     pub fn rank_with(&self, problem: &Problem, scratch: &mut RankScratch) -> Result<(), RankError> {
+        problem.validate()?;
         self.fill(problem, scratch)?;
+        self.rank_filled(problem, scratch)
+    }
+
+    /// Ranks by the values in the scratch.
+    fn rank_filled(&self, problem: &Problem, scratch: &mut RankScratch) -> Result<(), RankError> {
         let RankScratch { values: CallValues { uniform, pair }, scratch, scores, ranking, .. } = scratch;
         scores.resize(self.pool.len(), 0.0);
         self.scorer.score(uniform, pair, scratch, scores)?;
@@ -250,9 +256,8 @@ impl Ranker {
         Ok(self.ranges.iter().filter_map(outside).collect())
     }
 
-    /// Fills in the problem's values, and whether the model knows their like.
+    /// Fills in a valid problem's values, and whether the model knows their like.
     fn fill(&self, problem: &Problem, scratch: &mut RankScratch) -> Result<(), RankError> {
-        problem.validate()?;
         self.scorer.fetch();
         self.features.fill(&self.problem_side(problem)?, &mut scratch.values);
         let uniform = &scratch.values.uniform;
@@ -292,34 +297,35 @@ impl Ranker {
         count: usize,
         scratch: &mut RankScratch,
     ) -> Result<(), RankError> {
+        problem.validate()?;
         self.lead_with(problem, count, scratch)?;
         scratch.ranking.truncate(count);
         Ok(())
     }
 
-    /// At least the first `count` places; whether it is all of them.
+    /// At least the first `count` places for a valid problem; whether it is all of them.
     pub(crate) fn lead_with(
         &self,
         problem: &Problem,
         count: usize,
         scratch: &mut RankScratch,
     ) -> Result<bool, RankError> {
+        self.fill(problem, scratch)?;
         if self.scorer.distinct_kernels() >= SHORTLIST_FROM && self.shortlist(problem, count, scratch)? {
             scratch.ranking.truncate(count);
             return Ok(false);
         }
-        self.rank_with(problem, scratch)?;
+        self.rank_filled(problem, scratch)?;
         Ok(true)
     }
 
-    /// Ranks a shortlist, if there is one on which the best are sure to be.
+    /// Ranks a shortlist by the values in the scratch, if there is one on which the best are sure to be.
     fn shortlist(
         &self,
         problem: &Problem,
         count: usize,
         scratch: &mut RankScratch,
     ) -> Result<bool, RankError> {
-        self.fill(problem, scratch)?;
         let rank_by = self.model.spec().rank_by;
         let RankScratch { values: CallValues { uniform, pair }, scratch: of_scorer, ranking, .. } = scratch;
         let wanted = Wanted { count, highest: rank_by.higher_is_better() };

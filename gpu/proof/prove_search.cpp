@@ -76,11 +76,6 @@ std::vector<Layer> problems(Direction direction, int count, unsigned seed) {
   return all;
 }
 
-double median(std::vector<double>& values) {
-  std::nth_element(values.begin(), values.begin() + values.size() / 2, values.end());
-  return values[values.size() / 2];
-}
-
 /// The winner is the oracle's kernel, or one that a second look finds within the noise of it.
 void winners(Direction direction, const char* word) {
   ck_select::Registry registry(searching());

@@ -52,8 +52,7 @@ double choosing_in_a_row(ck_select::Registry& registry, Direction direction) {
         throw std::runtime_error("a new problem was not chosen for by the model");
     }
   }
-  std::nth_element(us.begin(), us.begin() + us.size() / 2, us.end());
-  return us[us.size() / 2];
+  return median(us);
 }
 
 }  // namespace

@@ -38,6 +38,12 @@ inline ck_select::ConvProblem layer(Direction direction, int n, int c, int k, in
       .layout(ck_select::ConvLayout::nhwgc);
 }
 
+template <typename T>
+T median(std::vector<T>& values) {
+  std::nth_element(values.begin(), values.begin() + values.size() / 2, values.end());
+  return values[values.size() / 2];
+}
+
 /// Median milliseconds of one kernel, by events on the stream.
 inline double time_kernel(const Kernel& kernel, const Problem& p, cudaStream_t stream, int repeats) {
   struct Events {
@@ -61,8 +67,7 @@ inline double time_kernel(const Kernel& kernel, const Problem& p, cudaStream_t s
     check(cudaEventElapsedTime(&ms, events.from, events.to), "cudaEventElapsedTime");
     if (run >= 0) times.push_back(ms);
   }
-  std::nth_element(times.begin(), times.begin() + times.size() / 2, times.end());
-  return times[times.size() / 2];
+  return median(times);
 }
 
 struct Oracle {

@@ -269,7 +269,7 @@ fn log_tiles_m(m: &ConvPair) -> f64 {
 }
 
 fn log_gemm_m(p: &ConvSide) -> f64 {
-    (float(max1(p.gemm_m))).ln()
+    float(max1(p.gemm_m)).ln()
 }
 
 /// Names that only the 113 line of upstream's engines has.

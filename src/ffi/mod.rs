@@ -18,8 +18,6 @@
     )
 )]
 
-#[cfg(test)]
-mod calls;
 mod descriptors;
 mod error;
 mod exchange;

@@ -64,7 +64,7 @@ pub struct CkOptions {
     pub refine_out_of_range: i32,
     /// Not 0: `CK_MODE_MODEL` measures all kernels when no model fits.
     pub search: i32,
-    /// Runs of each kernel that count; 0 means 10.
+    /// Runs of each kernel that count; 0 means 10. Those that noise does not tell from the fastest run again, in turn.
     pub repeats: i32,
     /// Runs of each kernel before those; 0 means 3, less than 0 means none.
     pub warmup: i32,

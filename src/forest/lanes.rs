@@ -14,6 +14,8 @@
 use std::ops::Range;
 
 use super::tokens::Tokens;
+#[cfg(target_arch = "x86_64")]
+use crate::isa;
 
 /// How many numbers are read at once.
 const LANES: usize = 16;
@@ -99,19 +101,7 @@ macro_rules! dispatched {
 #[cfg(target_arch = "x86_64")]
 #[inline]
 fn vectors() -> (bool, bool) {
-    let bits = !cfg!(miri)
-        && is_x86_feature_detected!("bmi1")
-        && is_x86_feature_detected!("bmi2")
-        && is_x86_feature_detected!("lzcnt")
-        && is_x86_feature_detected!("popcnt");
-    let avx2 = bits && is_x86_feature_detected!("avx2");
-    let avx512 = avx2
-        && is_x86_feature_detected!("avx512f")
-        && is_x86_feature_detected!("avx512bw")
-        && is_x86_feature_detected!("avx512cd")
-        && is_x86_feature_detected!("avx512dq")
-        && is_x86_feature_detected!("avx512vl");
-    (avx2, avx512)
+    (isa::has_avx2(), isa::has_avx512() && is_x86_feature_detected!("avx512cd"))
 }
 
 dispatched! {

@@ -372,7 +372,7 @@ impl Registry {
             .is_some_and(|entry| entry.fits(problem, state.options().arch) && entry.supports(problem))
     }
 
-    /// Ranks the `count` best into the scratch, or all; returns the places of the ranker's kernels, and whether it was
+    /// Ranks the `count` best for a valid problem into the scratch, or all; returns the places of the ranker's kernels, and whether it was
     /// all.
     pub(super) fn ask_model<'p>(
         state: &State,

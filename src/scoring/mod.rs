@@ -194,14 +194,6 @@ impl PoolScorer {
         }
     }
 
-    /// Bytes of what a call may read.
-    pub fn size(&self) -> usize {
-        match &self.way {
-            Way::Narrow { cells, .. } | Way::Wide { cells, .. } => cells.cells.len() * 4,
-            Way::Scalar(_) => 0,
-        }
-    }
-
     /// The raw score of every kernel, in the pool's order.
     ///
     /// `uniform` has the [`Column::Uniform`] values; `pair` the [`Column::Pair`] values, column after column, each with

@@ -132,14 +132,13 @@ impl Narrow {
 
     /// The sums of all lanes, into `scratch.sums`.
     pub(super) fn score(&self, cells: &Cells, ladders: &Ladders, values: &Values<'_>, scratch: &mut Scratch) {
+        self.answer(ladders, values, &mut scratch.answers);
         #[cfg(target_arch = "x86_64")]
         if let (Isa::Avx512(isa), Some(flat)) = (self.isa, &self.flat) {
-            self.answer(ladders, values, &mut scratch.answers);
             scratch.answers[ladders.questions] = self.all();
             flat.sum(isa, scratch);
             return;
         }
-        self.answer(ladders, values, &mut scratch.answers);
         sum(self.isa, cells, self.lanes, scratch);
     }
 

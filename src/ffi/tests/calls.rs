@@ -5,7 +5,8 @@ use std::ffi::{CStr, c_char, c_void};
 use std::mem::MaybeUninit;
 use std::ptr::{null, null_mut};
 
-use super::*;
+use super::last_error;
+use crate::ffi::*;
 use crate::kernel::Kernel;
 use crate::problem::Problem;
 use crate::registry::{Hooks, Priority, UserData};
@@ -97,13 +98,8 @@ impl Drop for Owned {
     }
 }
 
-fn last_error() -> String {
-    // SAFETY: never NULL, and alive until the next failure of this thread.
-    unsafe { CStr::from_ptr(ck_last_error()) }.to_str().unwrap().to_owned()
-}
-
 /// All bytes 0, as C begins a struct.
-fn zeroed<T: super::input::Versioned>(set: impl FnOnce(&mut T)) -> T {
+fn zeroed<T: crate::ffi::input::Versioned>(set: impl FnOnce(&mut T)) -> T {
     // SAFETY: every bit pattern is a value of such a struct.
     let mut value = unsafe { MaybeUninit::<T>::zeroed().assume_init() };
     set(&mut value);
@@ -284,7 +280,7 @@ fn a_panic_in_a_selection_is_a_status_and_the_registry_stays_usable() {
     let registry = Owned::new();
     let kernel = Kernel::from_name(NAMES[0].to_str().unwrap()).unwrap();
     // SAFETY: made by `ck_registry_create`, and destroyed later.
-    let inside = unsafe { super::input::read_registry(registry.0) }.unwrap();
+    let inside = unsafe { crate::ffi::input::read_registry(registry.0) }.unwrap();
     let hooks = Box::new(Panics(false.into()));
     inside.add(kernel, Priority::NORMAL, UserData::default(), Some(hooks)).unwrap();
     let problem = resnet();
