@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
+use crate::files;
 use crate::log::{self, Level};
 use crate::problem::{Problem, ProblemLine, WORDS, problem_line};
 
@@ -51,10 +52,7 @@ impl Capture {
         if let Some(capture) = known {
             return Ok(capture);
         }
-        let file = OpenOptions::new().read(true).append(true).create(true).open(path)?;
-        if !file.metadata()?.is_file() {
-            return Err(io::Error::other("not a regular file"));
-        }
+        let file = files::open_with(OpenOptions::new().read(true).append(true).create(true), path)?;
         let capture = Arc::new(Self {
             path: path.to_owned(),
             known: Known::new(),
@@ -293,7 +291,10 @@ mod tests {
         assert!(Capture::open(folder.path()).is_err());
         assert!(Capture::open(&folder.path().join("none/seen")).is_err());
         #[cfg(target_os = "linux")]
-        assert_eq!(Capture::open(Path::new("/dev/null")).unwrap_err().to_string(), "not a regular file");
+        assert_eq!(
+            Capture::open(Path::new("/dev/null")).unwrap_err().to_string(),
+            "found a device, expected a regular file"
+        );
     }
 
     /// A disk that is full ends the capture; the registry goes on.

@@ -15,6 +15,7 @@
 //! - [`rows`]: problems and kernels as tables of named cells, as upstream's Python tools have them
 //! - [`registry`]: kernels with callbacks, and the chain of sources that chooses among them
 //! - [`tuning`]: measuring on the GPU, and the store of measured winners
+//! - [`files`]: what is read and written, whoever names it
 //! - [`ffi`]: the C interface, declared in `include/ck_select.h`; [`mod@log`]: off unless asked for
 
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
@@ -22,6 +23,7 @@
 mod capture;
 pub mod features;
 pub mod ffi;
+pub mod files;
 pub mod forest;
 pub mod hardware;
 mod isa;

@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, Once, PoisonError};
 
 use arc_swap::ArcSwapOption;
 
+use crate::files;
 use crate::vocab::UnknownWord;
 
 /// How much is said.
@@ -116,7 +117,8 @@ fn sink_of(value: &str) -> Result<(Level, Box<Sink>), String> {
             let _ = writeln!(std::io::stderr(), "ck_select {level} {source}: {text}");
         }),
         Some(path) => {
-            let file = OpenOptions::new().create(true).append(true).open(path);
+            // A pipe without a reader is an error, and one whose reader sleeps loses lines: neither stops a selection.
+            let file = files::without_waiting(OpenOptions::new().create(true).append(true)).open(path);
             to_file(file.map_err(|error| format!("{path}: {error}"))?)
         }
     };

@@ -9,6 +9,7 @@ use std::path::Path;
 
 pub use error::{PoolError, PoolFault};
 
+use crate::files;
 use crate::kernel::Kernel;
 use crate::vocab::Op;
 
@@ -45,7 +46,7 @@ impl Pool {
         let label = path.display().to_string();
         let read = || {
             let mut bytes = Vec::new();
-            std::fs::File::open(path)?.take(Self::MAX_BYTES + 1).read_to_end(&mut bytes)?;
+            files::open(path)?.take(Self::MAX_BYTES + 1).read_to_end(&mut bytes)?;
             Ok(bytes)
         };
         let bytes = read().map_err(|error: std::io::Error| {

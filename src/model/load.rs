@@ -1,6 +1,5 @@
 //! Getting a model's bytes: from a directory, from files, from memory; plain or gzip.
 
-use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,6 +7,7 @@ use std::sync::Arc;
 use flate2::bufread::MultiGzDecoder;
 
 use super::{FeatureSpec, Model, ModelError, Target};
+use crate::files;
 use crate::forest::{Forest, ReadError};
 
 /// Bounds on what a model may make the process read.
@@ -120,7 +120,7 @@ pub(crate) fn spec_bytes(directory: &Path) -> Result<(String, Vec<u8>), ModelErr
 pub(crate) fn bare_forest(path: &Path, limits: &Limits) -> Result<Forest, ModelError> {
     let name = label(path);
     let io = |source| ModelError::Io { file: name.clone(), source };
-    let file = File::open(path).map_err(io)?;
+    let file = files::open(path).map_err(io)?;
     let size = file.metadata().map_err(io)?.len();
     read_forest(&name, BufReader::with_capacity(1 << 16, file), size, limits.forest_bytes)
 }
@@ -138,7 +138,7 @@ fn label(path: &Path) -> String {
 
 fn read(path: &Path, limit: u64) -> Result<Vec<u8>, ModelError> {
     let io = |source| ModelError::Io { file: label(path), source };
-    let file = File::open(path).map_err(io)?;
+    let file = files::open(path).map_err(io)?;
     let mut bytes = Vec::new();
     let size = file.take(limit + 1).read_to_end(&mut bytes).map_err(io)?;
     if size as u64 > limit {

@@ -11,6 +11,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
+use crate::files;
 use crate::problem::{Problem, ProblemDefaults};
 use crate::vocab::Op;
 
@@ -47,8 +48,8 @@ impl Overrides {
     /// Reads a file.
     pub fn read(path: &Path) -> Result<Self, OverrideError> {
         let file = path.display().to_string();
-        let text = std::fs::read_to_string(path)
-            .map_err(|source| OverrideError::Io { file: file.clone(), source })?;
+        let text =
+            files::read_to_string(path).map_err(|source| OverrideError::Io { file: file.clone(), source })?;
         Self::parse(&file, &text)
     }
 

@@ -1,14 +1,14 @@
 //! The command that makes a decision again: `ckselect` with the same model, pool and problem, or with the same store.
 
-use std::fs::{self, File};
-use std::io::{self, Write as _};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::export::{ExportOptions, document};
 use super::prepared::{Prepared, PreparedModel};
 use super::state::State;
 use super::{Selection, Source};
+use crate::files;
 use crate::pool::Pool;
 use crate::problem::Problem;
 use crate::tuning::store::{StableHash, cache_folder};
@@ -82,24 +82,13 @@ pub(super) fn write_pool(prepared: &PreparedModel) -> Result<PathBuf, String> {
     Ok(path)
 }
 
-/// Writes a file that is not there yet: whole or not at all, whoever else writes it.
+/// Writes a file that is not there yet, whoever else writes it.
 fn write_once(folder: &Path, path: &Path, text: &str) -> io::Result<()> {
-    static WRITES: AtomicU64 = AtomicU64::new(0);
     if path.exists() {
         return Ok(());
     }
     fs::create_dir_all(folder)?;
-    let (process, number) = (std::process::id(), WRITES.fetch_add(1, Ordering::Relaxed));
-    let temporary = path.with_extension(format!("{process}.{number}"));
-    let written = File::create_new(&temporary).and_then(|mut file| {
-        file.write_all(text.as_bytes())?;
-        file.sync_all()?;
-        fs::rename(&temporary, path)
-    });
-    written.inspect_err(|_| {
-        // Whatever went wrong before is what is said.
-        let _ = fs::remove_file(&temporary);
-    })
+    files::write(path, text.as_bytes())
 }
 
 #[cfg(test)]

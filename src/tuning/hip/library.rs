@@ -79,6 +79,12 @@ impl Library {
 
     fn open_with(name: &OsStr, flags: i32) -> Result<Self, Tried> {
         let display = name.to_string_lossy().into_owned();
+        // The loader would wait for a pipe's writer. A bare name is looked for where the system's libraries are.
+        if display.contains('/')
+            && let Err(error) = crate::files::check(name)
+        {
+            return Err(Tried { reason: error.to_string(), library: display });
+        }
         // SAFETY: the library's initializers run. HIP's may run in any thread and at any time; what else is opened
         // was named by the user, who answers for it.
         match unsafe { unix::Library::open(Some(name), flags) } {
