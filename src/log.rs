@@ -157,6 +157,15 @@ mod tests {
         assert!(sink_of("info:/no/such/folder/file").is_err());
     }
 
+    #[cfg(unix)]
+    #[test]
+    fn a_pipe_that_nobody_reads_is_an_error_and_not_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("pipe");
+        assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+        assert!(sink_of(&format!("info:{}", path.display())).is_err());
+    }
+
     #[test]
     fn words_and_numbers_agree() {
         for (number, level) in Level::ALL.into_iter().enumerate() {

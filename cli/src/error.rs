@@ -34,9 +34,25 @@ impl CliError {
 
     /// A failed read or write of a named file.
     pub(crate) fn io(name: impl Display, error: &io::Error) -> Self {
-        if error.kind() == io::ErrorKind::BrokenPipe {
+        if is_broken_pipe(error) {
             return Self::BrokenPipe;
         }
         Self::Failed(format!("{name}: {error}"))
     }
+}
+
+/// Whether somebody stopped reading, as others may wrap it: a CSV writer's error has the system's inside.
+fn is_broken_pipe(error: &io::Error) -> bool {
+    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    while let Some(error) = cause {
+        let io_error = error.downcast_ref::<io::Error>();
+        if io_error.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe) {
+            return true;
+        }
+        // An I/O error skips the one that it wraps.
+        let inner =
+            io_error.and_then(io::Error::get_ref).map(|inner| inner as &(dyn std::error::Error + 'static));
+        cause = inner.or_else(|| error.source());
+    }
+    false
 }

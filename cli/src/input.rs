@@ -1,11 +1,11 @@
 //! Reading tables: CSV rows as named cells, with errors that name file and line.
 
 use std::collections::HashMap;
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
 use ck_select::features::Fields;
+use ck_select::files;
 use csv::StringRecord;
 
 use crate::error::CliError;
@@ -27,11 +27,19 @@ pub(crate) fn read_text(path: &Path) -> Result<Text, CliError> {
     let (name, text) = if path == Path::new("-") {
         ("standard input".to_owned(), io::read_to_string(io::stdin()))
     } else {
-        (path.display().to_string(), std::fs::read_to_string(path))
+        (path.display().to_string(), files::read_to_string(path))
     };
     match text {
         Ok(text) => Ok(Text { name, text }),
-        Err(error) => Err(CliError::io(name, &error)),
+        Err(error) => Err(refused(name, &error)),
+    }
+}
+
+/// Says how to read a pipe, where that is what was given.
+fn refused(name: impl std::fmt::Display, error: &io::Error) -> CliError {
+    match error.kind() {
+        io::ErrorKind::InvalidInput => CliError::failed(format!("{name}: {error}, or - for standard input")),
+        _ => CliError::io(name, error),
     }
 }
 
@@ -46,7 +54,7 @@ impl CsvFile {
             ("standard input".to_owned(), Box::new(io::stdin()))
         } else {
             let name = path.display().to_string();
-            let file = File::open(path).map_err(|error| CliError::io(&name, &error))?;
+            let file = files::open(path).map_err(|error| refused(&name, &error))?;
             (name, Box::new(file))
         };
         Ok(Self::new(name, source, with_header))

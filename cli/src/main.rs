@@ -7,11 +7,19 @@
     clippy::doc_markdown,
     reason = "doc comments of arguments are help texts, where backticks are noise"
 )]
+#![deny(
+    clippy::print_stderr,
+    clippy::print_stdout,
+    reason = "they panic where nothing can be written: `say!` and `Output` do not"
+)]
 
+#[macro_use]
+mod message;
 mod commands;
 mod error;
 mod input;
 mod output;
+mod progress;
 mod table;
 
 use std::process::ExitCode;
@@ -88,15 +96,15 @@ fn main() -> ExitCode {
         // A reader that has seen enough (`| head`) is no failure.
         Ok(()) | Err(CliError::BrokenPipe) => ExitCode::SUCCESS,
         Err(CliError::Usage(message)) => {
-            eprintln!("ckselect: {message}");
+            say!("ckselect: {message}");
             ExitCode::from(2)
         }
         Err(CliError::Failed(message)) => {
-            eprintln!("ckselect: {message}");
+            say!("ckselect: {message}");
             ExitCode::FAILURE
         }
         Err(CliError::Judged(message)) => {
-            eprintln!("ckselect: {message}");
+            say!("ckselect: {message}");
             ExitCode::from(3)
         }
     }

@@ -12,6 +12,7 @@ use std::sync::PoisonError;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use ck_select::files;
 use ck_select::kernel::Kernel;
 use sha2::{Digest, Sha256};
 
@@ -80,7 +81,7 @@ impl<'a> Builder<'a> {
         let mut common = Sha256::new();
         add(&mut common, &version(config, context)?);
         for input in &config.inputs {
-            add(&mut common, &std::fs::read(input).map_err(at(input))?);
+            add(&mut common, &files::read(input).map_err(at(input))?);
         }
         Ok(Self { config, cache, common, context })
     }
@@ -94,7 +95,7 @@ impl<'a> Builder<'a> {
         };
         let unfilled = || Failure::new(FailureClass::Build, "a template has a place that nothing fills");
         let source = PathBuf::from(self.config.source.fill(fill).ok_or_else(unfilled)?);
-        let bytes = match std::fs::read(&source) {
+        let bytes = match files::read(&source) {
             Ok(bytes) => bytes,
             Err(error) => return failed(FailureClass::Missing, format!("{}: {error}", source.display())),
         };
@@ -127,7 +128,7 @@ impl<'a> Builder<'a> {
             .ok_or_else(unfilled)?;
         let error = match self.compile(&words) {
             Ok(()) if output.is_file() => {
-                let kept = std::fs::File::open(&output)
+                let kept = files::open(&output)
                     .and_then(|file| file.sync_all())
                     .and_then(|()| std::fs::rename(&output, &library));
                 return kept.map(|()| library).map_err(|error| self.trouble(&error));
@@ -137,7 +138,7 @@ impl<'a> Builder<'a> {
         };
         let report = self.cache.join(format!("{key}.error.txt"));
         let text = format!("{}\n{}\n\n{error}", kernel.name, words.join(" "));
-        std::fs::write(&report, text).map_err(|error| self.trouble(&error))?;
+        files::write(&report, text.as_bytes()).map_err(|error| self.trouble(&error))?;
         let first = error.lines().find(|line| line.contains("error")).or(error.lines().next());
         failed(
             FailureClass::Build,

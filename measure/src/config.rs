@@ -124,7 +124,7 @@ const fn ten_minutes() -> f64 {
 impl RunnerConfig {
     /// Reads a configuration; relative paths in it count from its folder.
     pub fn read(path: &Path) -> Result<Self, MeasureError> {
-        let text = std::fs::read_to_string(path).map_err(at(path))?;
+        let text = ck_select::files::read_to_string(path).map_err(at(path))?;
         let mut config: Self =
             serde_json::from_str(&text).map_err(|error| MeasureError::file(path, error))?;
         // The loader looks for a name without a folder where the system's libraries are.

@@ -5,6 +5,8 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use ck_select::files;
+
 use crate::error::{MeasureError, at};
 use crate::stop::{Stop, StopReason};
 
@@ -109,15 +111,12 @@ pub struct GpuLock(#[expect(dead_code, reason = "the lock lives as long as the f
 
 /// Any user may make it, and every user may lock it: a lock needs no right to write.
 fn open(path: &Path) -> std::io::Result<File> {
-    match File::open(path) {
+    // Where everybody may write, anybody may leave a pipe.
+    match files::open(path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            let file = OpenOptions::new()
-                .read(true)
-                .write(true)
-                .create(true)
-                .truncate(false)
-                .mode(0o666)
-                .open(path)?;
+            let mut options = OpenOptions::new();
+            options.read(true).write(true).create(true).truncate(false).mode(0o666);
+            let file = files::open_with(&mut options, path)?;
             // The mask may have taken rights away; who made the file gives them back, another's is good already.
             let _ = file.set_permissions(std::fs::Permissions::from_mode(0o666));
             Ok(file)

@@ -2,11 +2,14 @@
 //!
 //! A row is one write. [`Log::sync`] waits until the disk has all rows; whoever measures calls it before it waits for
 //! anything else. After a crash, of the process or of the machine, the file ends with a whole row or with a torn one, which
-//! [`Log::resume`] cuts off. A lock keeps a second process away.
+//! [`Log::rows`] cuts off. A lock keeps a second process away.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+
+use ck_select::files;
 
 use crate::error::{MeasureError, at};
 use crate::row::Logged;
@@ -22,45 +25,85 @@ pub struct Log {
 }
 
 impl Log {
-    /// Begins a log. A file that is already there is an error.
-    pub fn create(path: &Path, header: &[u8]) -> Result<Self, MeasureError> {
-        let file =
-            OpenOptions::new().read(true).append(true).create_new(true).open(path).map_err(at(path))?;
-        let mut log = Self { file, path: path.to_owned(), len: 0, dirty: false };
-        log.lock()?;
-        log.append(header)?;
-        log.sync()?;
-        sync_folder(path)?;
-        Ok(log)
-    }
-
-    /// Opens a log that is already there, cuts a torn end off, and reads its rows.
-    pub fn resume(path: &Path, columns: &[&str]) -> Result<(Self, Vec<Logged>), MeasureError> {
-        let file = OpenOptions::new().read(true).append(true).open(path).map_err(at(path))?;
-        let mut log = Self { file, path: path.to_owned(), len: 0, dirty: false };
-        log.lock()?;
-        let mut bytes = Vec::new();
-        log.file.read_to_end(&mut bytes).map_err(at(path))?;
-        let whole = whole_lines(&bytes);
-        let rows = read_rows(path, &bytes[..whole], columns)?;
-        log.len = whole as u64;
-        log.restore()?;
-        if whole == 0 {
-            let header = columns.join(",") + "\n";
-            log.append(header.as_bytes())?;
-        }
-        Ok((log, rows))
-    }
-
-    /// Fails if another process has this log.
-    fn lock(&self) -> Result<(), MeasureError> {
-        match self.file.try_lock() {
-            Ok(()) => Ok(()),
-            Err(TryLockError::WouldBlock) => {
-                Err(MeasureError::file(&self.path, "another process is writing it"))
+    /// Opens a log, and makes an empty one if there is none. `None` when another process has it.
+    pub fn open(path: &Path) -> Result<Option<Self>, MeasureError> {
+        loop {
+            let mut options = OpenOptions::new();
+            let file =
+                files::open_with(options.read(true).append(true).create(true), path).map_err(at(path))?;
+            match file.try_lock() {
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) => return Ok(None),
+                Err(TryLockError::Error(error)) => return Err(MeasureError::io(path.display(), error)),
             }
-            Err(TryLockError::Error(error)) => Err(MeasureError::io(self.path.display(), error)),
+            let opened = file.metadata().map_err(at(path))?;
+            // Between opening and locking, whoever held the lock may have put another file in its place.
+            if std::fs::metadata(path)
+                .is_ok_and(|there| (there.dev(), there.ino()) == (opened.dev(), opened.ino()))
+            {
+                return Ok(Some(Self { file, path: path.to_owned(), len: opened.len(), dirty: false }));
+            }
         }
+    }
+
+    /// Whether there is nothing in it, not even a header.
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Throws away what is in it.
+    pub fn clear(&mut self) -> Result<(), MeasureError> {
+        self.len = 0;
+        self.restore()
+    }
+
+    /// Writes the header of an empty log.
+    pub fn begin(&mut self, header: &[u8]) -> Result<(), MeasureError> {
+        self.append(header)?;
+        self.sync()?;
+        files::sync_folder(files::folder_of(&self.path)).map_err(at(&self.path))
+    }
+
+    /// Cuts a torn end off and reads the rows, which must have these columns.
+    pub fn rows(&mut self, columns: &[&str]) -> Result<Vec<Logged>, MeasureError> {
+        let bytes = self.whole()?;
+        let rows = read_rows(&self.path, &bytes, columns)?;
+        self.len = bytes.len() as u64;
+        self.restore()?;
+        if bytes.is_empty() {
+            let header = columns.join(",") + "\n";
+            self.append(header.as_bytes())?;
+        }
+        Ok(rows.into_iter().map(|(_, row)| row).collect())
+    }
+
+    /// Takes rows out. The file is replaced whole or not at all.
+    pub fn without(
+        mut self,
+        columns: &[&str],
+        unwanted: impl Fn(&Logged) -> bool,
+    ) -> Result<Option<Self>, MeasureError> {
+        let bytes = self.whole()?;
+        let rows = read_rows(&self.path, &bytes, columns)?;
+        let starts = rows.iter().map(|(start, _)| *start);
+        let mut kept = bytes[..starts.clone().next().unwrap_or(bytes.len())].to_vec();
+        let ends = starts.skip(1).chain([bytes.len()]);
+        for ((start, row), end) in rows.iter().zip(ends) {
+            if !unwanted(row) {
+                kept.extend_from_slice(&bytes[*start..end]);
+            }
+        }
+        files::write(&self.path, &kept).map_err(at(&self.path))?;
+        // The old file stays locked until here: whoever opened it finds that it is not the log any more.
+        Self::open(&self.path)
+    }
+
+    fn whole(&mut self) -> Result<Vec<u8>, MeasureError> {
+        let mut bytes = Vec::new();
+        let read = self.file.seek(SeekFrom::Start(0)).and_then(|_| self.file.read_to_end(&mut bytes));
+        read.map_err(at(&self.path))?;
+        bytes.truncate(whole_lines(&bytes));
+        Ok(bytes)
     }
 
     /// Adds a row, which from now on survives the process. One that cannot be written whole is taken back.
@@ -89,15 +132,6 @@ impl Log {
     }
 }
 
-/// Waits until the disk knows the file's name.
-pub(crate) fn sync_folder(path: &Path) -> Result<(), MeasureError> {
-    let folder = match path.parent() {
-        Some(parent) if parent != Path::new("") => parent,
-        _ => Path::new("."),
-    };
-    File::open(folder).and_then(|folder| folder.sync_all()).map_err(at(folder))
-}
-
 /// How many bytes are whole lines: up to the last line end before a NUL, which a power cut can leave where the disk
 /// knew a file's length but not its contents.
 pub(crate) fn whole_lines(bytes: &[u8]) -> usize {
@@ -105,8 +139,8 @@ pub(crate) fn whole_lines(bytes: &[u8]) -> usize {
     bytes[..sane].iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1)
 }
 
-/// Reads the rows of a whole log, which must have these columns.
-fn read_rows(path: &Path, bytes: &[u8], columns: &[&str]) -> Result<Vec<Logged>, MeasureError> {
+/// Reads the rows of a whole log, which must have these columns, and where each begins.
+fn read_rows(path: &Path, bytes: &[u8], columns: &[&str]) -> Result<Vec<(usize, Logged)>, MeasureError> {
     if bytes.is_empty() {
         return Ok(Vec::new());
     }
@@ -121,9 +155,10 @@ fn read_rows(path: &Path, bytes: &[u8], columns: &[&str]) -> Result<Vec<Logged>,
     let mut rows = Vec::new();
     for record in reader.records() {
         let record = record.map_err(malformed)?;
-        let line = record.position().map_or(0, csv::Position::line);
+        let (line, start) = record.position().map_or((0, 0), |place| (place.line(), place.byte() as usize));
         let row = Logged::read(columns, &record);
-        rows.push(row.map_err(|reason| MeasureError::file(path, format!("line {line}: {reason}")))?);
+        let row = row.map_err(|reason| MeasureError::file(path, format!("line {line}: {reason}")))?;
+        rows.push((start, row));
     }
     Ok(rows)
 }
@@ -133,6 +168,12 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    fn resume(path: &Path, columns: &[&str]) -> Result<(Log, Vec<Logged>), MeasureError> {
+        let mut log = Log::open(path)?.expect("a log that nobody else has");
+        let rows = log.rows(columns)?;
+        Ok((log, rows))
+    }
 
     const COLUMNS: [&str; 5] = ["kernel", "problem_idx", "latency_ms", "tflops", "error_msg"];
     const HEADER: &str = "kernel,problem_idx,latency_ms,tflops,error_msg\n";
@@ -148,7 +189,7 @@ mod tests {
     fn a_torn_end_is_cut_off_and_the_rest_goes_on() {
         for torn in ["b,1,0.", "b,1,0.25,4.0,\"cra", "\0\0\0\0", "b,1\0,1.0,1.0,\n"] {
             let (_folder, path) = written(&format!("a,1,0.25,4.0,\n{torn}"));
-            let (mut log, rows) = Log::resume(&path, &COLUMNS).unwrap();
+            let (mut log, rows) = resume(&path, &COLUMNS).unwrap();
             assert_eq!(rows.len(), 1, "{torn:?}");
             log.append(b"c,1,N/A,0.0,crash\n").unwrap();
             let text = std::fs::read_to_string(&path).unwrap();
@@ -160,7 +201,7 @@ mod tests {
     fn a_torn_header_is_written_again() {
         let (_folder, path) = written("");
         std::fs::write(&path, &HEADER[..9]).unwrap();
-        let (_, rows) = Log::resume(&path, &COLUMNS).unwrap();
+        let (_, rows) = resume(&path, &COLUMNS).unwrap();
         assert_eq!((rows.len(), std::fs::read_to_string(&path).unwrap().as_str()), (0, HEADER));
     }
 
@@ -171,24 +212,41 @@ mod tests {
             ("a,1,-1.0,4.0,\n", "line 2: latency_ms: found '-1.0', expected milliseconds or N/A"),
         ] {
             let (_folder, path) = written(rows);
-            let error = Log::resume(&path, &COLUMNS).unwrap_err().to_string();
+            let error = resume(&path, &COLUMNS).unwrap_err().to_string();
             assert!(error.ends_with(message), "{error}");
             assert_eq!(std::fs::read_to_string(&path).unwrap(), format!("{HEADER}{rows}"));
         }
         let (_folder, path) = written("");
-        let error = Log::resume(&path, &COLUMNS[..2]).unwrap_err().to_string();
+        let error = resume(&path, &COLUMNS[..2]).unwrap_err().to_string();
         assert!(error.contains("line 1: found columns kernel,problem_idx,latency_ms"), "{error}");
-        assert!(Log::create(&path, b"x\n").is_err(), "a file is never overwritten");
     }
 
     #[test]
     fn a_second_writer_is_refused() {
         let (_folder, path) = written("");
-        let first = Log::resume(&path, &COLUMNS).unwrap();
-        let error = Log::resume(&path, &COLUMNS).unwrap_err().to_string();
-        assert!(error.ends_with("another process is writing it"), "{error}");
+        let first = Log::open(&path).unwrap();
+        assert!(first.is_some() && Log::open(&path).unwrap().is_none());
         drop(first);
-        Log::resume(&path, &COLUMNS).unwrap();
+        assert!(Log::open(&path).unwrap().is_some());
+    }
+
+    #[test]
+    fn rows_are_taken_out_and_the_lock_stays() {
+        let (_folder, path) =
+            written("a,1,0.25,4.0,\nb,1,N/A,0.0,\"load: x\n, y\"\nc,1,0.5,2.0,\nd,1,N/A,0.0,load\ntorn");
+        let (log, rows) = resume(&path, &COLUMNS).unwrap();
+        assert_eq!(rows.len(), 4);
+        let mut log = log.without(&COLUMNS, |row| row.latency_ms.is_none()).unwrap().unwrap();
+        assert!(Log::open(&path).unwrap().is_none());
+        log.append(b"d,1,0.125,8.0,\n").unwrap();
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert_eq!(text, format!("{HEADER}a,1,0.25,4.0,\nc,1,0.5,2.0,\nd,1,0.125,8.0,\n"));
+    }
+
+    #[test]
+    fn only_a_regular_file_is_a_log() {
+        let error = Log::open(Path::new("/dev/null")).unwrap_err().to_string();
+        assert_eq!(error, "/dev/null: found a device, expected a regular file");
     }
 
     proptest! {
@@ -201,7 +259,7 @@ mod tests {
             let whole = std::fs::read(&path).unwrap();
             let kept = &whole[..cut.min(whole.len())];
             std::fs::write(&path, kept).unwrap();
-            let (_, found) = Log::resume(&path, &COLUMNS).unwrap();
+            let (_, found) = resume(&path, &COLUMNS).unwrap();
             let ends = kept.split(|&byte| byte == b'\n').count() - 1;
             prop_assert_eq!(found.len(), ends.saturating_sub(1));
         }

@@ -1,14 +1,18 @@
 //! Logs of shards put together, with overlaps and conflicts told.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
+use ck_select::files::{self, Pending};
+use serde::Deserialize as _;
 use serde_json::{Value, json};
 
 use crate::error::{MeasureError, at};
 use crate::log::whole_lines;
 use crate::row::{Logged, NO_LATENCY};
-use crate::sidecar::{Files, write_whole};
+use crate::shard::Shard;
+use crate::sidecar::{Files, PlanFacts};
 
 /// Which of two different rows of one kernel and problem to keep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,8 +48,14 @@ struct Row {
     cells: csv::StringRecord,
 }
 
-/// Merges logs into a new file, sorted by problem and kernel. Nothing is written if there is an error.
-pub fn merge(inputs: &[PathBuf], output: &Path, on_conflict: OnConflict) -> Result<Merged, MeasureError> {
+/// Merges logs into a new file, sorted by problem and kernel. Nothing is written if there is an error; with `complete` it
+/// is one if rows of the plan are missing, whether a shard is not done or is not among the logs.
+pub fn merge(
+    inputs: &[PathBuf],
+    output: &Path,
+    on_conflict: OnConflict,
+    complete: bool,
+) -> Result<Merged, MeasureError> {
     let mut merged = Merged::default();
     let mut header: Option<csv::StringRecord> = None;
     let mut rows: BTreeMap<(u64, String), Row> = BTreeMap::new();
@@ -75,17 +85,99 @@ pub fn merge(inputs: &[PathBuf], output: &Path, on_conflict: OnConflict) -> Resu
         }
         parts.push(part(path, rows_here, &mut merged.notes)?);
     }
+    if complete {
+        check_complete(inputs, &parts, rows.len(), &merged.notes)?;
+    }
     let mut writer = csv::Writer::from_writer(Vec::new());
     let records = header.iter().chain(rows.values().map(|row| &row.cells));
     for record in records {
         writer.write_record(record).map_err(|error| MeasureError::file(output, error))?;
     }
     let bytes = writer.into_inner().map_err(|error| MeasureError::file(output, error))?;
-    write_whole(output, &bytes)?;
-    let meta = json!({ "format": "ck-select-merge", "version": 1, "rows": rows.len(), "parts": parts });
-    write_whole(&Files::of(output).meta, format!("{meta:#}\n").as_bytes())?;
+    let standard_output = output == Path::new("-");
+    let written = if standard_output { Pending::standard_output() } else { Pending::create(output) };
+    let mut pending = written.map_err(at(output))?;
+    pending.write_all(&bytes).map_err(at(output))?;
+    let is_stream = pending.is_stream();
+    pending.commit().map_err(at(output))?;
+    // Beside a pipe there is nothing to describe.
+    if !is_stream {
+        let meta = json!({ "format": FORMAT, "version": 1, "rows": rows.len(), "parts": parts });
+        let path = Files::of(output).meta;
+        files::write(&path, format!("{meta:#}\n").as_bytes()).map_err(at(&path))?;
+    }
     merged.rows = rows.len();
     Ok(merged)
+}
+
+/// What `format` says in the sidecar of a merged log.
+const FORMAT: &str = "ck-select-merge";
+
+/// Fails unless the logs together have every row of the one plan that they belong to.
+fn check_complete(
+    inputs: &[PathBuf],
+    parts: &[Value],
+    rows: usize,
+    notes: &[String],
+) -> Result<(), MeasureError> {
+    let mut plan: Option<(&PathBuf, PlanFacts)> = None;
+    let mut shards = BTreeSet::new();
+    for (path, part) in inputs.iter().zip(parts) {
+        let incomplete = |reason: String| MeasureError::file(path, reason);
+        let mut found = Vec::new();
+        plans(&part["meta"], &mut found).map_err(|reason| {
+            incomplete(format!(
+                "{}: {reason}: what a complete log has is not known",
+                Files::of(path).meta.display()
+            ))
+        })?;
+        for facts in found {
+            shards.insert(facts.shard.clone());
+            match &plan {
+                Some((first, known)) if known.whole != facts.whole => {
+                    let first = first.display();
+                    return Err(incomplete(format!(
+                        "it is of another plan than {first}: merge each plan by itself"
+                    )));
+                }
+                Some(_) => {}
+                None => plan = Some((path, facts)),
+            }
+        }
+    }
+    let Some((_, facts)) = plan else { return Ok(()) };
+    if rows >= facts.whole.pairs {
+        return Ok(());
+    }
+    let count = facts.shard.parse().map_or(1, |shard: Shard| shard.count());
+    let missing = (1..=count).map(|index| format!("{index}/{count}")).filter(|shard| !shards.contains(shard));
+    let mut why: Vec<String> = missing.map(|shard| format!("no log of shard {shard}")).collect();
+    why.truncate(MAX_NAMED);
+    why.extend(notes.iter().cloned());
+    let planned = facts.whole.pairs;
+    Err(MeasureError::Settings(format!("the logs have {rows} of {planned} rows: {}", why.join("; "))))
+}
+
+/// Shards that are named when there are many.
+const MAX_NAMED: usize = 10;
+
+/// The plans that a sidecar tells of: a sweep's own, or those of all logs that were merged.
+fn plans(meta: &Value, found: &mut Vec<PlanFacts>) -> Result<(), String> {
+    if meta.is_null() {
+        return Err("found nothing".to_owned());
+    }
+    if meta["format"] == FORMAT {
+        let parts = meta["parts"].as_array().map_or(&[][..], Vec::as_slice);
+        return parts.iter().try_for_each(|part| plans(&part["meta"], found));
+    }
+    found.push(PlanFacts::deserialize(&meta["plan"]).map_err(|error| format!("plan: {error}"))?);
+    Ok(())
+}
+
+/// The rows of a log, without its torn end.
+pub(crate) fn logged(path: &Path) -> Result<Vec<Logged>, MeasureError> {
+    let (_, rows) = read(0, path, &mut Vec::new())?;
+    Ok(rows.into_iter().map(|row| row.logged).collect())
 }
 
 fn read(
@@ -94,7 +186,7 @@ fn read(
     notes: &mut Vec<String>,
 ) -> Result<(csv::StringRecord, Vec<Row>), MeasureError> {
     let malformed = |error: csv::Error| MeasureError::file(path, error);
-    let bytes = std::fs::read(path).map_err(at(path))?;
+    let bytes = files::read(path).map_err(at(path))?;
     let whole = whole_lines(&bytes);
     if whole < bytes.len() {
         notes.push(format!("{}: its last row is torn and was passed over", path.display()));
@@ -191,7 +283,7 @@ fn add(
 /// Where a part came from, for the sidecar of the result: its own sidecar, which a merged log has, too.
 fn part(path: &Path, rows: usize, notes: &mut Vec<String>) -> Result<Value, MeasureError> {
     let sidecar = Files::of(path).meta;
-    let meta: Value = match std::fs::read(&sidecar) {
+    let meta: Value = match files::read(&sidecar) {
         Ok(bytes) => serde_json::from_slice(&bytes).map_err(|error| MeasureError::file(&sidecar, error))?,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Value::Null,
         Err(error) => return Err(MeasureError::io(sidecar.display(), error)),
@@ -218,7 +310,7 @@ mod tests {
             std::fs::write(path, format!("{HEADER}{rows}")).unwrap();
         }
         let output = folder.path().join("all.csv");
-        match merge(&inputs, &output, on_conflict) {
+        match merge(&inputs, &output, on_conflict, false) {
             Ok(merged) => {
                 let text = std::fs::read_to_string(output).unwrap();
                 Ok((merged, text.strip_prefix(HEADER).unwrap().to_owned()))
@@ -268,7 +360,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x.csv");
         std::fs::write(&path, "kernel,latency_ms,tflops\n").unwrap();
-        let error = merge(&[path], &folder.path().join("y.csv"), OnConflict::Refuse).unwrap_err().to_string();
+        let error =
+            merge(&[path], &folder.path().join("y.csv"), OnConflict::Refuse, false).unwrap_err().to_string();
         assert!(
             error.ends_with(
                 "line 1: found columns kernel,latency_ms,tflops, expected 'problem_idx' among them"

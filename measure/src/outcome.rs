@@ -125,6 +125,11 @@ macro_rules! classes {
             /// All of them.
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
 
+            /// The class of a word of the log.
+            pub fn of(word: &str) -> Option<Self> {
+                Self::ALL.iter().copied().find(|class| class.as_str() == word)
+            }
+
             /// The word of the log.
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $word),+ }

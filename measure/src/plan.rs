@@ -62,6 +62,13 @@ impl Plan {
         &self.problems
     }
 
+    /// The kernels that are to be measured on any of the problems.
+    pub fn used_kernels(&self) -> Vec<&Kernel> {
+        let mut used = vec![false; self.kernels.len()];
+        self.pairs().for_each(|pair| used[pair.kernel as usize] = true);
+        self.kernels.iter().zip(used).filter(|(_, used)| *used).map(|(kernel, _)| kernel).collect()
+    }
+
     /// Pairs that were left out, because the kernel computes something else.
     pub const fn left_out(&self) -> usize {
         self.left_out

@@ -85,7 +85,7 @@ pub struct ProblemSet {
 impl ProblemSet {
     /// Reads the problems of an operation from a file; see [`ProblemSet::from_bytes`].
     pub fn read(path: &Path, op: Op) -> Result<Self, MeasureError> {
-        let bytes = std::fs::read(path).map_err(at(path))?;
+        let bytes = ck_select::files::read(path).map_err(at(path))?;
         Self::from_bytes(path, &bytes, op)
     }
 

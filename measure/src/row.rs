@@ -7,7 +7,7 @@
 use ck_select::problem::{CONV_COLUMNS, Problem};
 use ck_select::vocab::{Dtype, Op};
 
-use crate::outcome::Outcome;
+use crate::outcome::{FailureClass, Outcome};
 use crate::plan::{Pair, Plan};
 
 /// Latency of a row without a time, as upstream writes it.
@@ -93,7 +93,7 @@ impl Columns {
         cells.push(non_zero.map_or("-1".to_owned(), |count| count.to_string()));
         cells.push(match outcome {
             Outcome::Measured(_) => String::new(),
-            Outcome::CutOff { fastest_ms } => format!("cut_off: no run faster than {fastest_ms:?} ms"),
+            Outcome::CutOff { fastest_ms } => format!("{CUT_OFF}: no run faster than {fastest_ms:?} ms"),
             Outcome::Failed(failure) => failure.to_string(),
         });
         csv_line(&cells)
@@ -146,7 +146,25 @@ pub struct Logged {
     pub error: String,
 }
 
+/// What the log's `error_msg` begins with when a kernel was given up.
+const CUT_OFF: &str = "cut_off";
+
 impl Logged {
+    /// Whether the kernel was given up for being slow.
+    pub fn is_cut_off(&self) -> bool {
+        self.latency_ms.is_none() && self.word() == CUT_OFF
+    }
+
+    /// Why it has no time, unless it was given up. A word that another version wrote counts as `invalid`.
+    pub fn failure(&self) -> Option<FailureClass> {
+        let failed = self.latency_ms.is_none() && !self.is_cut_off();
+        failed.then(|| FailureClass::of(self.word()).unwrap_or(FailureClass::Invalid))
+    }
+
+    fn word(&self) -> &str {
+        self.error.split(':').next().unwrap_or_default()
+    }
+
     /// Reads a row of such columns; the error names the column.
     pub(crate) fn read(columns: &[&str], record: &csv::StringRecord) -> Result<Self, String> {
         let cell = |name: &str| {
@@ -181,7 +199,7 @@ mod tests {
     use ck_select::pool::Pool;
 
     use super::*;
-    use crate::outcome::{FailureClass, Measurement};
+    use crate::outcome::Measurement;
     use crate::problems::ProblemSet;
 
     fn plan(pool: &str, problems: &str) -> Plan {

@@ -1,16 +1,18 @@
 //! What is kept beside the log: how it came about (`<log>.meta.json`), and what is known of each measurement beyond
 //! its row (`<log>.details.jsonl`).
 
+use std::collections::HashSet;
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
+use ck_select::files;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::error::{MeasureError, at};
 use crate::gpu::Gpu;
-use crate::log::{sync_folder, whole_lines};
+use crate::log::whole_lines;
 use crate::outcome::Outcome;
 use crate::plan::{Pair, Plan};
 use crate::shard::Shard;
@@ -69,20 +71,34 @@ pub struct PlanFacts {
     pub pairs: usize,
     /// Which part.
     pub shard: String,
+    /// The plan that it is a part of.
+    pub whole: WholePlan,
+}
+
+/// What all shards are parts of.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WholePlan {
+    /// Of kernels, problems and pairs.
+    pub fingerprint: String,
+    /// Pairs, which is rows of all shards together.
+    pub pairs: usize,
 }
 
 impl PlanFacts {
     /// The facts of a part of a plan.
-    pub fn of(plan: &Plan, shard: Shard) -> Self {
+    pub fn of(plan: &Plan, shard: Shard, whole: &Plan) -> Self {
         let problems = plan.problems().iter().filter(|planned| !planned.kernels.is_empty()).count();
         let (fingerprint, kernels, pairs) = (plan.fingerprint(), plan.kernels().len(), plan.len());
-        Self { fingerprint, kernels, problems, pairs, shard: shard.to_string() }
+        let whole = WholePlan { fingerprint: whole.fingerprint(), pairs: whole.len() };
+        Self { fingerprint, kernels, problems, pairs, shard: shard.to_string(), whole }
     }
 }
 
 /// A process that wrote rows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Session {
+    /// Its number on its host.
+    pub process: u32,
     /// When it began, in seconds since 1970.
     pub began: u64,
     /// When it ended; null if it was killed, or still runs.
@@ -109,9 +125,17 @@ impl Meta {
         Self { format: FORMAT.to_owned(), version: 1, plan, how, sessions: Vec::new() }
     }
 
+    /// The run that has not ended, in words.
+    pub fn running(&self) -> Option<String> {
+        let session = self.sessions.last().filter(|session| session.ended.is_none())?;
+        let host = session.host["name"].as_str().unwrap_or("an unknown host");
+        let minutes = crate::host::now().saturating_sub(session.began) / 60;
+        Some(format!("process {} on {host}, for {minutes} minutes", session.process))
+    }
+
     /// Reads a file; `None` if there is none.
     pub fn read(path: &Path) -> Result<Option<Self>, MeasureError> {
-        let text = match std::fs::read_to_string(path) {
+        let text = match files::read_to_string(path) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(MeasureError::io(path.display(), error)),
@@ -133,7 +157,7 @@ impl Meta {
         };
         if self.plan != *plan {
             let text = |plan: &PlanFacts| {
-                let PlanFacts { kernels, problems, pairs, shard, fingerprint } = plan;
+                let PlanFacts { kernels, problems, pairs, shard, fingerprint, .. } = plan;
                 format!(
                     "{kernels} kernels, {problems} problems, {pairs} pairs, shard {shard} ({fingerprint})"
                 )
@@ -150,24 +174,16 @@ impl Meta {
     pub fn write(&self, path: &Path) -> Result<(), MeasureError> {
         let mut text = serde_json::to_vec_pretty(self).map_err(|error| MeasureError::file(path, error))?;
         text.push(b'\n');
-        write_whole(path, &text)
+        files::write(path, &text).map_err(at(path))
     }
 }
 
-/// Writes a file under a temporary name and gives it its own when the disk has it.
-pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), MeasureError> {
-    use std::os::unix::fs::PermissionsExt;
-    let folder = match path.parent() {
-        Some(parent) if parent != Path::new("") => parent,
-        _ => Path::new("."),
-    };
-    let mut file = tempfile::NamedTempFile::new_in(folder).map_err(at(folder))?;
-    file.write_all(bytes)
-        .and_then(|()| file.as_file().set_permissions(std::fs::Permissions::from_mode(0o644)))
-        .and_then(|()| file.as_file().sync_all())
-        .map_err(at(path))?;
-    file.persist(path).map_err(|error| MeasureError::io(path.display(), error.error))?;
-    sync_folder(path)
+/// What is read back of a line of the details.
+#[derive(Deserialize)]
+struct DetailsLine {
+    problem_idx: u64,
+    kernel: String,
+    unstable: bool,
 }
 
 /// The open details file. It is written before the log, so that every row has its details; a row that a crash kept out
@@ -179,17 +195,32 @@ pub struct Details {
 }
 
 impl Details {
-    /// Opens the file, makes it if there is none, and cuts a torn end off.
-    pub fn open(path: &Path) -> Result<Self, MeasureError> {
-        let open = || -> std::io::Result<File> {
-            let mut file = OpenOptions::new().read(true).append(true).create(true).open(path)?;
+    /// Opens the file, makes it if there is none, and cuts a torn end off. With it come the kernels and problems whose
+    /// measurement is unstable.
+    pub fn open(path: &Path) -> Result<(Self, HashSet<(String, u64)>), MeasureError> {
+        let open = || -> std::io::Result<(File, Vec<u8>)> {
+            let mut options = OpenOptions::new();
+            let mut file = files::open_with(options.read(true).append(true).create(true), path)?;
             let mut bytes = Vec::new();
             file.read_to_end(&mut bytes)?;
-            file.set_len(whole_lines(&bytes) as u64)?;
+            bytes.truncate(whole_lines(&bytes));
+            file.set_len(bytes.len() as u64)?;
             file.seek(SeekFrom::End(0))?;
-            Ok(file)
+            Ok((file, bytes))
         };
-        Ok(Self { file: open().map_err(at(path))?, path: path.to_owned() })
+        let (file, bytes) = open().map_err(at(path))?;
+        let mut unstable = HashSet::new();
+        for line in bytes.split(|&byte| byte == b'\n') {
+            let Ok(line) = serde_json::from_slice::<DetailsLine>(line) else { continue };
+            let pair = (line.kernel, line.problem_idx);
+            // The last line of a pair counts.
+            if line.unstable {
+                unstable.insert(pair)
+            } else {
+                unstable.remove(&pair)
+            };
+        }
+        Ok((Self { file, path: path.to_owned() }, unstable))
     }
 
     /// Adds what is known of a measurement.

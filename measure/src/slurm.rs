@@ -1,5 +1,6 @@
 //! Job arrays for Slurm: a task a shard, and a job that merges them.
 
+use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -7,6 +8,7 @@ use std::process::{Command, Stdio};
 use crate::error::MeasureError;
 use crate::shard::Shard;
 use crate::sidecar::{Files, Meta};
+use crate::sweep::Retry;
 
 /// What to submit.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,11 +40,15 @@ pub fn shard_log(output: &Path, shard: Shard) -> PathBuf {
     output.with_file_name(format!("{stem}.shard-{}-of-{}{ending}", shard.index(), shard.count()))
 }
 
-/// Whether the log of a shard has all its rows.
-pub fn is_done(log: &Path) -> Result<bool, MeasureError> {
+/// Whether the log of a shard has all its rows, and none that is to be measured again.
+pub fn is_done(log: &Path, retry: &Retry) -> Result<bool, MeasureError> {
     let Some(meta) = Meta::read(&Files::of(log).meta)? else { return Ok(false) };
-    let Some(last) = meta.sessions.last() else { return Ok(false) };
-    Ok(last.end.as_deref() == Some("completed"))
+    if !log.exists() {
+        return Ok(false);
+    }
+    let rows = crate::merge::logged(log)?;
+    let done: HashSet<(&str, u64)> = rows.iter().map(|row| (row.kernel.as_str(), row.problem_idx)).collect();
+    Ok(done.len() >= meta.plan.pairs && !rows.iter().any(|row| retry.wants(row)))
 }
 
 impl SlurmJob {

@@ -3,7 +3,6 @@
 //! One thread reads and hands over chunks of rows; the caller's thread turns each chunk into a row group, column by column
 //! on all cores, and writes it. Only a few chunks exist at any time, so the inputs may be larger than the memory.
 
-mod atomic;
 mod capture;
 mod chunk;
 mod columns;
@@ -20,6 +19,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread;
 
+use ck_select::files::{self, Pending};
 use ck_select::vocab::{Arch, Direction, Dtype, Op};
 
 use crate::measurements::{DataError, Filter, files_of, read_file};
@@ -80,8 +80,13 @@ pub trait Progress {
     fn reject(&mut self, reject: &Reject);
 }
 
-/// Converts files and folders into one table: a CSV when the output's name ends in `.csv`, else parquet. The output is
-/// there whole or not at all.
+/// Whether the table goes to standard output: `-`.
+pub fn is_standard_output(output: &Path) -> bool {
+    output == Path::new("-")
+}
+
+/// Converts files and folders into one table: a CSV when the output's name ends in `.csv` or is `-`, standard output, else
+/// parquet. A file is there whole or not at all.
 pub fn convert(
     inputs: &[PathBuf],
     output: &Path,
@@ -139,6 +144,15 @@ fn read(
     Ok(reports)
 }
 
+/// Begins the output. Folders on the way are made.
+fn create(output: &Path) -> Result<Pending, DataError> {
+    if is_standard_output(output) {
+        return Pending::standard_output().map_err(|error| DataError::io("standard output", error));
+    }
+    let begun = std::fs::create_dir_all(files::folder_of(output)).and_then(|()| Pending::create(output));
+    begun.map_err(|error| DataError::io(&output.display().to_string(), error))
+}
+
 /// What the rows go to.
 enum Target {
     // The larger one behind an address: there is one a conversion.
@@ -148,7 +162,8 @@ enum Target {
 
 impl Target {
     fn create(output: &Path, op: Op, options: &Options, extras: &Extras) -> Result<Self, DataError> {
-        let is_csv = output.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("csv"));
+        let is_csv = is_standard_output(output)
+            || output.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("csv"));
         if is_csv {
             csv::Writer::create(output, op, extras).map(Self::Csv)
         } else {

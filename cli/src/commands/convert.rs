@@ -3,15 +3,17 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use ck_select::vocab::{Arch, Direction, Dtype, Op};
-use ck_select_offline::convert::{FileReport, Options, Progress, Reject, capture, convert};
-use indicatif::{HumanCount, ProgressBar, ProgressStyle};
+use ck_select_offline::convert::{
+    FileReport, Options, Progress, Reject, capture, convert, is_standard_output,
+};
+use indicatif::HumanCount;
 
 use super::word;
 use crate::error::CliError;
 use crate::output::Output;
+use crate::progress::Progress as Bar;
 use crate::table::{Cell, Format, Table};
 
 const EXAMPLES: &str = "Examples:
@@ -22,7 +24,7 @@ const EXAMPLES: &str = "Examples:
 
 Inputs: benchmark CSVs of grouped convolutions (2D and 3D) and of GEMMs, streaming logs, benchmark_results JSON, parquet
 tables of upstream's converters or our own; texts also compressed with gzip; a folder stands for the files *.parquet
-directly in it. The output is parquet, or a benchmark CSV when its name ends in .csv. Rows that failed on the GPU are
+directly in it. The output is parquet, or a benchmark CSV when its name ends in .csv or is -, standard output. Rows that failed on the GPU are
 kept with is_valid false. Places that should hold a row and do not are listed, counted, and left out.";
 
 /// How many rejected places are printed; --rejects has them all.
@@ -93,7 +95,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     }
     let mut shown = Shown::new(args.rejects.is_some(), args.strict.then(|| Arc::clone(&stop)));
     let converted = convert(&inputs, &args.output, &options, &stop, &mut shown);
-    shown.bar.finish_and_clear();
+    shown.bar.end();
     if let Some(path) = &args.rejects {
         let mut out = Output::create(Some(path))?;
         shown.table.write(Format::Csv, &mut out).map_err(|error| CliError::io(out.name(), &error))?;
@@ -107,9 +109,11 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     }
     if shown.count > SHOWN && args.rejects.is_none() {
         let more = shown.count - SHOWN;
-        eprintln!("ckselect: and {} more rejected places; --rejects FILE lists them", HumanCount(more));
+        say!("ckselect: and {} more rejected places; --rejects FILE lists them", HumanCount(more));
     }
-    summary(&converted?, args.format)
+    let reports = converted?;
+    // What went to standard output as a table is not followed by anything else.
+    if is_standard_output(&args.output) { Ok(()) } else { summary(&reports, args.format) }
 }
 
 fn capture_into(options: &mut Options) {
@@ -120,7 +124,7 @@ fn capture_into(options: &mut Options) {
             }
             options.capture = Some(captured);
         }
-        Err(reason) => eprintln!("ckselect: the GPU is not recorded: {reason}"),
+        Err(reason) => say!("ckselect: the GPU is not recorded: {reason}"),
     }
 }
 
@@ -140,9 +144,9 @@ fn summary(reports: &[FileReport], format: Format) -> Result<(), CliError> {
     out.finish()
 }
 
-/// Progress on a terminal, and what was rejected.
+/// Progress, and what was rejected.
 struct Shown {
-    bar: ProgressBar,
+    bar: Bar,
     count: u64,
     /// Keep all for a file.
     keep: bool,
@@ -153,26 +157,26 @@ struct Shown {
 
 impl Shown {
     fn new(keep: bool, strict: Option<Arc<AtomicBool>>) -> Self {
-        // Hidden when standard error is no terminal.
-        let bar = ProgressBar::new_spinner();
-        if let Ok(style) = ProgressStyle::with_template("{spinner} {human_pos} rows, {per_sec}") {
-            bar.set_style(style);
+        Self {
+            bar: Bar::new(0, "rows"),
+            count: 0,
+            keep,
+            table: Table::new(["file", "place", "reason"]),
+            strict,
         }
-        bar.enable_steady_tick(Duration::from_millis(100));
-        Self { bar, count: 0, keep, table: Table::new(["file", "place", "reason"]), strict }
     }
 }
 
 impl Progress for Shown {
     fn rows(&mut self, written: u64) {
-        self.bar.set_position(written);
+        self.bar.set(written);
     }
 
     fn reject(&mut self, reject: &Reject) {
         self.count += 1;
         let Reject { file, place, reason } = reject;
         if self.count <= SHOWN {
-            self.bar.suspend(|| eprintln!("ckselect: {file}: {place}: {reason}"));
+            self.bar.suspend(|| say!("ckselect: {file}: {place}: {reason}"));
         }
         if self.keep {
             self.table.push(vec![file.as_str().into(), place.as_str().into(), reason.as_str().into()]);

@@ -54,7 +54,7 @@ impl Data {
         let measurements = Measurements::read(&self.files, wanted)?;
         for source in measurements.sources() {
             if source.other > 0 {
-                eprintln!(
+                say!(
                     "ckselect: {}: {} rows of another direction or element type are left out",
                     source.path.display(),
                     source.other

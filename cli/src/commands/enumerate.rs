@@ -108,7 +108,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         other => other.into(),
     })?;
     for warning in warnings.iter().chain(&found.warnings) {
-        eprintln!("ckselect: warning: {warning}");
+        say!("ckselect: warning: {warning}");
     }
     if let Some(file) = &args.export_json {
         let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
@@ -149,7 +149,7 @@ fn request(args: &Args, op: Op) -> Result<Request, CliError> {
     request.valid_only = args.valid_only;
     if let Some(path) = &args.filter_file {
         let name = path.display().to_string();
-        let text = std::fs::read_to_string(path).map_err(|error| CliError::io(&name, &error))?;
+        let text = ck_select::files::read_to_string(path).map_err(|error| CliError::io(&name, &error))?;
         let filter = Filter::parse_file(op, &text).map_err(|e| CliError::failed(format!("{name}: {e}")))?;
         request.filters.push((name, filter));
     }

@@ -80,7 +80,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         ]);
     }
     if args.format == Format::Table {
-        eprintln!("first:  {}\nsecond: {}", ranker.name(first), ranker.name(second));
+        say!("first:  {}\nsecond: {}", ranker.name(first), ranker.name(second));
     }
     let mut out = Output::create(None)?;
     table.write(args.format, &mut out).map_err(|error| CliError::io(out.name(), &error))?;

@@ -110,7 +110,7 @@ fn summary(model: &Model, directory: &Path) -> Map<String, Value> {
 
 /// How the model was trained, if the trainer left a note; a broken note says so instead of hiding the model.
 fn manifest(directory: &Path) -> Value {
-    match std::fs::read(directory.join("train_manifest.json")) {
+    match ck_select::files::read(directory.join("train_manifest.json")) {
         Ok(bytes) => serde_json::from_slice(&bytes)
             .unwrap_or_else(|error| Value::String(format!("unreadable: {error}"))),
         Err(_) => Value::Null,

@@ -21,13 +21,13 @@ pub(crate) struct Args {
     /// Logs of `ckselect bench`
     #[arg(value_name = "LOG.csv", required = true)]
     logs: Vec<PathBuf>,
-    /// Where the merged log goes; <FILE>.meta.json beside it says what it was made of
+    /// Where the merged log goes; <FILE>.meta.json beside it says what it was made of. `-` is standard output
     #[arg(long, value_name = "FILE")]
     output: PathBuf,
     /// What to do with different rows of one kernel and problem
     #[arg(long, value_enum, default_value = "error")]
     on_conflict: Conflict,
-    /// Fail, and write nothing, if a shard is not done
+    /// Fail, and write nothing, unless the logs together have all rows of their plan
     #[arg(long)]
     complete: bool,
     /// Replace an output that is there already
@@ -48,15 +48,9 @@ enum Conflict {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {
-    if args.output.exists() && !args.overwrite {
+    // A device or a pipe is written to, not replaced.
+    if args.output.is_file() && !args.overwrite {
         return Err(CliError::failed(format!("{} exists: --overwrite replaces it", args.output.display())));
-    }
-    if args.complete {
-        for log in &args.logs {
-            if !ck_select_measure::slurm::is_done(log)? {
-                return Err(CliError::failed(format!("{}: this shard is not done", log.display())));
-            }
-        }
     }
     let rule = match args.on_conflict {
         Conflict::Error => OnConflict::Refuse,
@@ -64,11 +58,11 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         Conflict::Last => OnConflict::Last,
         Conflict::Fastest => OnConflict::Fastest,
     };
-    let merged = merge(&args.logs, &args.output, rule)?;
+    let merged = merge(&args.logs, &args.output, rule, args.complete)?;
     for note in &merged.notes {
-        eprintln!("ckselect: note: {note}");
+        say!("ckselect: note: {note}");
     }
-    eprintln!(
+    say!(
         "ckselect: {}: {} rows of {} logs, {} overlaps, {} conflicts",
         args.output.display(),
         merged.rows,

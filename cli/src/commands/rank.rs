@@ -144,14 +144,14 @@ fn listed_problems(text: &Text, ranker: &Ranker) -> Result<Vec<(String, Problem)
     let ProblemList { problems, incomplete } = ProblemList::parse(&text.name, &text.text)?;
     if let (Some(first), name) = (incomplete.first(), &text.name) {
         let count = incomplete.len();
-        eprintln!(
+        say!(
             "ckselect: warning: {name}: {count} incomplete lines are passed over, the first is line {first}: they do not \
              say op={op}"
         );
     }
     let others = problems.iter().filter(|problem| problem.op() != op).count();
     if others > 0 {
-        eprintln!("ckselect: {}: {others} problems are passed over: they are not {op}", text.name);
+        say!("ckselect: {}: {others} problems are passed over: they are not {op}", text.name);
     }
     let mine = problems.into_iter().filter(|problem| problem.op() == op);
     Ok(mine.enumerate().map(|(place, problem)| (place.to_string(), problem)).collect())

@@ -8,11 +8,11 @@ use ck_select::pool::Pool;
 use ck_select::problem::Problem;
 use ck_select::select::Ranker;
 use ck_select_offline::search::{Constraints, Outcome, Settings, Strategy, search, search_pool};
-use indicatif::{ProgressBar, ProgressStyle};
 
 use super::{Unknown, load_model};
 use crate::error::CliError;
 use crate::output::Output;
+use crate::progress::Progress;
 use crate::table::{Format, Table};
 
 const EXAMPLES: &str = "Examples:
@@ -93,7 +93,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     table.write(args.format, &mut out).map_err(|error| CliError::io(out.name(), &error))?;
     out.finish()?;
     if args.format == Format::Table {
-        eprintln!("{} {} scored", outcome.scored, if args.pool.is_some() { "kernels" } else { "points" });
+        say!("{} {} scored", outcome.scored, if args.pool.is_some() { "kernels" } else { "points" });
     }
     Ok(())
 }
@@ -101,15 +101,8 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
 /// Searches upstream's space.
 fn drawn(args: &Args, model: &Arc<Model>, problem: &Problem) -> Result<Outcome, CliError> {
     let settings = Settings { strategy: args.strategy, budget: args.budget, top: args.top, seed: args.seed };
-    // Drawn on a terminal only.
-    let bar = ProgressBar::new(0);
-    if let Ok(style) = ProgressStyle::with_template("{bar:40} {human_pos}/{human_len} points, {eta} left") {
-        bar.set_style(style);
-    }
-    let outcome = search(model, problem, args.constraints, &settings, &|done, all| {
-        bar.set_length(all);
-        bar.set_position(done);
-    });
-    bar.finish_and_clear();
+    let bar = Progress::new(0, "points");
+    let outcome = search(model, problem, args.constraints, &settings, &|done, all| bar.set_of(done, all));
+    bar.end();
     Ok(outcome?)
 }

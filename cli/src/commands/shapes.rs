@@ -146,17 +146,14 @@ fn list(args: &Args) -> Result<(), CliError> {
 }
 
 fn imported(path: &Path, args: &Args) -> Result<Vec<Problem>, CliError> {
-    let text = std::fs::read_to_string(path).map_err(|error| CliError::io(path.display(), &error))?;
+    let text =
+        ck_select::files::read_to_string(path).map_err(|error| CliError::io(path.display(), &error))?;
     let (problems, skipped) = driver::import(&text, args.direction);
     for skip in skipped.iter().take(SHOWN) {
-        eprintln!("ckselect: {}: line {}: {}", path.display(), skip.line, skip.reason);
+        say!("ckselect: {}: line {}: {}", path.display(), skip.line, skip.reason);
     }
     if !skipped.is_empty() {
-        eprintln!(
-            "ckselect: {}: {} lines are no convolutions and are left out",
-            path.display(),
-            skipped.len()
-        );
+        say!("ckselect: {}: {} lines are no convolutions and are left out", path.display(), skipped.len());
     }
     if problems.is_empty() {
         return Err(CliError::failed(format!("{}: no convolution found", path.display())));

@@ -238,7 +238,7 @@ fn open(location: &Location, mode: Mode) -> Result<Store, CliError> {
         }
         Location::File(path) => {
             if mode == Mode::ReadOnly && !path.exists() {
-                eprintln!("ckselect: {}: no store yet", path.display());
+                say!("ckselect: {}: no store yet", path.display());
             }
             Ok(Store::open(path, mode)?)
         }
@@ -248,9 +248,7 @@ fn open(location: &Location, mode: Mode) -> Result<Store, CliError> {
 fn records(store: &Store, filter: &Filter) -> Result<Vec<Record>, CliError> {
     let (records, unreadable) = store.records(filter)?;
     if unreadable > 0 {
-        eprintln!(
-            "ckselect: warning: {unreadable} winners are left out: another version of ckselect wrote them"
-        );
+        say!("ckselect: warning: {unreadable} winners are left out: another version of ckselect wrote them");
     }
     Ok(records)
 }
@@ -343,7 +341,7 @@ fn run_import(args: &ImportArgs, location: &Location) -> Result<(), CliError> {
                 .map_err(|error| CliError::io("standard input", &error))?;
             "standard input".to_owned()
         } else {
-            bytes = std::fs::read(path).map_err(|error| CliError::io(path.display(), &error))?;
+            bytes = ck_select::files::read(path).map_err(|error| CliError::io(path.display(), &error))?;
             path.display().to_string()
         };
         records.extend(read_records(&label, &bytes)?);
@@ -395,7 +393,7 @@ fn run_path(args: &PathArgs, location: &Location) -> Result<(), CliError> {
     if args.check {
         let store = open(location, Mode::ReadOnly)?;
         store.check()?;
-        eprintln!("ckselect: {shown}: sound, {} winners", store.count(&Filter::default())?);
+        say!("ckselect: {shown}: sound, {} winners", store.count(&Filter::default())?);
     }
     Ok(())
 }

@@ -98,12 +98,133 @@ fn a_gpu_in_use_is_waited_for_and_a_log_in_use_is_refused() {
     assert!(told.contains("waiting for GPU 0: another process has"), "{told}");
     assert_eq!(found(&fakes.path("a.csv")).len(), 0);
     // The waiting sweep has its log already.
+    let running = format!("a.csv: another run is writing it: process {} on ", waiting.id());
     let refused = fails(&mut fakes.bench("--executables bin --output a.csv --resume"), 1);
-    assert!(refused.contains("another process is writing it"), "{refused}");
+    assert!(refused.contains(&running), "{refused}");
     let refused = fails(&mut fakes.bench("--executables bin --output a.csv --overwrite"), 1);
-    assert!(refused.contains("another process is writing it"), "{refused}");
+    assert!(refused.contains(&running), "{refused}");
     drop(gpu);
     assert_eq!(said.next(), None);
     assert!(waiting.wait().unwrap().success());
     assert_eq!(found(&fakes.path("a.csv")).len(), 10);
+}
+
+/// Two at once with `--resume` and no output: one of them measures, the other names it, and neither spoils the log.
+#[test]
+fn of_two_that_begin_at_once_one_names_the_other() {
+    let fakes = Fakes::library(10, 5);
+    let start = || {
+        let mut command = fakes.bench("--runner runner.json --output a.csv --resume --gpus 0");
+        command.env("FAKE_SLEEP_US", "2000").stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
+    };
+    let runs: Vec<_> = (0..4).map(|_| start()).collect();
+    let processes: Vec<u32> = runs.iter().map(std::process::Child::id).collect();
+    let ended: Vec<_> = runs.into_iter().map(|run| run.wait_with_output().unwrap()).collect();
+    let winners: Vec<u32> =
+        processes.iter().zip(&ended).filter(|(_, run)| run.status.success()).map(|(id, _)| *id).collect();
+    assert!(!winners.is_empty());
+    for run in ended.iter().filter(|run| !run.status.success()) {
+        let stderr = String::from_utf8_lossy(&run.stderr);
+        assert_eq!(run.status.code(), Some(1), "{stderr}");
+        let named =
+            |id: &u32| stderr.contains(&format!("a.csv: another run is writing it: process {id} on "));
+        assert!(winners.iter().any(named), "{winners:?}: {stderr}");
+    }
+    assert_eq!(found(&fakes.path("a.csv")).len(), 50);
+    assert!(fakes.path("a.csv.meta.json").exists());
+}
+
+#[test]
+fn failed_rows_are_measured_again_when_asked_and_count_until_then() {
+    let fakes = Fakes::library(3, 2);
+    let line = "--runner runner.json --output a.csv --format csv";
+    // The library wants a variable that is not set.
+    let bench = |words: &str, code: i32| {
+        let mut command = fakes.bench(&format!("{line} {words}"));
+        let output = command.env("FAKE_POOL", "nowhere").output().unwrap();
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(code), "{words}: {stderr}");
+        (String::from_utf8(output.stdout).unwrap(), stderr)
+    };
+    let has = |text: &str, lines: &[&str]| {
+        for line in lines {
+            assert!(text.lines().any(|found| found == *line), "{line}: {text}");
+        }
+    };
+    let (summary, said) = bench("", 1);
+    has(&summary, &["rows_written,6", "rows_earlier,0", "measured,0", "failed,6", "load,6"]);
+    assert!(said.contains("a.csv: nothing could be measured (6 load): --resume --retry-failed"), "{said}");
+    // Nothing remains, and nothing has succeeded either.
+    let (summary, said) = bench("--resume", 1);
+    has(
+        &summary,
+        &["rows_written,0", "rows_earlier,6", "rows_remaining,0", "measured,0", "failed,6", "load,6"],
+    );
+    assert!(said.contains("nothing could be measured"), "{said}");
+    let (summary, _) = bench("--resume --retry-failed crash,timeout", 1);
+    has(&summary, &["rows_written,0", "load,6"]);
+    // Once the variable is set, one class or all of them are measured again.
+    let log = fs::read_to_string(fakes.path("a.csv")).unwrap();
+    let again = |words: &str| {
+        fs::write(fakes.path("a.csv"), log.replacen("load:", "crash:", 1)).unwrap();
+        succeeded(&fakes.bench(&format!("{line} --resume {words}")).output().unwrap())
+    };
+    has(
+        &again("--retry-failed load"),
+        &["rows_written,5", "rows_earlier,1", "measured,5", "failed,1", "crash,1"],
+    );
+    has(&again("--retry-failed"), &["rows_written,6", "rows_earlier,0", "measured,6", "failed,0"]);
+    assert_eq!(found(&fakes.path("a.csv")).len(), 6);
+    // The details remember both, and the last line counts.
+    let details = fs::read_to_string(fakes.path("a.csv.details.jsonl")).unwrap();
+    assert_eq!(details.matches("\"load\"").count(), 6);
+    has(
+        &succeeded(&fakes.bench(&format!("{line} --resume")).output().unwrap()),
+        &["measured,6", "rows_written,0"],
+    );
+    let wrong = fails(&mut fakes.bench(&format!("{line} --resume --retry-failed laod")), 2);
+    assert!(wrong.contains("expected one of: missing, not_recorded"), "{wrong}");
+    fails(&mut fakes.bench(&format!("{line} --retry-failed")), 2);
+}
+
+/// Nobody reads the messages, or nobody can write them.
+#[test]
+fn messages_that_cannot_be_written_end_nothing() {
+    let fakes = Fakes::executables(20, 3);
+    for kernel in &fakes.kernels[..15] {
+        fs::remove_file(fakes.path("bin").join(format!("benchmark_{kernel}"))).unwrap();
+    }
+    let (reader, closed) = std::io::pipe().unwrap();
+    drop(reader);
+    let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    for stderr in [Stdio::from(closed), Stdio::from(full)] {
+        let mut command = fakes.bench("--executables bin --output a.csv --overwrite");
+        assert_eq!(command.stdout(Stdio::null()).stderr(stderr).status().unwrap().code(), Some(0));
+        assert_eq!(found(&fakes.path("a.csv")).len(), 60);
+    }
+}
+
+#[test]
+fn a_dry_run_finds_what_a_run_would_fail_for() {
+    let fakes = Fakes::library(3, 2);
+    fs::write(fakes.path("wrong.json"), r#"{"runner": "library", "library": "a.so", "librari": 1}"#).unwrap();
+    fs::write(fakes.path("gone.json"), r#"{"runner": "library", "library": "gone/{kernel}.so"}"#).unwrap();
+    for (words, code, message) in [
+        ("--runner nope.json", 1, "nope.json: No such file"),
+        ("--runner wrong.json", 1, "wrong.json: unknown field `librari`"),
+        ("--runner gone.json", 1, "none of the kernels has a library: "),
+        ("--library nope.so", 1, "none of the kernels has a library: "),
+        ("--simulate nope.csv", 1, "nope.csv: No such file"),
+        ("--simulate analytic --gpus x", 2, "--gpus: found 'x'"),
+    ] {
+        for more in ["--dry-run", "--slurm 2 --slurm-dry-run", ""] {
+            if more.starts_with("--slurm") && message.starts_with("none") {
+                continue;
+            }
+            let told = fails(&mut fakes.bench(&format!("{words} {more} --output a.csv")), code);
+            assert!(told.contains(message), "{words} {more}: {told}");
+        }
+        let _ = fs::remove_file(fakes.path("a.csv"));
+        let _ = fs::remove_file(fakes.path("a.csv.meta.json"));
+    }
 }

@@ -43,8 +43,59 @@ fn merged_shards_are_the_whole() {
     assert_eq!(conflict.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&conflict.stderr).contains("changed.csv: line 2: kernel '"));
     assert!(!fakes.path("c.csv").exists());
-    let incomplete = merge("changed.csv --complete --output c.csv");
-    assert!(String::from_utf8_lossy(&incomplete.stderr).contains("changed.csv: this shard is not done"));
+}
+
+#[test]
+fn a_complete_merge_has_every_row_of_the_plan() {
+    let fakes = Fakes::library(7, 9);
+    for shard in 1..=4 {
+        let line = format!("--simulate analytic --shard {shard}/4 --output part{shard}.csv");
+        succeeded(&fakes.bench(&line).output().unwrap());
+    }
+    let merge = |words: &str| {
+        let mut command = fakes.command("merge");
+        command.args(words.split_whitespace()).args(["--complete", "--output", "all.csv"]).output().unwrap()
+    };
+    let refused = |words: &str, message: &str| {
+        let output = merge(words);
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{words}: {stderr}");
+        assert!(stderr.contains(message), "{words}: {stderr}");
+        assert!(!fakes.path("all.csv").exists());
+    };
+    refused("part1.csv part3.csv", "of 63 rows: no log of shard 2/4; no log of shard 4/4");
+    // A log that lost its end after it was done.
+    let whole = fs::read_to_string(fakes.path("part2.csv")).unwrap();
+    let cut = whole.lines().count() - 3;
+    fs::write(
+        fakes.path("part2.csv"),
+        whole.lines().take(cut).map(|line| format!("{line}\n")).collect::<String>(),
+    )
+    .unwrap();
+    let all = "part1.csv part2.csv part3.csv part4.csv";
+    refused(all, "the logs have 60 of 63 rows: part2.csv: shard 2/4 has");
+    fs::write(fakes.path("part2.csv"), whole).unwrap();
+    // Merged logs know what they were made of.
+    let half = |words: &str| {
+        let mut command = fakes.command("merge");
+        succeeded(&command.args(words.split_whitespace()).output().unwrap());
+    };
+    half("part1.csv part2.csv --output left.csv");
+    half("part3.csv part4.csv --output right.csv");
+    refused("left.csv part3.csv", "of 63 rows: no log of shard 4/4");
+    // Another plan, and a log of unknown origin.
+    succeeded(&fakes.bench("--simulate analytic --quick --output other.csv").output().unwrap());
+    let kernels = fakes.kernels[..3].join("\n");
+    fs::write(fakes.path("pool.txt"), kernels).unwrap();
+    succeeded(&fakes.bench("--simulate analytic --output small.csv").output().unwrap());
+    refused(&format!("{all} small.csv"), "small.csv: it is of another plan than part1.csv");
+    fs::copy(fakes.path("part1.csv"), fakes.path("stray.csv")).unwrap();
+    refused(
+        &format!("{all} stray.csv"),
+        "stray.csv.meta.json: found nothing: what a complete log has is not known",
+    );
+    succeeded(&merge("left.csv right.csv"));
+    assert_eq!(found(&fakes.path("all.csv")).len(), 63);
 }
 
 #[test]
@@ -67,4 +118,11 @@ fn slurm_scripts_ask_for_what_is_not_done() {
     assert!(String::from_utf8_lossy(&refused.stderr).contains("--resume submits what is not done"));
     let script = succeeded(&fakes.bench(&format!("{dry} --resume")).output().unwrap());
     assert!(script.contains("#SBATCH --array=1,3,4\n"), "{script}");
+    // A shard that lost a row is not done, whatever its last session says.
+    let log = fakes.path("sweep.shard-2-of-4.csv");
+    let text = fs::read_to_string(&log).unwrap();
+    let end = text.trim_end().rfind('\n').unwrap() + 1;
+    fs::write(&log, &text[..end]).unwrap();
+    let script = succeeded(&fakes.bench(&format!("{dry} --resume")).output().unwrap());
+    assert!(script.contains("#SBATCH --array=1,2,3,4\n"), "{script}");
 }

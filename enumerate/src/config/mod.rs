@@ -15,6 +15,7 @@ use std::fmt;
 use std::io::Read as _;
 use std::path::Path;
 
+use ck_select::files;
 use ck_select::vocab::Op;
 use serde_json::Value;
 
@@ -75,7 +76,7 @@ impl Config {
         let label = path.display().to_string();
         let read = || {
             let mut bytes = Vec::new();
-            std::fs::File::open(path)?.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
+            files::open(path)?.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
             Ok(bytes)
         };
         let whole = |reason| ConfigError { file: label.clone(), place: String::new(), reason };

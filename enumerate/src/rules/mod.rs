@@ -66,7 +66,7 @@ impl Rules {
         Self::from_texts(|file, text| {
             let path = directory.join(file);
             let label = path.display().to_string();
-            match std::fs::read_to_string(&path) {
+            match ck_select::files::read_to_string(&path) {
                 Ok(own) => Ok((label, own)),
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                     Ok((format!("built-in {file}"), text.to_owned()))

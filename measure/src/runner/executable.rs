@@ -248,17 +248,16 @@ impl Runner for ExecutableRunner {
         true
     }
 
-    fn prepare(
-        &mut self,
-        kernels: &[&Kernel],
-        _context: Context<'_>,
-        _progress: Progress<'_>,
-    ) -> Result<(), MeasureError> {
+    fn check(&self, kernels: &[&Kernel]) -> Result<(), MeasureError> {
         if !kernels.is_empty() && kernels.iter().all(|kernel| self.unusable(kernel).is_some()) {
             let first = kernels.first().and_then(|kernel| self.unusable(kernel));
             let first = first.map(|failure| failure.message).unwrap_or_default();
             return Err(MeasureError::Machine(format!("none of the kernels has an executable: {first}")));
         }
+        Ok(())
+    }
+
+    fn prepare(&mut self, _: &[&Kernel], _: Context<'_>, _: Progress<'_>) -> Result<(), MeasureError> {
         Ok(())
     }
 

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use ck_select::files;
 use ck_select::kernel::Kernel;
 use serde_json::{Value, json};
 
@@ -78,6 +79,28 @@ impl Runner for LibraryRunner {
 
     fn uses_gpu(&self) -> bool {
         true
+    }
+
+    fn check(&self, kernels: &[&Kernel]) -> Result<(), MeasureError> {
+        let (what, file) = match (&self.config.library, &self.config.build) {
+            (Some(library), _) => ("library", library),
+            (None, Some(build)) => ("source", &build.source),
+            (None, None) => return Ok(()),
+        };
+        let mut first = None;
+        for kernel in kernels {
+            let Some(path) = file.fill(|name| (name == "kernel").then(|| kernel.name.clone())) else {
+                return Ok(());
+            };
+            match files::check(&path) {
+                Ok(()) => return Ok(()),
+                Err(error) => first = first.or(Some(format!("{path}: {error}"))),
+            }
+        }
+        match first {
+            Some(first) => Err(MeasureError::Machine(format!("none of the kernels has a {what}: {first}"))),
+            None => Ok(()),
+        }
     }
 
     fn prepare(

@@ -159,6 +159,11 @@ pub trait Runner: Sync {
     /// Whether it measures on a GPU, which must then be its own for that time.
     fn uses_gpu(&self) -> bool;
 
+    /// Looks, and does nothing else, whether any of these kernels can be measured. The error says why none can.
+    fn check(&self, _kernels: &[&Kernel]) -> Result<(), MeasureError> {
+        Ok(())
+    }
+
     /// Gets ready for these kernels, before anything is measured. A kernel that cannot be got ready fails when it is
     /// measured.
     fn prepare(

@@ -41,7 +41,7 @@ impl Recorded {
 
     /// Reads a benchmark CSV of an operation from a file; see [`Recorded::from_reader`].
     pub fn read(path: &Path, op: Op) -> Result<Self, MeasureError> {
-        Self::from_reader(path, std::fs::File::open(path).map_err(at(path))?, op)
+        Self::from_reader(path, ck_select::files::open(path).map_err(at(path))?, op)
     }
 
     /// Reads a benchmark CSV of an operation: columns `kernel`, the problem's, `latency_ms` and, if they are there,
@@ -91,9 +91,8 @@ fn outcome(row: &Row<'_>, problem: &Problem) -> Result<Outcome, String> {
     if matches!(row.get("latency_ms"), None | Some("N/A")) {
         let said = row.get("error_msg").unwrap_or_default();
         let (word, message) = said.split_once(": ").unwrap_or((said, ""));
-        let class = FailureClass::ALL.iter().find(|class| class.as_str() == word);
-        return Ok(match class {
-            Some(class) => Outcome::failed(*class, message),
+        return Ok(match FailureClass::of(word) {
+            Some(class) => Outcome::failed(class, message),
             None => Outcome::failed(FailureClass::Invalid, said),
         });
     }

@@ -2,10 +2,12 @@
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
+use std::time::Duration;
 
+use ck_select::files;
 use serde_json::Value;
 
-use super::{Start, Tally};
+use super::{Retry, Start, Tally};
 use crate::error::{MeasureError, at};
 use crate::gpu::Gpu;
 use crate::log::Log;
@@ -26,8 +28,10 @@ pub(super) struct Ledger<'a> {
     done: HashSet<Pair>,
     /// Best time of each problem.
     best_ms: HashMap<u32, f64>,
-    earlier: usize,
+    /// All rows of the log.
     tally: Tally,
+    /// Those of this run.
+    written: usize,
 }
 
 impl<'a> Ledger<'a> {
@@ -35,40 +39,43 @@ impl<'a> Ledger<'a> {
         plan: &'a Plan,
         files: &Files,
         start: Start,
+        retry: &Retry,
         facts: PlanFacts,
         how: Value,
         max_cv: f64,
     ) -> Result<Self, MeasureError> {
         let columns = Columns::of(plan);
+        // The log is first, since its lock keeps other runs away from all of the files.
+        let mut log = Log::open(&files.log)?.ok_or_else(|| in_use(files))?;
         let known = match start {
-            Start::Fresh => {
-                for path in [&files.log, &files.meta] {
-                    if path.exists() {
-                        let path = path.display();
-                        return Err(MeasureError::Settings(format!(
-                            "{path} exists: --resume goes on with it, --overwrite throws it away"
-                        )));
-                    }
-                }
-                None
+            Start::Fresh if !log.is_empty() || files.meta.exists() => {
+                let path = if log.is_empty() { &files.meta } else { &files.log };
+                let path = path.display();
+                return Err(MeasureError::Settings(format!(
+                    "{path} exists: --resume goes on with it, --overwrite throws it away"
+                )));
             }
+            Start::Fresh => None,
             Start::Overwrite => {
-                remove(files)?;
+                log.clear()?;
+                remove(&files.details)?;
+                remove(&files.meta)?;
                 None
             }
             Start::Resume => Meta::read(&files.meta)?,
         };
-        let (log, rows, meta) = match known {
+        let (meta, rows) = match known {
             Some(meta) => {
                 meta.check(&files.meta, &facts, &how)?;
-                let (log, rows) = if files.log.exists() {
-                    Log::resume(&files.log, &columns.names())?
-                } else {
-                    (Log::create(&files.log, &columns.header())?, Vec::new())
-                };
-                (log, rows, meta)
+                let mut rows = log.rows(&columns.names())?;
+                if rows.iter().any(|row| retry.wants(row)) {
+                    let without = log.without(&columns.names(), |row| retry.wants(row))?;
+                    log = without.ok_or_else(|| in_use(files))?;
+                    rows = log.rows(&columns.names())?;
+                }
+                (meta, rows)
             }
-            None if files.log.exists() => {
+            None if !log.is_empty() => {
                 let missing = files.meta.display();
                 let reason = format!("cannot be resumed without {missing}, which says how it came about");
                 return Err(MeasureError::file(&files.log, reason));
@@ -76,10 +83,11 @@ impl<'a> Ledger<'a> {
             None => {
                 let meta = Meta::new(facts, how);
                 meta.write(&files.meta)?;
-                (Log::create(&files.log, &columns.header())?, Vec::new(), meta)
+                log.begin(&columns.header())?;
+                (meta, Vec::new())
             }
         };
-        let details = Details::open(&files.details)?;
+        let (details, unstable) = Details::open(&files.details)?;
         let mut ledger = Self {
             plan,
             columns,
@@ -90,17 +98,19 @@ impl<'a> Ledger<'a> {
             max_cv,
             done: HashSet::new(),
             best_ms: HashMap::new(),
-            earlier: rows.len(),
             tally: Tally::default(),
+            written: 0,
         };
         let index = plan.index();
-        for row in &rows {
+        for row in rows {
             let pair = index.find(&row.kernel, row.problem_idx).ok_or_else(|| {
                 let reason =
                     format!("kernel '{}' on problem {} is not in the plan", row.kernel, row.problem_idx);
                 MeasureError::file(&files.log, reason)
             })?;
             ledger.note(pair, row.latency_ms);
+            let unstable = unstable.contains(&(row.kernel.clone(), row.problem_idx));
+            ledger.tally.recall(pair, &row, unstable);
         }
         Ok(ledger)
     }
@@ -113,9 +123,9 @@ impl<'a> Ledger<'a> {
         }
     }
 
-    /// Rows that were there already.
-    pub(super) const fn earlier(&self) -> usize {
-        self.earlier
+    /// All rows so far.
+    pub(super) const fn tally(&self) -> &Tally {
+        &self.tally
     }
 
     /// Whether a pair has its row.
@@ -140,6 +150,7 @@ impl<'a> Ledger<'a> {
             self.log.append(&self.columns.line(self.plan, pair, outcome))?;
             self.note(pair, outcome.latency_ms());
             self.tally.count(pair, outcome, self.max_cv);
+            self.written += 1;
         }
         Ok(&self.tally)
     }
@@ -163,7 +174,7 @@ impl<'a> Ledger<'a> {
 
     pub(super) fn end(&mut self, end: String, clocks: Value) -> Result<(), MeasureError> {
         self.sync()?;
-        let rows = self.tally.rows();
+        let rows = self.written;
         if let Some(session) = self.meta.sessions.last_mut() {
             session.ended = Some(crate::host::now());
             session.end = Some(end);
@@ -173,25 +184,29 @@ impl<'a> Ledger<'a> {
         self.meta.write(&self.files.meta)
     }
 
-    pub(super) fn into_tally(self) -> Tally {
-        self.tally
+    /// The counts of the log, and how many rows of it this run wrote.
+    pub(super) fn into_tally(self) -> (Tally, usize) {
+        (self.tally, self.written)
     }
 }
 
-/// Removes a log with its files, unless another process is writing it.
-fn remove(files: &Files) -> Result<(), MeasureError> {
-    let remove = |path: &Path| match std::fs::remove_file(path) {
+fn remove(path: &Path) -> Result<(), MeasureError> {
+    match files::check(path).and_then(|()| std::fs::remove_file(path)) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
         removed => removed.map_err(at(path)),
+    }
+}
+
+/// Names the run that has the log. One that has just begun says who it is in a moment.
+fn in_use(files: &Files) -> MeasureError {
+    let known = || Meta::read(&files.meta).ok().flatten().and_then(|meta| meta.running());
+    let mut tries = 0..50;
+    let run = loop {
+        match known() {
+            None if tries.next().is_some() => std::thread::sleep(Duration::from_millis(100)),
+            run => break run,
+        }
     };
-    let _held = match std::fs::File::open(&files.log) {
-        Ok(file) => match file.try_lock() {
-            Ok(()) => Some(file),
-            Err(_) => return Err(MeasureError::file(&files.log, "another process is writing it")),
-        },
-        Err(_) => None,
-    };
-    remove(&files.log)?;
-    remove(&files.details)?;
-    remove(&files.meta)
+    let run = run.map_or(String::new(), |run| format!(": {run}"));
+    MeasureError::file(&files.log, format!("another run is writing it{run}"))
 }

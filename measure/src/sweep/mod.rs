@@ -9,13 +9,13 @@ use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
-use ck_select::kernel::Kernel;
 use serde_json::{Map, Value, json};
 
 use crate::error::MeasureError;
 use crate::gpu::Gpu;
 use crate::outcome::{FailureClass, Outcome};
 use crate::plan::{Pair, Plan};
+use crate::row::Logged;
 use crate::runner::{Context, Runner, Settings};
 use crate::shard::Shard;
 use crate::sidecar::{Files, PlanFacts, Session};
@@ -34,16 +34,43 @@ pub enum Start {
     Overwrite,
 }
 
+/// Which failed rows of a log are measured again.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Retry {
+    /// None.
+    #[default]
+    Nothing,
+    /// All of them.
+    Failed,
+    /// Those of these classes.
+    Classes(Vec<FailureClass>),
+}
+
+impl Retry {
+    /// Whether a row is measured again.
+    pub fn wants(&self, row: &Logged) -> bool {
+        row.failure().is_some_and(|class| match self {
+            Self::Nothing => false,
+            Self::Failed => true,
+            Self::Classes(classes) => classes.contains(&class),
+        })
+    }
+}
+
 /// What to measure, where, and where to write it.
 pub struct Sweep<'a> {
     /// What to measure: the shard's part of the plan.
     pub plan: &'a Plan,
+    /// The plan of all shards.
+    pub whole: &'a Plan,
     /// Which part it is.
     pub shard: Shard,
     /// The log.
     pub output: &'a Path,
     /// What to do with a log that is already there.
     pub start: Start,
+    /// Which of its failed rows to measure again.
+    pub retry: &'a Retry,
     /// Where to measure, all at once.
     pub gpus: &'a [Gpu],
     /// Where GPUs' locks are.
@@ -74,14 +101,14 @@ pub enum Event<'a> {
         lock: &'a Path,
     },
     /// Rows that were there already.
-    Resumed(usize),
+    Resumed(&'a Tally),
     /// A row is written.
     Row {
         /// Whose.
         pair: Pair,
         /// What it says.
         outcome: &'a Outcome,
-        /// All rows of this sweep so far.
+        /// All rows of the log so far.
         tally: &'a Tally,
     },
 }
@@ -108,14 +135,31 @@ pub struct Tally {
 }
 
 impl Tally {
+    /// Counts a row that was there already.
+    fn recall(&mut self, pair: Pair, row: &Logged, unstable: bool) {
+        match row.failure() {
+            Some(class) => *self.failed.entry(class).or_default() += 1,
+            None if row.is_cut_off() => self.cut_off += 1,
+            None => {
+                self.measured += 1;
+                self.unstable += usize::from(unstable);
+                self.compare(row.tflops, pair);
+            }
+        }
+    }
+
+    fn compare(&mut self, tflops: f64, pair: Pair) {
+        if self.best.is_none_or(|(best, _)| tflops > best) {
+            self.best = Some((tflops, pair));
+        }
+    }
+
     fn count(&mut self, pair: Pair, outcome: &Outcome, max_cv: f64) {
         match outcome {
             Outcome::Measured(measurement) => {
                 self.measured += 1;
                 self.unstable += usize::from(measurement.is_unstable(max_cv));
-                if self.best.is_none_or(|(best, _)| measurement.tflops > best) {
-                    self.best = Some((measurement.tflops, pair));
-                }
+                self.compare(measurement.tflops, pair);
             }
             Outcome::CutOff { .. } => self.cut_off += 1,
             Outcome::Failed(failure) => *self.failed.entry(failure.class).or_default() += 1,
@@ -136,8 +180,10 @@ impl Tally {
 /// What a sweep did.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Summary {
-    /// Rows that it wrote.
+    /// All rows of the log, earlier ones with it.
     pub tally: Tally,
+    /// Rows that it wrote.
+    pub written: usize,
     /// Rows that were there already.
     pub earlier: usize,
     /// Pairs that are still to be measured.
@@ -158,20 +204,22 @@ impl Sweep<'_> {
     ) -> Result<Summary, MeasureError> {
         let began = Instant::now();
         let how = json!({ "runner": runner.describe(), "settings": what_matters(context.settings) });
-        let facts = PlanFacts::of(self.plan, self.shard);
+        let facts = PlanFacts::of(self.plan, self.shard, self.whole);
         let mut ledger = Ledger::open(
             self.plan,
             &Files::of(self.output),
             self.start,
+            self.retry,
             facts,
             how,
             context.settings.max_cv,
         )?;
-        if ledger.earlier() > 0 {
-            observer.tell(&Event::Resumed(ledger.earlier()));
+        if ledger.tally().rows() > 0 {
+            observer.tell(&Event::Resumed(ledger.tally()));
         }
         let clocks = crate::host::clocks();
         ledger.begin(Session {
+            process: std::process::id(),
             began: crate::host::now(),
             ended: None,
             end: None,
@@ -193,9 +241,9 @@ impl Sweep<'_> {
         let recorded = ledger.end(end, crate::host::clocks());
         let stopped = measured?;
         recorded?;
-        let tally = ledger.into_tally();
-        let (earlier, rows) = (self.plan.len() - left.len(), tally.rows());
-        Ok(Summary { tally, earlier, remaining: left.len() - rows, elapsed: began.elapsed(), stopped })
+        let (tally, written) = ledger.into_tally();
+        let (earlier, remaining) = (self.plan.len() - left.len(), left.len() - written);
+        Ok(Summary { tally, written, earlier, remaining, elapsed: began.elapsed(), stopped })
     }
 
     fn measure(
@@ -209,15 +257,8 @@ impl Sweep<'_> {
         if left.is_empty() {
             return Ok(None);
         }
-        let mut wanted = vec![false; left.kernels().len()];
-        left.pairs().for_each(|pair| wanted[pair.kernel as usize] = true);
-        let kernels: Vec<&Kernel> = left
-            .kernels()
-            .iter()
-            .zip(wanted)
-            .filter(|(_, wanted)| *wanted)
-            .map(|(kernel, _)| kernel)
-            .collect();
+        let kernels = left.used_kernels();
+        runner.check(&kernels)?;
         let progress = |done, total, failed| observer.tell(&Event::Built { done, total, failed });
         runner.prepare(&kernels, context, &progress)?;
         if let Some(reason) = context.stop.reason() {

@@ -5,6 +5,7 @@ use std::ffi::{CStr, c_char, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use ck_select::ffi::{Callbacks, CkConvProblem, CkGemmProblem, CkKernelHooks, CkStatus};
+use ck_select::files;
 use ck_select::problem::Problem;
 use libloading::Library;
 
@@ -37,6 +38,8 @@ pub(super) struct KernelLibrary {
 impl KernelLibrary {
     /// Loads a library and asks it for its kernels.
     pub(super) fn open(path: &str) -> Result<Self, String> {
+        // The loader would wait for a pipe's writer.
+        files::check(path).map_err(|error| format!("{path}: {error}"))?;
         // SAFETY: whoever names a library wants its code to run; this process exists so that it may do what it likes.
         let library = unsafe { Library::new(path) }.map_err(|error| format!("{path}: {error}"))?;
         // Never unloaded: GPU runtimes register the code of a library for the life of the process.

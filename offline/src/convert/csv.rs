@@ -1,13 +1,12 @@
 //! Writing benchmark CSVs.
 
-use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
+use ck_select::files::Pending;
 use ck_select::problem::Problem;
 use ck_select::vocab::Op;
 
-use super::atomic::Pending;
 use super::chunk::Chunk;
 use super::schema::Extras;
 use crate::measurements::{DataError, Figures};
@@ -18,17 +17,15 @@ const CONV: &str = "kernel,problem_idx,N,C,K,G,Di,Hi,Wi,Z,Y,X,stride_d,stride_h,
 const GEMM: &str = "kernel_name,m,n,k,split_k,arch,latency_ms,measured_tflops,bandwidth_gb_s,is_valid";
 
 pub(super) struct Writer {
-    pending: Pending,
     name: String,
-    file: BufWriter<File>,
+    file: BufWriter<Pending>,
     extras: Extras,
 }
 
 impl Writer {
     pub(super) fn create(path: &Path, op: Op, extras: &Extras) -> Result<Self, DataError> {
-        let pending = Pending::create(path)?;
-        let name = pending.name();
-        let mut file = BufWriter::with_capacity(1 << 16, pending.file()?);
+        let name = path.display().to_string();
+        let mut file = BufWriter::with_capacity(1 << 16, super::create(path)?);
         let mut header = match op {
             Op::GroupedConv => CONV.to_owned(),
             Op::Gemm => GEMM.to_owned(),
@@ -43,7 +40,7 @@ impl Writer {
             }
         }
         writeln!(file, "{header}").map_err(|error| DataError::io(&name, error))?;
-        Ok(Self { pending, name, file, extras: extras.clone() })
+        Ok(Self { name, file, extras: extras.clone() })
     }
 
     pub(super) fn write(&mut self, chunk: &Chunk) -> Result<(), DataError> {
@@ -61,10 +58,9 @@ impl Writer {
         Ok(())
     }
 
-    pub(super) fn commit(mut self) -> Result<(), DataError> {
-        self.file.flush().map_err(|error| DataError::io(&self.name, error))?;
-        drop(self.file);
-        self.pending.commit()
+    pub(super) fn commit(self) -> Result<(), DataError> {
+        let written = self.file.into_inner().map_err(std::io::IntoInnerError::into_error);
+        written.and_then(Pending::commit).map_err(|error| DataError::io(&self.name, error))
     }
 }
 

@@ -1,40 +1,37 @@
 //! Writing parquet, a row group a chunk.
 
-use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
 use arrow::datatypes::Schema;
+use ck_select::files::Pending;
 use parquet::arrow::ArrowSchemaConverter;
 use parquet::errors::ParquetError;
 use parquet::file::writer::SerializedFileWriter;
 use rayon::prelude::*;
 
-use super::atomic::Pending;
 use super::chunk::Chunk;
 use super::columns::Column;
 use super::pages::{ColumnChunk, encode};
 use crate::measurements::DataError;
 
 pub(super) struct Writer {
-    pending: Pending,
     name: String,
-    file: SerializedFileWriter<File>,
+    file: SerializedFileWriter<Pending>,
     columns: Vec<Column>,
 }
 
 impl Writer {
     pub(super) fn create(path: &Path, columns: Vec<Column>) -> Result<Self, DataError> {
-        let pending = Pending::create(path)?;
-        let name = pending.name();
+        let name = path.display().to_string();
         let schema = Schema::new(columns.iter().map(Column::field).collect::<Vec<_>>());
         // Arrow's own schema is left out: with it a data frame would have categories for texts.
-        let target = pending.file()?;
+        let target = super::create(path)?;
         let file = ArrowSchemaConverter::new()
             .convert(&schema)
             .and_then(|schema| SerializedFileWriter::new(target, schema.root_schema_ptr(), Arc::default()))
             .map_err(|error| DataError::format(&name, error))?;
-        Ok(Self { pending, name, file, columns })
+        Ok(Self { name, file, columns })
     }
 
     pub(super) fn write(&mut self, chunk: &Chunk) -> Result<(), DataError> {
@@ -61,8 +58,8 @@ impl Writer {
     }
 
     pub(super) fn commit(self) -> Result<(), DataError> {
-        let Self { pending, name, file, .. } = self;
-        file.close().map_err(|error| DataError::format(&name, error))?;
-        pending.commit()
+        let Self { name, file, .. } = self;
+        let written = file.into_inner().map_err(|error| DataError::format(&name, error))?;
+        written.commit().map_err(|error| DataError::io(&name, error))
     }
 }

@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
+use ck_select::files;
 use flate2::bufread::MultiGzDecoder;
 
 use super::names::{Filter, Names};
@@ -80,7 +81,7 @@ enum Opened {
 fn open(path: &Path) -> Result<(Opened, Format), DataError> {
     let name = path.display().to_string();
     let io_error = |error| DataError::io(&name, error);
-    let mut file = File::open(path).map_err(io_error)?;
+    let mut file = files::open(path).map_err(io_error)?;
     let mut magic = [0; 4];
     let magic_len = read_up_to(&mut file, &mut magic).map_err(io_error)?;
     file.seek(SeekFrom::Start(0)).map_err(io_error)?;

@@ -5,6 +5,7 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use ck_select::files;
 use ck_select::hardware::Hardware;
 use ck_select::model::{Model, Target, TrainedRange};
 use ck_select::problem::{CONV_COLUMNS, Problem};
@@ -76,10 +77,9 @@ impl Directory {
     pub fn write(&self, path: &Path, overwrite: bool) -> Result<(), TrainError> {
         let failed = |error| TrainError::io(path.display(), error);
         Self::check_free(path, overwrite)?;
-        let parent = match path.parent() {
-            Some(parent) if parent != Path::new("") => parent,
-            _ => Path::new("."),
-        };
+        // A link stays, and what it points to is replaced.
+        let path = &files::target(path).map_err(failed)?;
+        let parent = files::folder_of(path);
         fs::create_dir_all(parent).map_err(failed)?;
         let staged = tempfile::Builder::new().prefix(".ckselect-").tempdir_in(parent).map_err(failed)?;
         for (name, bytes) in &self.files {
@@ -87,7 +87,7 @@ impl Directory {
             write_whole(&at, bytes).map_err(|error| TrainError::io(at.display(), error))?;
         }
         readable(staged.path()).map_err(failed)?;
-        sync(staged.path()).map_err(failed)?;
+        files::sync_folder(staged.path()).map_err(failed)?;
         // What is replaced is moved aside, to be put back should the new directory not get its name.
         let aside = if path.exists() { Some(set_aside(path, parent).map_err(failed)?) } else { None };
         if let Err(error) = fs::rename(staged.path(), path) {
@@ -96,7 +96,7 @@ impl Directory {
             }
             return Err(failed(error));
         }
-        sync(parent).map_err(failed)
+        files::sync_folder(parent).map_err(failed)
     }
 
     /// Refuses a place that is taken; to be asked before a long training, too.
@@ -127,10 +127,6 @@ fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file = File::create_new(path)?;
     file.write_all(bytes)?;
     file.sync_all()
-}
-
-fn sync(directory: &Path) -> io::Result<()> {
-    File::open(directory)?.sync_all()
 }
 
 /// Temporary directories are private; a model is as readable as anything that the user makes.

@@ -1,11 +1,11 @@
 //! The model that a training continues.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use ck_select::features::Extractor;
+use ck_select::files;
 use ck_select::model::{FeatureSpec, ModelError, Target};
 use flate2::read::MultiGzDecoder;
 use serde_json::Value;
@@ -31,7 +31,7 @@ impl WarmStart {
             return Err(TrainError::io(directory.display(), missing));
         }
         let path = directory.join(SPEC);
-        let bytes = fs::read(&path).map_err(|error| TrainError::io(path.display(), error))?;
+        let bytes = files::read(&path).map_err(|error| TrainError::io(path.display(), error))?;
         let spec = FeatureSpec::from_json(&path.display().to_string(), &bytes).map_err(Box::new)?;
         let mut forests = Vec::new();
         for target in Target::ALL {
@@ -39,7 +39,7 @@ impl WarmStart {
                 forests.push((target, text));
             }
         }
-        let manifest = fs::read(directory.join("train_manifest.json")).ok();
+        let manifest = files::read(directory.join("train_manifest.json")).ok();
         let manifest = manifest.and_then(|bytes| serde_json::from_slice(&bytes).ok());
         Ok(Self { directory: directory.to_owned(), spec, forests, manifest })
     }
@@ -121,10 +121,10 @@ fn forest_text(directory: &Path, target: Target) -> Result<Option<String>, Train
     let packed = directory.join(target.file_name() + ".gz");
     let mut text = String::new();
     if plain.exists() {
-        text = fs::read_to_string(&plain).map_err(|error| TrainError::io(plain.display(), error))?;
+        text = files::read_to_string(&plain).map_err(|error| TrainError::io(plain.display(), error))?;
     } else if packed.exists() {
         let failed = |error| TrainError::io(packed.display(), error);
-        let file = fs::File::open(&packed).map_err(failed)?;
+        let file = files::open(&packed).map_err(failed)?;
         MultiGzDecoder::new(file).read_to_string(&mut text).map_err(failed)?;
     } else {
         return Ok(None);

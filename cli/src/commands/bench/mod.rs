@@ -15,6 +15,7 @@ use ck_select::pool::Pool;
 use ck_select_measure::config::{ExecutableConfig, LibraryConfig, RunnerConfig};
 use ck_select_measure::gpu::{self, Gpu};
 use ck_select_measure::guard::Guard;
+use ck_select_measure::outcome::FailureClass;
 use ck_select_measure::plan::{Cost, Plan};
 use ck_select_measure::problems::ProblemSet;
 use ck_select_measure::runner::{
@@ -23,7 +24,7 @@ use ck_select_measure::runner::{
 };
 use ck_select_measure::shard::Shard;
 use ck_select_measure::stop::{Stop, StopReason};
-use ck_select_measure::sweep::{Start, Summary, Sweep};
+use ck_select_measure::sweep::{Retry, Start, Summary, Sweep};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::error::CliError;
@@ -33,6 +34,8 @@ use progress::Bar;
 const EXAMPLES: &str = "Examples:
   ckselect bench --pool kernels.txt --problems shapes.csv --executables build/bin --output sweep.csv
   ckselect bench --pool kernels.txt --problems captured.txt --runner runner.json --output sweep.csv --resume
+  ckselect bench --pool kernels.txt --problems captured.txt --runner runner.json --output sweep.csv --resume \\
+      --retry-failed load,build
   ckselect bench --pool kernels.txt --problems shapes.csv --simulate analytic --output dry.csv
   ckselect bench --pool kernels.txt --problems shapes.csv --simulate data/sweep.parquet --output again.csv
   ckselect bench --pool kernels.txt --problems shapes.csv --library ./libkernels.so --gpus 0,1 \\
@@ -43,7 +46,7 @@ const EXAMPLES: &str = "Examples:
 The output is a CSV that only grows, row by row. Beside it are <FILE>.meta.json (how it came about) and
 <FILE>.details.jsonl (what is known of each row). After a crash, a kill or a power cut, --resume goes on.
 
-Exit codes: 0 done, or the budget is spent; 1 failed, or nothing could be measured; 2 wrong use; 129, 130 and 143
+Exit codes: 0 done, or the budget is spent; 1 failed, or not a row of the output has a time; 2 wrong use; 129, 130 and 143
 ended by SIGHUP, Ctrl-C and SIGTERM, with all finished rows kept.";
 
 /// Measure the kernels of a pool on problems
@@ -75,6 +78,9 @@ pub(crate) struct Args {
     /// Go on with an output that is there; begin if there is none
     #[arg(long, conflicts_with = "overwrite")]
     resume: bool,
+    /// With --resume: measure failed rows again, all of them or those of some classes, such as load,timeout
+    #[arg(long, value_name = "CLASS", requires = "resume", num_args = 0..=1, value_delimiter = ',', value_parser = class)]
+    retry_failed: Option<Vec<FailureClass>>,
     /// Throw an output away that is there
     #[arg(long)]
     overwrite: bool,
@@ -170,6 +176,14 @@ fn duration(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| "expected a time such as 500ms, 90s, 30m, 2h".to_owned())
 }
 
+/// Reads the word of a kind of failure.
+fn class(word: &str) -> Result<FailureClass, String> {
+    FailureClass::of(word).ok_or_else(|| {
+        let words: Vec<&str> = FailureClass::ALL.iter().map(|class| class.as_str()).collect();
+        format!("expected one of: {}", words.join(", "))
+    })
+}
+
 /// Reads `5x` or `5`.
 fn factor(text: &str) -> Result<f64, String> {
     let number = text.strip_suffix('x').unwrap_or(text).parse::<f64>().ok();
@@ -182,7 +196,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, CliError> {
     let pool = Arc::new(Pool::read(&args.pool)?);
     let mut problems = ProblemSet::read(&args.problems, pool.op())?;
     for note in &problems.notes {
-        eprintln!("ckselect: note: {note}");
+        say!("ckselect: note: {note}");
     }
     if args.care.quick {
         problems = problems.thinned(Care::QUICK_PROBLEMS);
@@ -197,18 +211,21 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, CliError> {
     }
     let cost =
         Cost { runs: settings.warmup.saturating_add(settings.repeat).saturating_mul(settings.samples) };
-    if args.slurm.is_asked() {
-        return slurm::run(args, &whole, cost, settings.batch);
-    }
-    let plan = args.shard.of(&whole, cost, settings.batch);
-    if args.dry_run {
-        summary::plan(&plan, args.shard, cost, &settings, args.format)?;
-        return Ok(ExitCode::SUCCESS);
-    }
+    // What is wrong with these is told before anything is submitted, and by a dry run, too.
     let mut runner = runner(args, &pool)?;
     let environment = |name: &str| std::env::var(name).ok();
     let gpus =
         Gpu::choose(args.gpus.as_deref(), environment).map_err(|error| CliError::usage(error.to_string()))?;
+    let retry = args.retry();
+    if args.slurm.is_asked() {
+        return slurm::run(args, &whole, cost, settings.batch, &retry);
+    }
+    let plan = args.shard.of(&whole, cost, settings.batch);
+    if args.dry_run {
+        runner.check(&plan.used_kernels())?;
+        summary::plan(&plan, args.shard, cost, &settings, args.format)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let signal = Arc::new(AtomicUsize::new(0));
     let interrupted = Arc::new(AtomicBool::new(false));
     // A second Ctrl-C ends us at once, and the guard ends what we started. Other signals are repeated by programs.
@@ -228,9 +245,11 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, CliError> {
     };
     let sweep = Sweep {
         plan: &plan,
+        whole: &whole,
         shard: args.shard,
         output: &args.output,
         start,
+        retry: &retry,
         gpus: &gpus,
         lock_folder: gpu::lock_folder(),
         source: PathBuf::from("."),
@@ -243,32 +262,47 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, CliError> {
     summary::sweep(&ran, &plan, args.format)?;
     if plan.left_out() > 0 {
         let count = plan.left_out();
-        eprintln!("ckselect: note: {count} pairs were left out: the kernel computes something else");
+        say!("ckselect: note: {count} pairs were left out: the kernel computes something else");
     }
     Ok(exit_code(&ran, &args.output))
 }
 
+impl Args {
+    fn retry(&self) -> Retry {
+        match &self.retry_failed {
+            None => Retry::Nothing,
+            Some(classes) if classes.is_empty() => Retry::Failed,
+            Some(classes) => Retry::Classes(classes.clone()),
+        }
+    }
+}
+
 fn exit_code(ran: &Summary, output: &Path) -> ExitCode {
     let (output, remaining) = (output.display(), ran.remaining);
+    let nothing = ran.tally.rows() > 0 && ran.tally.measured == 0;
     match ran.stopped {
         Some(StopReason::Signal(signal)) => {
-            eprintln!(
+            say!(
                 "ckselect: {output}: ended by signal {signal}, {remaining} rows remain: go on with --resume"
             );
             ExitCode::from(u8::try_from(128 + signal).unwrap_or(1))
         }
         Some(StopReason::Budget) => {
-            eprintln!(
-                "ckselect: {output}: the budget is spent, {remaining} rows remain: go on with --resume"
-            );
-            ExitCode::SUCCESS
+            say!("ckselect: {output}: the budget is spent, {remaining} rows remain: go on with --resume");
+            if nothing { failed(ran, output) } else { ExitCode::SUCCESS }
         }
-        None if ran.tally.measured == 0 && ran.tally.rows() > 0 && ran.earlier == 0 => {
-            eprintln!("ckselect: {output}: nothing could be measured");
-            ExitCode::FAILURE
-        }
+        None if nothing => failed(ran, output),
         None => ExitCode::SUCCESS,
     }
+}
+
+/// Not a single row of the log has a time.
+fn failed(ran: &Summary, output: std::path::Display<'_>) -> ExitCode {
+    let classes: Vec<String> =
+        ran.tally.failed.iter().map(|(class, count)| format!("{count} {class}")).collect();
+    let classes = classes.join(", ");
+    say!("ckselect: {output}: nothing could be measured ({classes}): --resume --retry-failed tries again");
+    ExitCode::FAILURE
 }
 
 fn runner(args: &Args, pool: &Arc<Pool>) -> Result<Box<dyn Runner>, CliError> {

@@ -1,29 +1,25 @@
-//! How far a sweep is, on a terminal.
+//! How far a sweep is.
 
 use ck_select_measure::outcome::Outcome;
 use ck_select_measure::plan::Plan;
 use ck_select_measure::sweep::{Event, Observer, Tally};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// A bar on standard error, if that is a terminal.
+use crate::progress::Progress;
+
+/// What is shown of a sweep.
 pub(super) struct Bar<'a> {
     plan: &'a Plan,
-    bar: ProgressBar,
+    bar: Progress,
 }
 
 impl<'a> Bar<'a> {
     pub(super) fn new(plan: &'a Plan) -> Self {
-        let bar = ProgressBar::with_draw_target(Some(plan.len() as u64), ProgressDrawTarget::stderr());
-        let template = "{bar:24} {pos}/{len} rows, {per_sec}, {eta} left{msg}";
-        // The template is our own; without it the bar has its usual look.
-        if let Ok(style) = ProgressStyle::with_template(template) {
-            bar.set_style(style);
-        }
+        let bar = Progress::new(plan.len() as u64, "rows");
         Self { plan, bar }
     }
 
     pub(super) fn finish(&self) {
-        self.bar.finish_and_clear();
+        self.bar.end();
     }
 
     fn message(&self, tally: &Tally) -> String {
@@ -43,27 +39,21 @@ impl Observer for Bar<'_> {
     fn tell(&self, event: &Event<'_>) {
         match event {
             Event::Built { done, total, failed } => {
-                self.bar.set_message(format!(", built {done} of {total} kernels, {failed} failed"));
-                self.bar.tick();
+                self.bar.note(format!(", built {done} of {total} kernels, {failed} failed"));
             }
             Event::Waiting { gpu, lock } => {
                 let text = format!("waiting for GPU {}: another process has {}", gpu.host, lock.display());
-                self.bar.suspend(|| eprintln!("ckselect: {text}"));
+                self.bar.suspend(|| say!("ckselect: {text}"));
             }
-            Event::Resumed(rows) => {
-                self.bar.set_position(*rows as u64);
-                // What others measured earlier says nothing about our speed.
-                self.bar.reset_eta();
-            }
+            Event::Resumed(tally) => self.bar.resume(tally.rows() as u64),
             Event::Row { pair, outcome, tally } => {
                 if let Outcome::Failed(failure) = outcome
-                    && self.bar.is_hidden()
+                    && !self.bar.is_drawn()
                 {
                     let (kernel, idx) = (&self.plan.kernel(*pair).name, self.plan.asked(*pair).idx);
-                    eprintln!("ckselect: problem {idx}, {kernel}: {failure}");
+                    say!("ckselect: problem {idx}, {kernel}: {failure}");
                 }
-                self.bar.set_message(self.message(tally));
-                self.bar.inc(1);
+                self.bar.advance(Some(self.message(tally)));
             }
         }
     }

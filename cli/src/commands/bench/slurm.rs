@@ -1,13 +1,16 @@
 //! `ckselect bench --slurm`: shards as a job array of an existing cluster.
 
+use std::io::Write as _;
 use std::process::ExitCode;
 
 use ck_select_measure::plan::{Cost, Plan};
 use ck_select_measure::shard::Shard;
 use ck_select_measure::slurm::{SlurmJob, is_done, shard_log};
+use ck_select_measure::sweep::Retry;
 
 use super::Args;
 use crate::error::CliError;
+use crate::output::Output;
 
 /// Beyond one machine
 #[derive(clap::Args)]
@@ -60,7 +63,13 @@ fn shared_arguments(words: impl IntoIterator<Item = String>) -> Vec<String> {
     shared
 }
 
-pub(super) fn run(args: &Args, plan: &Plan, cost: Cost, batch: usize) -> Result<ExitCode, CliError> {
+pub(super) fn run(
+    args: &Args,
+    plan: &Plan,
+    cost: Cost,
+    batch: usize,
+    retry: &Retry,
+) -> Result<ExitCode, CliError> {
     let options = &args.slurm;
     let shards = options.slurm.unwrap_or(1);
     if args.shard != Shard::WHOLE {
@@ -82,12 +91,12 @@ pub(super) fn run(args: &Args, plan: &Plan, cost: Cost, batch: usize) -> Result<
             continue;
         }
         parts.push(shard.index());
-        if !is_done(&log)? {
+        if !is_done(&log, retry)? {
             open.push(shard.index());
         }
     }
     if open.is_empty() {
-        eprintln!("ckselect: all {shards} shards are done: `ckselect merge` puts them together");
+        say!("ckselect: all {shards} shards are done: `ckselect merge` puts them together");
         return Ok(ExitCode::SUCCESS);
     }
     let folder = std::env::current_dir()?;
@@ -104,11 +113,20 @@ pub(super) fn run(args: &Args, plan: &Plan, cost: Cost, batch: usize) -> Result<
         folder,
     };
     if options.slurm_dry_run {
-        println!("# array\n{}\n# merge, after the array\n{}", job.array_script(), job.merge_script());
-        return Ok(ExitCode::SUCCESS);
+        return print(&format!(
+            "# array\n{}\n# merge, after the array\n{}",
+            job.array_script(),
+            job.merge_script()
+        ));
     }
     let (array, merge) = job.submit()?;
-    println!("array {array} of {} shards, merge {merge} after it", job.open.len());
+    print(&format!("array {array} of {} shards, merge {merge} after it", job.open.len()))
+}
+
+fn print(text: &str) -> Result<ExitCode, CliError> {
+    let mut out = Output::create(None)?;
+    writeln!(out, "{text}").map_err(|error| CliError::io(out.name(), &error))?;
+    out.finish()?;
     Ok(ExitCode::SUCCESS)
 }
 

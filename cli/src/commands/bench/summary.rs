@@ -36,11 +36,11 @@ pub(super) fn plan(
     )
 }
 
-/// What was measured.
+/// What was measured: by this run, and what the whole log has.
 pub(super) fn sweep(summary: &Summary, plan: &Plan, format: Format) -> Result<(), CliError> {
     let tally = &summary.tally;
     let mut rows: Vec<(&str, Cell)> = vec![
-        ("rows_written", tally.rows().into()),
+        ("rows_written", summary.written.into()),
         ("rows_earlier", summary.earlier.into()),
         ("rows_remaining", summary.remaining.into()),
         ("measured", tally.measured.into()),

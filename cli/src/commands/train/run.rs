@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex};
 use ck_select::model::Target;
 use ck_select_offline::measurements::{Measurements, Wanted};
 use ck_select_offline::train::{CardInputs, Directory, TrainError, Trained, Watcher, train};
-use indicatif::{ProgressBar, ProgressStyle};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use super::{Args, plan, timestamp};
 use crate::error::CliError;
 use crate::output::Output;
+use crate::progress::Progress;
 use crate::table::{Cell, Table};
 
 pub(super) fn run(args: &Args) -> Result<(), CliError> {
@@ -21,7 +21,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     let wanted = Wanted { op: args.op, direction: args.variant, dtype: args.dtype, arch: Some(args.arch) };
     let measurements = Measurements::read(&files, wanted)?;
     for source in measurements.sources().iter().filter(|source| source.other > 0) {
-        eprintln!(
+        say!(
             "ckselect: {}: {} rows of another operation, direction, type or architecture are left out",
             source.path.display(),
             source.other
@@ -58,16 +58,16 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     report(args, &trained)
 }
 
-/// Progress on a terminal; nothing elsewhere.
+/// Progress of the target that is being trained.
 #[derive(Default)]
-struct Bar(Mutex<Option<ProgressBar>>);
+struct Bar(Mutex<Option<Progress>>);
 
 impl Bar {
     fn end(&self) {
         if let Ok(mut bar) = self.0.lock()
             && let Some(bar) = bar.take()
         {
-            bar.finish_and_clear();
+            bar.end();
         }
     }
 }
@@ -75,10 +75,10 @@ impl Bar {
 impl Watcher for Bar {
     fn begins(&self, target: Target, trainings: usize) {
         self.end();
-        let style = ProgressStyle::with_template("{msg:10} {wide_bar} {pos}/{len} trainings {eta}");
-        let bar = ProgressBar::new(trainings as u64).with_message(target.as_str());
-        if let (Ok(style), Ok(mut slot)) = (style, self.0.lock()) {
-            *slot = Some(bar.with_style(style));
+        let bar = Progress::new(trainings as u64, "trainings");
+        bar.note(format!(" of {target}"));
+        if let Ok(mut slot) = self.0.lock() {
+            *slot = Some(bar);
         }
     }
 
@@ -86,7 +86,7 @@ impl Watcher for Bar {
         if let Ok(bar) = self.0.lock()
             && let Some(bar) = bar.as_ref()
         {
-            bar.inc(1);
+            bar.advance(None);
         }
     }
 }
