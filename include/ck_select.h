@@ -1702,8 +1702,9 @@ void ck_model_destroy(ck_model *model);
 
 /**
  * Writes what a program must know of a model directory before it asks, as a JSON object: `op`, `rank_by`, `log_targets`,
- * `feature_names`, `problem_inputs` and `kernel_inputs` (the names of the cells that the features read), `word_inputs`
- * (those of them that hold words), `hardware` and more. Reads and checks the spec and no forest; of the options, the
+ * `feature_names`, `problem_inputs` and `kernel_inputs` (the names of the cells that the features read), `name_inputs`
+ * (those that may hold a kernel's name, or that it must agree with), `word_inputs` (those of all these that hold words),
+ * `hardware` and more. Reads and checks the spec and no forest; of the options, the
  * target does not matter. Free the text with `ck_string_free`.
  *
  * # Safety
@@ -1714,9 +1715,24 @@ ck_status ck_spec_describe(const char *directory,
                            char **text);
 
 /**
+ * Writes what a kernel's name says, as a JSON object of cells such as upstream's converters make of it: the numbers of a
+ * convolution's tile stand in the order of the name under `block_size`, `gemm_m_per_block`, `gemm_n_per_block`. Fails with
+ * `CK_STATUS_INVALID_KERNEL` for what is no kernel's name. Free the text with `ck_string_free`.
+ *
+ * # Safety
+ * `name` is a NUL-terminated text; `text` points to an address.
+ */
+ck_status ck_kernel_cells(const char *name,
+                          char **text);
+
+/**
  * Predicts for one row, a JSON object with the cells of a problem and of a kernel, such as
  * `{"m": 16, "n": 1536, "k": 7168, "dtype": "fp8", "tile_m": 64}`. Logarithms are undone; what was trained without is
  * clamped at 0.
+ *
+ * A row with a kernel's name under `kernel_name` or `kernel` is described by the name, as kernels of a registry are. Its
+ * other cells may be absent, and must not contradict the name; a tile's numbers may stand in the order of the name, as
+ * tables of measurements have them, or as what they are. Any other text there is a label.
  *
  * # Safety
  * `model` is from `ck_model_create`; `row` points to `len` bytes, `value` to a double.
@@ -1755,8 +1771,8 @@ ck_status ck_model_extract_rows(const ck_model *model,
                                 double *features);
 
 /**
- * Prepares a model for the kernels of a table. Rows may have cells of the problem, too, which then come before those of
- * the problem that is ranked. Destroy the pool with `ck_pool_destroy`.
+ * Prepares a model for the kernels of a table, which may be named; see `ck_model_predict_row`. Rows may have cells of the
+ * problem, too, which then come before those of the problem that is ranked. Destroy the pool with `ck_pool_destroy`.
  *
  * # Safety
  * As for `ck_model_predict_rows`; `pool` points to an address.
@@ -1777,7 +1793,8 @@ void ck_pool_destroy(ck_pool *pool);
 
 /**
  * Ranks the kernels of a pool for a problem, best first; equal scores keep the order of the rows, NaN comes last.
- * `problem` is a JSON object, such as `{"m": 16, "n": 1536, "k": 7168}`. At most `capacity` places are written: to
+ * `problem` is a JSON object, such as `{"m": 16, "n": 1536, "k": 7168}`. Type, direction and layout may be left out where
+ * the kernels' names say them, as may the depth of 2D convolutions; another one than they say is an error. At most `capacity` places are written: to
  * `rows` each kernel's row, counted from 0, to `scores` what the model says of it, logarithms undone and nothing clamped.
  *
  * # Safety

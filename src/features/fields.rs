@@ -5,6 +5,7 @@
 
 use super::conv::{ConvInputs, ConvKernelSide, ConvSide, PipelineFlags};
 use super::gemm::{GemmInputs, GemmKernelSide, GemmSide};
+use super::named::Named;
 use super::rules::{coded_element_bytes, coded_word};
 use super::schema::{EPILOGUES, SCHEDULERS};
 use super::vector::{ACCESS_DTYPES, VectorProblem, VectorWidths};
@@ -64,11 +65,22 @@ impl RowInputs {
     ///
     /// The hardware starts from the extractor's and takes `hw_*` cells over it.
     pub fn read(extractor: &Extractor, fields: &dyn Fields) -> Result<Self, FieldError> {
-        Ok(Self {
-            hardware: Reader::new(extractor, fields).hardware(extractor.hardware)?,
-            problem: ProblemSide::read(extractor, fields)?,
-            kernel: KernelSide::read(extractor, fields)?,
-        })
+        let (problem, kernel) = sides(extractor, fields)?;
+        Ok(Self { problem, kernel, hardware: Reader::new(extractor, fields).hardware(extractor.hardware)? })
+    }
+}
+
+/// Reads both sides of a row: the kernel by its name when it has one, by its cells when not.
+pub(crate) fn sides(
+    extractor: &Extractor,
+    row: &dyn Fields,
+) -> Result<(ProblemSide, KernelSide), FieldError> {
+    match Named::read(extractor, row)? {
+        Some(named) => {
+            let kernel = named.side(extractor)?;
+            Ok((named.into_problem().complete(extractor, row)?, kernel))
+        }
+        None => Ok((ProblemSide::read(extractor, row)?, KernelSide::read_cells(extractor, row)?)),
     }
 }
 
@@ -92,8 +104,17 @@ impl ProblemSide {
 }
 
 impl KernelSide {
-    /// Reads what an extractor's features know of a kernel from named cells.
+    /// Reads what an extractor's features know of a kernel from named cells: from its name when there is one
+    /// ([`NAME_COLUMNS`](super::NAME_COLUMNS)), with which the other cells must agree, else from the others.
     pub fn read(extractor: &Extractor, fields: &dyn Fields) -> Result<Self, FieldError> {
+        match Named::read(extractor, fields)? {
+            Some(named) => named.side(extractor),
+            None => Self::read_cells(extractor, fields),
+        }
+    }
+
+    /// The same for a row that names no kernel.
+    pub(crate) fn read_cells(extractor: &Extractor, fields: &dyn Fields) -> Result<Self, FieldError> {
         let reader = Reader::new(extractor, fields);
         Ok(match extractor.schema.op() {
             Op::GroupedConv => Self::Conv(reader.conv_kernel(extractor)?),
@@ -101,7 +122,7 @@ impl KernelSide {
         })
     }
 
-    /// The names of the cells that [`KernelSide::read`] looks at.
+    /// The names of the cells that [`KernelSide::read`] looks at when the kernel has no name.
     pub const fn inputs(op: Op) -> &'static [&'static str] {
         match op {
             Op::GroupedConv => &[
@@ -141,14 +162,23 @@ impl KernelSide {
 }
 
 /// Lookups with upstream's defaults, which count only when lenient.
-struct Reader<'a> {
+pub(super) struct Reader<'a> {
     fields: &'a dyn Fields,
     lenient: bool,
 }
 
 impl<'a> Reader<'a> {
-    fn new(extractor: &Extractor, fields: &'a dyn Fields) -> Self {
+    pub(super) fn new(extractor: &Extractor, fields: &'a dyn Fields) -> Self {
         Self { fields, lenient: extractor.rules.uncoded == Uncoded::Upstream }
+    }
+
+    pub(super) const fn is_lenient(&self) -> bool {
+        self.lenient
+    }
+
+    /// A cell as messages show it.
+    pub(super) fn found(&self, name: &str) -> String {
+        self.fields.cell(name).map_or_else(|| "nothing".to_owned(), |cell| cell.to_string())
     }
 
     fn absent(name: &str, expected: &str) -> FieldError {
@@ -163,7 +193,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn opt_word(&self, name: &str) -> Result<Option<&'a str>, FieldError> {
+    pub(super) fn opt_word(&self, name: &str) -> Result<Option<&'a str>, FieldError> {
         match self.fields.cell(name) {
             None => Ok(None),
             Some(Cell::Word(word)) => Ok(Some(word)),
@@ -179,7 +209,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn opt_int(&self, name: &str) -> Result<Option<i64>, FieldError> {
+    pub(super) fn opt_int(&self, name: &str) -> Result<Option<i64>, FieldError> {
         match self.fields.cell(name) {
             None => Ok(None),
             Some(Cell::Whole(value)) => Ok(Some(value)),
@@ -189,15 +219,22 @@ impl<'a> Reader<'a> {
     }
 
     fn flag(&self, name: &str) -> Result<bool, FieldError> {
-        match self.fields.cell(name) {
-            Some(Cell::Word("1" | "true" | "True" | "1.0")) => Ok(true),
-            Some(Cell::Word("0" | "false" | "False" | "0.0")) => Ok(false),
-            // Upstream asks for the truth of whatever is there.
-            Some(Cell::Whole(value)) => Ok(value != 0),
-            Some(Cell::Number(value)) => Ok(value != 0.0),
-            Some(text) => Err(InvalidField::new(name, text, "0, 1, true or false")),
+        match self.opt_flag(name)? {
+            Some(flag) => Ok(flag),
             None if self.lenient => Ok(false),
             None => Err(Self::absent(name, "0, 1, true or false")),
+        }
+    }
+
+    pub(super) fn opt_flag(&self, name: &str) -> Result<Option<bool>, FieldError> {
+        match self.fields.cell(name) {
+            None => Ok(None),
+            Some(Cell::Word("1" | "true" | "True" | "1.0")) => Ok(Some(true)),
+            Some(Cell::Word("0" | "false" | "False" | "0.0")) => Ok(Some(false)),
+            // Upstream asks for the truth of whatever is there.
+            Some(Cell::Whole(value)) => Ok(Some(value != 0)),
+            Some(Cell::Number(value)) => Ok(Some(value != 0.0)),
+            Some(text) => Err(InvalidField::new(name, text, "0, 1, true or false")),
         }
     }
 
@@ -463,7 +500,7 @@ mod tests {
         let (problem, kernel) = (Asked::default(), Asked::default());
         ProblemSide::read(&extractor, &problem).unwrap();
         assert_eq!(problem.names.into_inner(), listed(&ProblemSide::inputs(Op::GroupedConv)));
-        KernelSide::read(&extractor, &kernel).unwrap();
+        KernelSide::read_cells(&extractor, &kernel).unwrap();
         assert_eq!(kernel.names.into_inner(), listed(KernelSide::inputs(Op::GroupedConv)));
     }
 

@@ -340,19 +340,8 @@ impl Extractor {
     }
 
     fn conv_kernel(&self, kernel: &ConvKernel) -> Result<ConvKernelSide, InvalidField> {
-        let tile = [kernel.tile.m, kernel.tile.n, kernel.tile.k].map(i64::from);
         let [block_size, gemm_m_per_block, gemm_n_per_block, gemm_k_per_block] =
-            match self.rules.kernel_mapping {
-                // The name's first number is both the block size and, where a model asks, the depth of a step.
-                KernelMapping::NameOrder => [tile[0], tile[1], tile[2], tile[0]],
-                KernelMapping::Tile => {
-                    let waves = [kernel.wave.m, kernel.wave.n, kernel.wave.k]
-                        .iter()
-                        .fold(1i64, |product, &count| product.saturating_mul(count.into()));
-                    let lanes = kernel.arch.or(self.arch).map_or(64, |arch| arch.wave_size());
-                    [waves.saturating_mul(lanes), tile[0], tile[1], tile[2]]
-                }
-            };
+            self.blocks(kernel, self.rules.kernel_mapping);
         Ok(ConvKernelSide {
             block_size,
             gemm_m_per_block,
@@ -369,6 +358,22 @@ impl Extractor {
             has_si: kernel.split_image.into(),
             two_stage: kernel.two_stage,
         })
+    }
+
+    /// `block_size`, `gemm_m_per_block`, `gemm_n_per_block` and `gemm_k_per_block` of a kernel.
+    pub(super) fn blocks(&self, kernel: &ConvKernel, mapping: KernelMapping) -> [i64; 4] {
+        let [m, n, k] = [kernel.tile.m, kernel.tile.n, kernel.tile.k].map(i64::from);
+        match mapping {
+            // The name's first number is both the block size and, where a model asks, the depth of a step.
+            KernelMapping::NameOrder => [m, n, k, m],
+            KernelMapping::Tile => {
+                let waves = [kernel.wave.m, kernel.wave.n, kernel.wave.k]
+                    .iter()
+                    .fold(1i64, |product, &count| product.saturating_mul(count.into()));
+                let lanes = kernel.arch.or(self.arch).map_or(64, |arch| arch.wave_size());
+                [waves.saturating_mul(lanes), m, n, k]
+            }
+        }
     }
 
     fn gemm_problem(&self, problem: &GemmProblem) -> Result<GemmSide, InvalidField> {

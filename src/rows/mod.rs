@@ -8,7 +8,7 @@ mod object;
 mod pool;
 mod table;
 
-pub use model::{EngineChoice, RowModel, RowModelError, RowModelOptions, describe_spec};
+pub use model::{EngineChoice, RowModel, RowModelError, RowModelOptions, describe_name, describe_spec};
 pub use object::{Object, ObjectError};
 pub use pool::RowPool;
 pub use table::{Cells, Column, Row, Table, TableError};

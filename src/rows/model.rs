@@ -8,9 +8,12 @@ use serde_json::{Map, Value, json};
 
 use super::RowsError;
 use super::table::Table;
-use crate::features::{Engine, Fields, KernelSide, ProblemSide, Schema, Uncoded};
+use crate::features::{
+    Engine, Fields, KernelSide, NAME_COLUMNS, ProblemSide, Said, Schema, Uncoded, cells_of_name, sides,
+};
 use crate::forest::Forest;
 use crate::hardware::Hardware;
+use crate::kernel::{Kernel, NameError};
 use crate::model::{FeatureSpec, Model, ModelError, Target, forest_path, spec_bytes};
 use crate::problem::InvalidField;
 use crate::vocab::Op;
@@ -138,7 +141,8 @@ impl RowModel {
 
     fn fill(&self, row: &dyn Fields, features: &mut [f64]) -> Result<(), InvalidField> {
         let extractor = self.model.extractor();
-        extractor.fill(&ProblemSide::read(extractor, row)?, &KernelSide::read(extractor, row)?, features);
+        let (problem, kernel) = sides(extractor, row)?;
+        extractor.fill(&problem, &kernel, features);
         Ok(())
     }
 }
@@ -157,7 +161,8 @@ pub fn describe_spec(directory: impl AsRef<Path>, options: &RowModelOptions) -> 
         "categorical_features": spec.categorical_features,
         "problem_inputs": ProblemSide::inputs(op),
         "kernel_inputs": KernelSide::inputs(op),
-        "word_inputs": WORD_INPUTS,
+        "name_inputs": NAME_COLUMNS.iter().chain(BESIDE_NAMES).collect::<Vec<_>>(),
+        "word_inputs": NAME_COLUMNS.iter().chain(WORD_INPUTS).collect::<Vec<_>>(),
         "needs_vector": extractor.schema.needs_vector(),
         "hardware": hardware,
         "dtype": spec.dtype.map(|dtype| dtype.to_string()),
@@ -166,8 +171,18 @@ pub fn describe_spec(directory: impl AsRef<Path>, options: &RowModelOptions) -> 
     }))
 }
 
-/// Inputs that hold words; the others hold numbers.
-const WORD_INPUTS: &[&str] = &["dtype", "layout", "arch", "pipeline", "wave_mode", "scheduler", "epilogue"];
+/// What a kernel's name says, as the cells of a row.
+pub fn describe_name(name: &str) -> Result<Value, NameError> {
+    let cell = |(field, said): (&str, Said)| (field.to_owned(), said.to_json());
+    Ok(Value::Object(cells_of_name(&Kernel::from_name(name)?.kind).into_iter().map(cell).collect()))
+}
+
+/// Cells that features do not read, but with which a name must agree.
+const BESIDE_NAMES: &[&str] = &["variant", "ndim_spatial"];
+
+/// Inputs that hold words, names apart; the others hold numbers.
+const WORD_INPUTS: &[&str] =
+    &["variant", "direction", "dtype", "layout", "arch", "pipeline", "wave_mode", "scheduler", "epilogue"];
 
 fn read_spec(directory: &Path, options: &RowModelOptions) -> Result<FeatureSpec, RowModelError> {
     let (file, mut bytes) = match spec_bytes(directory) {

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use super::table::Table;
 use super::{Object, RowModel, RowsError};
-use crate::features::{Cell, Extractor, Fields, KernelSide, ProblemSide};
+use crate::features::{Cell, Extractor, FieldError, Fields, KernelSide, Named, NamedProblem, ProblemSide};
 use crate::scoring::{CallValues, PoolFeatures, PoolScorer, Scratch};
 use crate::select::{Ranked, order};
 
@@ -25,15 +25,24 @@ enum Way {
     /// One problem a call for all kernels.
     Together(Box<Together>),
     /// Rows with cells of the problem that differ: each asks about a problem of its own.
-    Apart { kernels: Vec<(KernelSide, Object)> },
+    Apart { kernels: Vec<(KernelSide, Own)> },
+}
+
+/// What a row says of the problem.
+#[derive(Debug, Clone, Default, PartialEq)]
+struct Own {
+    /// In cells.
+    cells: Object,
+    /// With its kernel's name.
+    named: NamedProblem,
 }
 
 #[derive(Debug)]
 struct Together {
     features: PoolFeatures,
     scorer: PoolScorer,
-    /// The rows' own cells of the problem, the same in all.
-    own: Object,
+    /// What the rows say of the problem, the same in all.
+    own: Own,
 }
 
 /// A row's own cells before the problem's: upstream merges the two, and the row wins.
@@ -53,17 +62,17 @@ impl Fields for Merged<'_> {
 }
 
 impl RowPool {
-    /// Prepares a forest for the kernels of a table. Columns that neither describe a kernel nor a problem are passed
-    /// over.
+    /// Prepares a forest for the kernels of a table. A row that names its kernel is described by the name, with which its
+    /// cells must agree; columns that describe neither a kernel nor a problem are passed over.
     pub fn new(model: Arc<RowModel>, table: &Table<'_>) -> Result<Self, RowsError> {
         let extractor = model.model().extractor();
         let problem_inputs = ProblemSide::inputs(extractor.schema.op());
         let mut kernels = Vec::with_capacity(table.len());
         for row in 0..table.len() {
             let fields = table.row(row);
-            let side =
-                KernelSide::read(extractor, &fields).map_err(|source| RowsError::Row { row, source })?;
-            kernels.push((side, Object::of(&fields, &problem_inputs)));
+            let (side, named) =
+                described(extractor, &fields).map_err(|source| RowsError::Row { row, source })?;
+            kernels.push((side, Own { cells: Object::of(&fields, &problem_inputs), named }));
         }
         let one_problem = kernels.windows(2).all(|pair| pair[0].1 == pair[1].1);
         let count = kernels.len();
@@ -137,13 +146,25 @@ impl RowPool {
     }
 }
 
-fn problem_side(extractor: &Extractor, own: &Object, problem: &dyn Fields) -> Result<ProblemSide, RowsError> {
-    let side = if own.is_empty() {
-        ProblemSide::read(extractor, problem)
-    } else {
-        ProblemSide::read(extractor, &Merged { own, problem })
+/// What a row says of its kernel, and of problems by the kernel's name.
+fn described(extractor: &Extractor, row: &dyn Fields) -> Result<(KernelSide, NamedProblem), FieldError> {
+    Ok(match Named::read(extractor, row)? {
+        Some(named) => (named.side(extractor)?, named.into_problem()),
+        None => (KernelSide::read_cells(extractor, row)?, NamedProblem::default()),
+    })
+}
+
+fn problem_side(extractor: &Extractor, own: &Own, problem: &dyn Fields) -> Result<ProblemSide, RowsError> {
+    let Own { cells, named } = own;
+    let side = || {
+        named.check(extractor, problem)?;
+        if cells.is_empty() {
+            named.complete(extractor, problem)
+        } else {
+            named.complete(extractor, &Merged { own: cells, problem })
+        }
     };
-    side.map_err(RowsError::Problem)
+    side().map_err(RowsError::Problem)
 }
 
 /// Working memory of one call at a time.

@@ -1092,6 +1092,13 @@ static void rows_are_scored(const char *root) {
     ANSWERS(CK_STATUS_INVALID_MODEL, ck_spec_describe("/there/is/no/such/model", NULL, &text));
     ANSWERS(CK_STATUS_NULL_POINTER, ck_spec_describe(directory, NULL, NULL));
 
+    text = NULL;
+    ANSWERS(CK_STATUS_OK, ck_kernel_cells("grouped_conv_forward_bf16_2d_16x64x128_mem_interwave_dsb", &text));
+    CHECK(text != NULL && strstr(text, "\"gemm_n_per_block\":128") != NULL && strstr(text, "\"has_dsb\":1") != NULL);
+    ck_string_free(text);
+    ANSWERS(CK_STATUS_INVALID_KERNEL, ck_kernel_cells("grouped_conv_forward", &text));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_kernel_cells(NULL, &text));
+
     ck_model *model = NULL;
     ANSWERS(CK_STATUS_NULL_POINTER, ck_model_create(directory, NULL, NULL));
     ANSWERS(CK_STATUS_NULL_POINTER, ck_model_create(NULL, NULL, &model));

@@ -99,6 +99,17 @@ fn cpp_programs_can_use_the_classes() {
 }
 
 #[test]
+fn shipped_models_rank_rows_and_registered_kernels_alike() {
+    let models = std::fs::read_dir(tools::source("tests/golden/rows")).unwrap();
+    let models: Vec<_> = models.map(|file| file.unwrap().path().file_stem().unwrap().to_owned()).collect();
+    assert!(!models.is_empty());
+    let compiler = tools::compilers()[0].cpp;
+    let program =
+        tools::build(compiler, "c++17", &["tests/cpp/agreement.cpp"], &["-Wconversion"], "agreement");
+    tools::run(Command::new(program).arg(ROOT).args(models));
+}
+
+#[test]
 fn the_dispatchers_classes_are_adapted() {
     for compilers in tools::compilers() {
         let sources = ["tests/cpp/dispatcher.cpp", "tests/cpp/second.cpp"];

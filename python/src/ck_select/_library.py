@@ -191,6 +191,7 @@ class Predictions(Sized):
 # What each function takes. All but the last few answer a `ck_status`.
 _FUNCTIONS: dict[str, list[Any]] = {
     "ck_spec_describe": [c_char_p, POINTER(RowOptions), POINTER(c_void_p)],
+    "ck_kernel_cells": [c_char_p, POINTER(c_void_p)],
     "ck_model_create": [c_char_p, POINTER(RowOptions), POINTER(c_void_p)],
     "ck_model_predict_row": [c_void_p, c_char_p, c_size_t, POINTER(c_double)],
     "ck_model_predict_rows": [c_void_p, POINTER(Column), c_size_t, c_size_t, c_void_p],

@@ -117,10 +117,10 @@ def of_values(name: str, values: Sequence[Any], is_word: bool) -> Cells:
     return _of_words(name, values) if is_word else _of_numbers(name, values)
 
 
-def lent(name: str, column: Cells | None, value: Any, rows: int, is_word: bool) -> Cells:
-    """A column with a value in the place of its absent cells; without a column, all are absent."""
-    have = column.values() if column is not None else [None] * rows
-    return of_values(name, [value if cell is None else cell for cell in have], is_word)
+def lent(name: str, column: Cells | None, value: Any, borrows: Sequence[bool], is_word: bool) -> Cells:
+    """A column with a value in the place of its absent cells, in the rows that borrow. No column: all are absent."""
+    have = column.values() if column is not None else [None] * len(borrows)
+    return of_values(name, [value if cell is None and lacks else cell for cell, lacks in zip(have, borrows)], is_word)
 
 
 def is_frame(rows: Any) -> bool:

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from . import _names
+from .errors import InvalidInputError
 from .predictor import Predictor
 
 _LAYOUTS = {
@@ -22,6 +24,7 @@ _LAYOUTS = {
 _USUAL_LAYOUT = ("row", "col", "row")
 _RESULTS = {"fp8": "fp16"}
 _PREFIX = "gemm_universal_"
+_CONV_PREFIX = "grouped_conv_"
 _BIN_DIR = "/workspace/ck_tile/bin"
 _BINARIES = "benchmark_gemm_universal_*"
 _TRIPLES = ("tile", "warp", "warp_tile")
@@ -61,11 +64,20 @@ class MLKernelSpec:
 
 
 def parse_kernel_name(name: str) -> dict[str, Any]:
-    """The fields of a tile-engine GEMM name; empty when it is none.
+    """The fields of a kernel's name; empty when it is none.
 
-    A pipeline with an underscore moves every later field by one, as in upstream's parser: the dicts are what its models
-    were trained on.
+    A convolution's tile stands in the order of the name, as in the tables of upstream's converters: ``block_size``,
+    ``gemm_m_per_block``, ``gemm_n_per_block``. Models of ours read tiles otherwise: keep ``kernel_name`` beside them,
+    as ``kernel_config_to_feature_dict`` does, and any model is asked in its own terms.
+
+    Of GEMMs these are tile-engine names. A pipeline with an underscore moves every later field by one, as in upstream's
+    parser: the dicts are what its models were trained on.
     """
+    if name.startswith(_CONV_PREFIX):
+        try:
+            return _names.cells(name)
+        except InvalidInputError:
+            return {}
     if not name.startswith(_PREFIX):
         return {}
     name, vector = _split_vector(name)
@@ -107,7 +119,7 @@ def _split_vector(name: str) -> tuple[str, dict[str, int] | None]:
 
 
 def kernel_config_to_feature_dict(kernel_name: str) -> dict[str, Any]:
-    """The dict that a predictor takes for a kernel, from its name; empty when it is no GEMM name."""
+    """The dict that a predictor takes for a kernel, from its name; empty when it is none."""
     fields = parse_kernel_name(kernel_name)
     if fields:
         fields["kernel_name"] = kernel_name
@@ -177,7 +189,7 @@ def create_ml_heuristic(
     dtype: str = "fp8",
     arch: str | None = None,
     layout: str = "rcr",
-    kernel_pool: Sequence[Mapping[str, Any]] | None = None,
+    kernel_pool: Sequence[Mapping[str, Any] | str] | None = None,
     bin_dir: str | os.PathLike[str] | None = None,
 ) -> Callable[[int, int, int], MLKernelSpec]:
     """A function (M, N, K) -> the best kernel.
@@ -201,30 +213,38 @@ def create_ranked_heuristic(
     dtype: str = "fp8",
     arch: str | None = None,
     layout: str = "rcr",
-    kernel_pool: Sequence[Mapping[str, Any]] | None = None,
+    kernel_pool: Sequence[Mapping[str, Any] | str] | None = None,
     bin_dir: str | os.PathLike[str] | None = None,
     top_k: int = 5,
 ) -> Callable[[int, int, int], list[MLKernelSpec]]:
     """A function (M, N, K) -> the ``top_k`` best kernels, best first; none of an empty pool.
 
-    The pool is prepared now: later changes to its dicts do not reach the heuristic.
+    The pool is prepared now: later changes to its dicts do not reach the heuristic. It may also hold names.
     """
     predictor = Predictor(model_dir)
     if kernel_pool is None:
         kernel_pool = load_kernel_pool_from_binaries(bin_dir if bin_dir is not None else _BIN_DIR)
+    described = [_of_name(kernel) if isinstance(kernel, str) else dict(kernel) for kernel in kernel_pool]
     asked: dict[str, Any] = {"dtype": dtype, "layout": layout, "split_k": 1}
     target = arch if arch is not None else predictor.spec.get("arch")
-    _refuse_contradictions(predictor, arch, target, kernel_pool)
+    _refuse_contradictions(predictor, arch, target, described)
     if target is not None:
         asked["arch"] = target
-    kernels = [dict(kernel) for kernel in kernel_pool]
-    pool = predictor.prepare(kernels)
+    pool = predictor.prepare(described)
 
     def heuristic(M: int, N: int, K: int) -> list[MLKernelSpec]:
         places, scores = pool.rank_places({"m": M, "n": N, "k": K, **asked}, top_k)
-        return [feature_dict_to_ml_spec(kernels[place], score) for place, score in zip(places, scores)]
+        return [feature_dict_to_ml_spec(described[place], score) for place, score in zip(places, scores)]
 
     return heuristic
+
+
+def _of_name(name: str) -> dict[str, Any]:
+    """A GEMM kernel by its name, read by the library's own grammar."""
+    fields = _names.cells(name)
+    if fields["op_type"] != "gemm_universal":
+        raise ValueError(f"kernel '{name}': found a {fields['op_type']} kernel, expected a GEMM's")
+    return {**fields, **{flag: bool(fields[flag]) for flag in _FLAGS}, "kernel_name": name}
 
 
 def _plain_arch(arch: Any) -> str:

@@ -93,9 +93,11 @@ def _copy(configs: Any, pool: Pool) -> Any:
             for name in copied.columns
         )
         return copied if cells_are_values and copied.columns.is_unique else None
-    if not all(type(config) is dict and all(map(_is_value, config.values())) for config in configs):
+    if not all(
+        type(config) is str or (type(config) is dict and all(map(_is_value, config.values()))) for config in configs
+    ):
         return None
-    return [config.copy() for config in configs]
+    return [config if type(config) is str else config.copy() for config in configs]
 
 
 def _is_value(cell: Any) -> bool:

@@ -12,17 +12,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Union
 
-from . import _forest, _table, engines
+from . import _forest, _names, _table, engines
 from .pool import Pool, PoolCache
 
 Config = Mapping[str, Any]
 """A kernel, or a problem, by upstream's names."""
 
-Kernels = Union[Sequence[Config], Pool, Any]
-"""Kernels to rank: a list of dicts, a ``Pool``, or a pandas DataFrame."""
+Kernel = Union[Config, str]
+"""A kernel: its cells, or its name."""
+
+Kernels = Union[Sequence[Kernel], Pool, Any]
+"""Kernels to rank: a list of dicts or of names, a ``Pool``, or a pandas DataFrame."""
 
 _KEYS = {"tflops": "tflops", "latency": "latency_ms", "bandwidth": "bandwidth_gb_s"}
-_UNCODED = {False: 2, True: 1}
+# A `ck_uncoded`: what the spec says, errors, upstream's defaults.
+_SPECS, _ERRORS, _DEFAULTS = range(3)
 
 
 class Predictor:
@@ -34,8 +38,14 @@ class Predictor:
     ``feature_engine`` is None for what the spec says, an engine's name (``"conv97"``), or an engine object, of
     ``ck_select.engines`` or of upstream, of which the class name and the constants of the GPU count.
 
-    Absent keys, None and NaN take upstream's defaults, and words that the model has no number for its silent
-    substitutes; with ``strict`` both are errors that name the field.
+    A row with a kernel's name under ``kernel_name`` or ``kernel`` is described by the name, in the terms that the model
+    was trained in, as everywhere else in ck-select. Cells that contradict the name are errors. Other texts under
+    ``kernel_name`` are labels.
+
+    With ``strict``, absent cells (missing keys, None and NaN) and words that the model has no number for are errors
+    that name the field; with False they take the defaults of upstream's engines. None does as upstream's predictor with
+    models of upstream's trainer, which take the defaults, and is strict with models of ours, whose spec has the key
+    ``ck_select``.
 
     ``keep_unpacked`` writes ``model_<target>.lgbm`` beside a ``.gz`` when it is first loaded, as upstream does.
     Without it, nothing is ever written.
@@ -48,26 +58,34 @@ class Predictor:
         model_dir: str | os.PathLike[str],
         feature_engine: engines.EngineLike = None,
         *,
-        strict: bool = False,
+        strict: bool | None = None,
         keep_unpacked: bool = False,
     ) -> None:
         self._model_dir = Path(model_dir)
         self._engine_name, hardware = engines.resolve(feature_engine)
         self._hardware = engines.hardware_json(hardware)
-        self._uncoded = _UNCODED[strict]
         self._keep_unpacked = keep_unpacked
         self._forests: dict[str, _forest.Forest] = {}
         self._pools = PoolCache()
         path = self._model_dir / "feature_spec.json"
         self._spec: dict[str, Any] = {}
+        # Whether the spec is ours is known when it has been read, for which this makes no difference.
+        self._uncoded = _ERRORS if strict else _DEFAULTS
         self._description = _forest.describe_spec(self._model_dir, self._options("tflops"))
         if path.exists():
             self._spec = json.loads(path.read_text("utf-8-sig"))
         elif self._model_dir.is_dir():
             warnings.warn(f"no {path}: its forests are taken for ones without logarithms", stacklevel=2)
+        if strict is None and self._spec.get("ck_select") is not None:
+            self._uncoded = _SPECS
         self._problem_inputs = frozenset(self._description["problem_inputs"])
         self._kernel_inputs = frozenset(self._description["kernel_inputs"])
-        self._inputs: tuple[str, ...] = (*self._description["problem_inputs"], *self._description["kernel_inputs"])
+        self._name_inputs = frozenset(self._description["name_inputs"])
+        self._inputs: tuple[str, ...] = (
+            *self._description["problem_inputs"],
+            *self._description["kernel_inputs"],
+            *self._description["name_inputs"],
+        )
         self._words = frozenset(self._description["word_inputs"])
         self._rank_by: str = self._description["rank_by"]
         self._engine: Any = feature_engine
@@ -89,19 +107,19 @@ class Predictor:
         """The columns of the model, in order."""
         return list(self._description["feature_names"])
 
-    def predict_tflops(self, problem: Config, kernel_config: Config) -> float:
+    def predict_tflops(self, problem: Config, kernel_config: Kernel) -> float:
         """TFLOPS of one kernel. Logarithms are undone; a forest that was trained without is clamped at 0."""
         return self._predict("tflops", problem, kernel_config)
 
-    def predict_latency(self, problem: Config, kernel_config: Config) -> float:
+    def predict_latency(self, problem: Config, kernel_config: Kernel) -> float:
         """Milliseconds of one kernel."""
         return self._predict("latency", problem, kernel_config)
 
-    def predict_bandwidth(self, problem: Config, kernel_config: Config) -> float:
+    def predict_bandwidth(self, problem: Config, kernel_config: Kernel) -> float:
         """Gigabytes a second of one kernel."""
         return self._predict("bandwidth", problem, kernel_config)
 
-    def predict_all(self, problem: Config, kernel_config: Config) -> dict[str, float]:
+    def predict_all(self, problem: Config, kernel_config: Kernel) -> dict[str, float]:
         """What there is of ``tflops``, ``latency_ms`` and ``bandwidth_gb_s``."""
         row = _table.row_json(self.single_row(problem, kernel_config))
         return {key: self._forest(target).predict_row(row) for target, key in _KEYS.items() if self._file(target)}
@@ -123,8 +141,9 @@ class Predictor:
 
         What ranks is TFLOPS, unless the spec of a model of ours names another target (``ck_select.rank_by``).
 
-        A kernel's own keys win over the problem's. What is prepared for the kernels is kept for the next call, and used
-        again only for kernels that are still the same: change the dicts as you like.
+        A list of texts ranks the kernels of these names. A kernel's own keys win over the problem's. What is prepared
+        for the kernels is kept for the next call, and used again only for kernels that are still the same: change the
+        dicts as you like.
         """
         pool = self._pool(problem, kernel_configs)
         return pool.rank(problem) if pool is not None else []
@@ -140,8 +159,9 @@ class Predictor:
         """Prepares kernels for many rankings, which then need not compare them with what is prepared."""
         if isinstance(kernel_configs, Pool):
             return self._own(kernel_configs)
-        names, partial, inputs = self._describe(kernel_configs)
-        columns, count = self._columns(kernel_configs, inputs)
+        configs = _names.as_rows(kernel_configs)
+        names, partial, inputs = self._describe(configs)
+        columns, count = self._columns(configs, inputs)
         # A pool without kernels needs no forest, as upstream ranks nothing without loading one.
         prepared = self._forest(self._rank_by).prepare(columns, count) if count else None
         return Pool(self, prepared, names, partial, columns)
@@ -172,11 +192,15 @@ class Predictor:
         return pool
 
     def _filled(self, problem: Config, pool: Pool, names: Iterable[str]) -> Pool:
-        """A pool whose kernels lack cells that describe a kernel, and that the problem has: it lends them."""
+        """A pool whose kernels lack cells that describe a kernel, and that the problem has: it lends them.
+
+        A kernel with a name lacks nothing.
+        """
         columns = {column.name: column for column in pool.columns}
+        borrows = [not _names.is_kernel(name) for name in pool.names]
         for name in names:
             if not _table.is_absent(problem[name]):
-                columns[name] = _table.lent(name, columns.get(name), problem[name], len(pool), name in self._words)
+                columns[name] = _table.lent(name, columns.get(name), problem[name], borrows, name in self._words)
         made = list(columns.values())
         prepared = self._forest(self._rank_by).prepare(made, len(pool))
         return Pool(self, prepared, pool.names, frozenset(), made)
@@ -187,7 +211,8 @@ class Predictor:
             _table.refuse_repeated(configs)
             present = set(configs.columns)
             whole = {name for name in self._kernel_inputs & present if not configs[name].isna().any()}
-            given = configs["kernel_name"].tolist() if "kernel_name" in present else [None] * len(configs)
+            column = next((column for column in _names.COLUMNS if column in present), None)
+            given = configs[column].tolist() if column else [None] * len(configs)
             names = [f"kernel_{row}" if _table.is_absent(name) else name for row, name in enumerate(given)]
         else:
             present = set().union(*configs) if len(configs) else set()
@@ -196,20 +221,25 @@ class Predictor:
                 for name in self._kernel_inputs & present
                 if not any(_table.is_absent(config.get(name)) for config in configs)
             }
-            names = [config.get("kernel_name", f"kernel_{row}") for row, config in enumerate(configs)]
-        return names, self._kernel_inputs - whole, [name for name in self._inputs if name in present]
+            names = [_names.of_row(config, row) for row, config in enumerate(configs)]
+        partial = self._kernel_inputs - whole
+        if partial and all(map(_names.is_kernel, names)):
+            partial = frozenset()
+        return names, partial, [name for name in self._inputs if name in present]
 
     def _columns(self, rows: Any, inputs: Iterable[str]) -> tuple[list[_table.Cells], int]:
         made = _table.of_frame if _table.is_frame(rows) else _table.of_dicts
         return made(rows, inputs, self._words.__contains__), len(rows)
 
-    def _predict(self, target: str, problem: Config, kernel: Config) -> float:
+    def _predict(self, target: str, problem: Config, kernel: Kernel) -> float:
         return self._forest(target).predict_row(_table.row_json(self.single_row(problem, kernel)))
 
-    def single_row(self, problem: Config, kernel: Config) -> dict[str, Any]:
+    def single_row(self, problem: Config, kernel: Kernel) -> dict[str, Any]:
         """One kernel's row, every cell from where upstream's engines look for it: no merging here."""
+        kernel = _names.as_row(kernel)
         row = {name: problem[name] for name in self._problem_inputs.intersection(problem)}
         row.update({name: kernel[name] for name in self._kernel_inputs.intersection(kernel)})
+        row.update({name: kernel[name] for name in self._name_inputs.intersection(kernel) if _is_plain(kernel[name])})
         if self._description["needs_vector"]:
             # Only this engine looks on the other side for what it does not find.
             for name in (self._problem_inputs - {"split_k"}).intersection(kernel):
@@ -243,6 +273,11 @@ class Predictor:
             # Two threads may both load it; one of the two stays.
             forest = self._forests.setdefault(target, _forest.Forest(self._model_dir, self._options(target)))
         return forest
+
+
+def _is_plain(cell: Any) -> bool:
+    """Whether a cell may be looked at for what it says of a name: a label may be anything."""
+    return isinstance(cell, (str, int))
 
 
 def _unpack(packed: Path, plain: Path) -> None:

@@ -1,0 +1,54 @@
+"""Kernel names, read by the library: one grammar for all interfaces."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+from typing import Any
+
+from ._library import check, lib, take_text
+from .errors import InvalidInputError
+
+COLUMNS = ("kernel_name", "kernel")
+"""The keys that may hold a kernel's name, in the order of preference."""
+
+
+def cells(name: str) -> dict[str, Any]:
+    """What a name says, as the cells that upstream's converters make of it; an error for what is no kernel's name."""
+    text = ctypes.c_void_p()
+    check(lib.ck_kernel_cells(name.encode(), ctypes.byref(text)))
+    read: dict[str, Any] = json.loads(take_text(text))
+    return read
+
+
+def is_kernel(name: Any) -> bool:
+    """Whether a text is a kernel's name, and not just a label."""
+    try:
+        return isinstance(name, str) and bool(cells(name))
+    except (InvalidInputError, ValueError):
+        return False
+
+
+def of_row(row: Any, place: int) -> Any:
+    """What a row calls its kernel: by either key, or by its place."""
+    name = row.get(COLUMNS[0])
+    if name is None and isinstance(row.get(COLUMNS[1]), str):
+        return row[COLUMNS[1]]
+    return row.get(COLUMNS[0], f"kernel_{place}")
+
+
+def as_rows(kernels: Any) -> Any:
+    """Kernels as rows: a text is the kernel of that name."""
+    if isinstance(kernels, (str, bytes)):
+        raise ValueError(f"kernel_configs: found the text {kernels!r}, expected a list of kernels or of their names")
+    if hasattr(kernels, "columns") or not any(isinstance(kernel, str) for kernel in kernels):
+        return kernels
+    return [as_row(kernel) for kernel in kernels]
+
+
+def as_row(kernel: Any) -> Any:
+    """One kernel as a row."""
+    if not isinstance(kernel, str):
+        return kernel
+    cells(kernel)
+    return {COLUMNS[0]: kernel}

@@ -1,0 +1,186 @@
+"""Rows that name their kernels: described as everywhere else, for every model that ships."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+from pathlib import Path
+
+import pandas
+import pytest
+from support import CONV_MODEL, GEMM_MODEL, GOLDEN, bits, gemm_kernel, gemm_problem
+
+from ck_select import (
+    GroupedConvProblem,
+    GroupedConvRegistry,
+    InvalidInputError,
+    Predictor,
+    create_ranked_heuristic,
+    kernel_config_to_feature_dict,
+    parse_kernel_name,
+)
+
+MODELS = sorted(spec.parent for spec in (GOLDEN.parents[1] / "models").glob("*/feature_spec.json"))
+OURS = GOLDEN.parents[1] / "models" / "grouped_conv_forward_bf16_gfx950"
+EXTENTS = ("N", "C", "K", "G", "Di", "Hi", "Wi", "Z", "Y", "X")
+PROBLEM = (*EXTENTS, *(f"{name}_{axis}" for name in ("stride", "pad", "dilation") for axis in "dhw"))
+GEMM_NAME = "gemm_universal_fp8_rcr_compv3_cshuffle_intrawave_False_False_False_False_128x128x64_2x2x1_32x32x16"
+CONV_NAME = "grouped_conv_forward_bf16_2d_16x64x128_compv4_interwave_dsb"
+
+
+def sweeps(model: Path):
+    """A model's rows in ``tests/golden/rows``, problem by problem, with numbers as numbers."""
+    with open(GOLDEN / "rows" / f"{model.name}.csv") as text:
+        rows = [
+            {name: int(cell) if cell.lstrip("-").isdecimal() else cell for name, cell in row.items()}
+            for row in csv.DictReader(text)
+        ]
+    problems = list(dict.fromkeys(tuple(row[name] for name in PROBLEM) for row in rows))
+    for problem in problems:
+        own = [row for row in rows if tuple(row[name] for name in PROBLEM) == problem]
+        expected = [(row["kernel_name"], float(row.pop("score"))) for row in own]
+        expected.sort(key=lambda pair: -pair[1])
+        yield dict(zip(PROBLEM, problem)), own, expected
+
+
+def same(found, expected):
+    assert [name for name, _ in found] == [name for name, _ in expected]
+    assert bits(score for _, score in found) == bits(score for _, score in expected)
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda path: path.name)
+def test_every_shipped_model_ranks_rows_as_the_command_line_does(model):
+    predictor = Predictor(model)
+    registry = GroupedConvRegistry(arch=predictor.spec["arch"], models=[model])
+    for place, (problem, rows, expected) in enumerate(sweeps(model)):
+        asked = {**problem, "dtype": "bf16"}
+        names = [row["kernel_name"] for row in rows]
+        assert len({score for _, score in expected}) > 1
+        for kernels in (
+            rows,
+            pandas.DataFrame(rows),
+            predictor.prepare(rows),
+            names,
+            pandas.Series(names),
+            [{"kernel_name": name} for name in names],
+            [{"kernel": name} for name in names],
+            [kernel_config_to_feature_dict(name) for name in names],
+        ):
+            same(predictor.rank_kernels(asked, kernels), expected)
+            assert predictor.select_best(asked, kernels) == expected[0][0]
+        # The name says type and direction, and that there is no depth.
+        flat = {name: value for name, value in problem.items() if not name.endswith("_d") and name not in ("Di", "Z")}
+        same(predictor.rank_kernels(flat, names), expected)
+        # A whole row as the problem: what it says of a kernel is not for kernels that have names.
+        same(predictor.rank_kernels(rows[-1], names), expected)
+        merged = predictor.extract_rows(rows, predictor._rank_by)
+        assert merged == predictor.extract_rows([{**asked, "kernel_name": name} for name in names], predictor._rank_by)
+
+        if place == 0:
+            for name in names:
+                registry.register(name)
+        direction = predictor.spec["variant"]
+        same(registry.rank(GroupedConvProblem(**problem, dtype="bf16", direction=direction)), expected)
+
+
+def test_cells_that_contradict_the_name_are_refused():
+    predictor = Predictor(OURS)
+    problem, rows, _ = next(sweeps(OURS))
+    for change, message in [
+        (
+            {"gemm_m_per_block": 128},
+            "row 1: block_size, gemm_m_per_block, gemm_n_per_block: found 16, 128, 64, expected",
+        ),
+        ({"pipeline": "mem"}, "row 1: pipeline: found 'mem', expected 'compv4', as kernel_name 'grouped_conv_forward"),
+        ({"has_si": True}, "row 1: has_si: found 1, expected 0"),
+        ({"variant": "bwd_data"}, "row 1: variant: found 'bwd_data', expected 'forward'"),
+        ({"dtype": "fp16"}, "row 1: dtype: found 'fp16', expected 'bf16'"),
+    ]:
+        for kernels in ([rows[0], {**rows[1], **change}], pandas.DataFrame([rows[0], {**rows[1], **change}])):
+            with pytest.raises(InvalidInputError, match=message):
+                predictor.rank_kernels(problem, kernels)
+        with pytest.raises(InvalidInputError, match=r"found .*, expected"):
+            Predictor(OURS, strict=False).rank_kernels(problem, [{**rows[1], **change}])
+    with pytest.raises(InvalidInputError, match="problem: dtype: .* 'bf16', as the kernels' names say"):
+        predictor.rank_kernels({**problem, "dtype": "fp16"}, [row["kernel_name"] for row in rows])
+    with pytest.raises(InvalidInputError, match="dtype: found 'fp16', expected 'bf16'"):
+        predictor.predict_tflops({**problem, "dtype": "fp16"}, rows[0]["kernel_name"])
+    with pytest.raises(InvalidInputError, match="expected a grouped_conv kernel"):
+        predictor.rank_kernels(problem, [GEMM_NAME])
+
+
+def test_absent_cells_are_errors_for_models_of_ours(tmp_path):
+    problem, rows, _ = next(sweeps(OURS))
+    asked = {**problem, "dtype": "bf16"}
+    labels = [{**row, "kernel_name": f"k{place}"} for place, row in enumerate(rows)]
+    predictor = Predictor(OURS)
+    with pytest.raises(InvalidInputError, match="row 0: gemm_k_per_block: found nothing"):
+        predictor.rank_kernels(asked, labels)
+    with pytest.raises(InvalidInputError, match="C: found nothing"):
+        predictor.rank_kernels({name: value for name, value in asked.items() if name != "C"}, [CONV_NAME])
+    assert len(Predictor(OURS, strict=False).rank_kernels({}, labels)) == len(rows)
+    # The drop-in for models of upstream's trainer takes upstream's defaults, as ever.
+    assert Predictor(GEMM_MODEL).predict_tflops({}, {}) > 0
+    with pytest.raises(InvalidInputError, match="found nothing"):
+        Predictor(GEMM_MODEL, strict=True).predict_tflops({}, {})
+    # A model says by its spec whether it is ours.
+    theirs = Path(shutil.copytree(OURS, tmp_path / "theirs"))
+    spec = json.loads((theirs / "feature_spec.json").read_text())
+    (theirs / "feature_spec.json").write_text(json.dumps({**spec, "ck_select": None}))
+    assert len(Predictor(theirs).rank_kernels({}, labels)) == len(rows)
+
+
+def test_names_that_cannot_be_read():
+    for predictor in (Predictor(OURS), Predictor(CONV_MODEL)):
+        for kernels in (["grouped_conv_forward_bf16_2d_16x64x64_compv33"], ["k0"]):
+            with pytest.raises(ValueError, match=r"kernel name .*byte"):
+                predictor.rank_kernels({"N": 1}, kernels)
+        with pytest.raises(InvalidInputError, match=r"row 0: kernel_name: found .* expected a kernel's name: byte 38"):
+            predictor.rank_kernels({}, [{"kernel_name": "grouped_conv_forward_bf16_2d_16x64x64_compv33"}])
+        with pytest.raises(ValueError, match="found the text 'grouped"):
+            predictor.rank_kernels({"N": 1}, CONV_NAME)
+
+
+def test_upstreams_models_read_names_in_their_own_order():
+    predictor = Predictor(CONV_MODEL)
+    problem = {"N": 2, "C": 64, "K": 64, "Hi": 28, "Wi": 28, "Y": 3, "X": 3, "dtype": "bf16"}
+    cells = parse_kernel_name(CONV_NAME)
+    expected = predictor.predict_tflops(problem, cells)
+    assert predictor.predict_tflops(problem, CONV_NAME) == expected
+    assert predictor.predict_tflops(problem, {**cells, "kernel_name": CONV_NAME}) == expected
+    assert predictor.predict_tflops(problem, {**cells, "kernel_name": "label"}) == expected
+    assert predictor.rank_kernels(problem, [CONV_NAME]) == [(CONV_NAME, expected)]
+
+
+def test_gemms_have_names_too():
+    predictor = Predictor(GEMM_MODEL)
+    cells = gemm_kernel(128, kernel_name=GEMM_NAME)
+    expected = predictor.predict_tflops(gemm_problem(), gemm_kernel(128))
+    for kernel in (GEMM_NAME, {"kernel_name": GEMM_NAME}, cells, kernel_config_to_feature_dict(GEMM_NAME)):
+        assert predictor.predict_tflops(gemm_problem(), kernel) == expected
+        assert predictor.rank_kernels(gemm_problem(), [kernel]) == [(GEMM_NAME, expected)]
+    ranked = create_ranked_heuristic(GEMM_MODEL, kernel_pool=[GEMM_NAME])(1024, 1024, 1024)
+    assert [(spec.kernel_name, spec.predicted_tflops, spec.tile_m) for spec in ranked] == [(GEMM_NAME, expected, 128)]
+    with pytest.raises(InvalidInputError, match="warp_tile_k: found 32, expected 16, as kernel_name 'gemm_universal"):
+        predictor.predict_tflops(gemm_problem(), {**cells, "warp_tile_k": 32})
+    # What `mem` kernels do, and what tables of measurements say of them, is not what their names say.
+    mem = GEMM_NAME.replace("compv3", "mem")
+    padded = {**kernel_config_to_feature_dict(mem), "pad_m": True, "pad_n": True, "pad_k": True}
+    assert predictor.predict_tflops(gemm_problem(), padded) == predictor.predict_tflops(gemm_problem(), mem)
+    with pytest.raises(InvalidInputError, match="pad_n: found 1, expected 0"):
+        predictor.predict_tflops(gemm_problem(), {**cells, "pad_n": True})
+
+
+def test_convolutions_are_parsed():
+    assert parse_kernel_name(CONV_NAME) == {
+        "op_type": "grouped_conv",
+        "variant": "forward",
+        "ndim_spatial": 2,
+        "dtype": "bf16",
+        **{"block_size": 16, "gemm_m_per_block": 64, "gemm_n_per_block": 128},
+        **{"pipeline": "compv4", "wave_mode": "interwave", "has_dsb": 1, "has_si": 0, "two_stage": 0},
+    }
+    assert parse_kernel_name("grouped_conv_bwd_weight_bf16_3d_64x64x64_mem_gm2_2stage")["two_stage"] == 1
+    for name in ("grouped_conv_", "grouped_conv_forward_bf16_2d_16x64x128_compv9", "grouped"):
+        assert parse_kernel_name(name) == {} and kernel_config_to_feature_dict(name) == {}
