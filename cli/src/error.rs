@@ -32,6 +32,11 @@ impl CliError {
         Self::Failed(message.to_string())
     }
 
+    /// What ended a piece of work that writes its output itself.
+    pub(crate) fn of_writer(error: &(impl std::error::Error + 'static)) -> Self {
+        if is_broken_pipe(error) { Self::BrokenPipe } else { Self::failed(error) }
+    }
+
     /// A failed read or write of a named file.
     pub(crate) fn io(name: impl Display, error: &io::Error) -> Self {
         if is_broken_pipe(error) {
@@ -41,18 +46,31 @@ impl CliError {
     }
 }
 
-/// Whether somebody stopped reading, as others may wrap it: a CSV writer's error has the system's inside.
-fn is_broken_pipe(error: &io::Error) -> bool {
-    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
+/// Whether somebody stopped reading, however deep that is wrapped: a CSV writer's error has the system's inside.
+fn is_broken_pipe(error: &(dyn std::error::Error + 'static)) -> bool {
+    let mut cause = Some(error);
     while let Some(error) = cause {
         let io_error = error.downcast_ref::<io::Error>();
         if io_error.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe) {
             return true;
         }
-        // An I/O error skips the one that it wraps.
-        let inner =
-            io_error.and_then(io::Error::get_ref).map(|inner| inner as &(dyn std::error::Error + 'static));
+        // The source of an I/O error is not what it wraps, but that one's source.
+        let inner = io_error.and_then(io::Error::get_ref).map(|inner| inner as _);
         cause = inner.or_else(|| error.source());
     }
     false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reader_that_is_gone_is_found_inside_of_other_errors() {
+        let gone = || io::Error::from(io::ErrorKind::BrokenPipe);
+        let wrapped = io::Error::other(csv::Error::from(gone()));
+        assert!(is_broken_pipe(&gone()) && is_broken_pipe(&wrapped));
+        assert!(matches!(CliError::io("standard output", &wrapped), CliError::BrokenPipe));
+        assert!(!is_broken_pipe(&io::Error::other("another")));
+    }
 }

@@ -111,7 +111,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         let more = shown.count - SHOWN;
         say!("ckselect: and {} more rejected places; --rejects FILE lists them", HumanCount(more));
     }
-    let reports = converted?;
+    let reports = converted.map_err(|error| CliError::of_writer(&error))?;
     // What went to standard output as a table is not followed by anything else.
     if is_standard_output(&args.output) { Ok(()) } else { summary(&reports, args.format) }
 }

@@ -58,7 +58,8 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         Conflict::Last => OnConflict::Last,
         Conflict::Fastest => OnConflict::Fastest,
     };
-    let merged = merge(&args.logs, &args.output, rule, args.complete)?;
+    let merged = merge(&args.logs, &args.output, rule, args.complete);
+    let merged = merged.map_err(|error| CliError::of_writer(&error))?;
     for note in &merged.notes {
         say!("ckselect: note: {note}");
     }
