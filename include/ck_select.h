@@ -1007,6 +1007,16 @@ typedef struct {
    * never seen. NULL for what its spec says. Borrowed for the call.
    */
   const ck_hardware *hardware;
+  /**
+   * Not 0: it is asked for everything of its operation, whatever its spec says that it is for. Nobody knows what its
+   * answers for other directions, types and architectures are worth; a selection there is `out_of_range`. A model that
+   * is for the problem goes before it. Not together with `key`.
+   */
+  int32_t force;
+  /**
+   * Must be 0.
+   */
+  int32_t reserved;
 } ck_model_options;
 
 /**
@@ -1083,6 +1093,27 @@ typedef struct {
    * 1 when the problem lies outside of what the model saw in training, else 0.
    */
   int32_t out_of_range;
+  /**
+   * The fields in which it does, a bit for each: `ck_problem_field_name` has their names.
+   */
+  uint64_t out_of_range_fields;
+  /**
+   * 1 when no kernel that was measured for the model had the pipeline or the suffixes of this one, else 0.
+   */
+  int32_t unmeasured;
+  /**
+   * 1 when the model is for one architecture and neither the problem nor the options name any, else 0: the device may
+   * be another one.
+   */
+  int32_t arch_unknown;
+  /**
+   * 1 when the first kernel by priority was taken only because no model and nothing else had an answer, else 0.
+   */
+  int32_t no_model;
+  /**
+   * Always 0.
+   */
+  int32_t reserved;
 } ck_selection;
 
 /**
@@ -1105,6 +1136,14 @@ typedef struct {
    * What the model says of it.
    */
   double score;
+  /**
+   * 1 when the place before or behind has the same score, else 0: the model does not tell them apart.
+   */
+  int32_t tied;
+  /**
+   * 1 when no kernel that was measured for the model had the pipeline or the suffixes of this one, else 0.
+   */
+  int32_t unmeasured;
 } ck_ranked;
 
 /**
@@ -1150,9 +1189,10 @@ typedef struct {
    */
   int32_t tolerate_no_spec;
   /**
-   * Must be 0.
+   * Not 0: it is asked also for directions, types and architectures that its spec says that it is not for, and which it
+   * refuses without. Nobody knows what its answers are worth there.
    */
-  int32_t reserved;
+  int32_t force;
   /**
    * The feature engine, such as "gemm72" or "conv97", or the class that upstream's predictor is given, such as
    * `GroupedConvFeatureEngine`; NULL for what the spec says. Borrowed for the call.
@@ -1235,7 +1275,9 @@ const char *ck_last_error(void);
 
 /**
  * Sends log lines of the whole process up to `level`, a value of `ck_log_level`, to a callback, in place of what `CK_SELECT_LOG` says; a NULL
- * callback ends logging. The callback is called on any thread, by several at a time; its texts live as long as the
+ * callback ends logging. Without this call and without `CK_SELECT_LOG`, nothing is written but one kind of warning, to
+ * standard error and once a registry: that it chooses without a model, or by a model that is built in for an
+ * architecture that nobody named. `CK_SELECT_LOG=off` silences that, too. The callback is called on any thread, by several at a time; its texts live as long as the
  * call. It must not throw, nor call this function. A line that is on its way when the callback is replaced may still
  * reach the old one.
  *
@@ -1485,7 +1527,7 @@ ck_status ck_hardware_init(ck_hardware *hardware,
 /**
  * Loads a model directory: `feature_spec.json` with `model_tflops.lgbm` (or `.lgbm.gz`) and so on; "embedded:NAME" is
  * `ck_registry_load_embedded`. `options` may be NULL for the defaults: the model is then used for the problems that its spec
- * names (operation, direction, dtype, architecture). A model that was loaded for the same ones is replaced. Threads that select
+ * names (operation, direction, dtype, architecture), and refused for others. A model that was loaded for the same ones is replaced. Threads that select
  * meanwhile use the old one until the new one is ready.
  *
  * # Safety
@@ -1562,6 +1604,10 @@ ck_status ck_registry_prepare(ck_registry *registry);
  * On the hot path, unless the options let it measure: takes no lock, makes no system call and does not allocate once it
  * is warm. A call that measures runs kernels on the options' stream and waits for them.
  *
+ * A registry that chooses without knowing enough says so once, on standard error as long as neither
+ * `ck_set_log_callback` was called nor `CK_SELECT_LOG` says otherwise: when no model is for the problem (`no_model`), and
+ * when a model that is built in is asked for an architecture that nobody named (`arch_unknown`).
+ *
  * Fails with `CK_STATUS_NO_KERNEL` when no registered kernel fits and is supported, never with a wrong kernel; with
  * `CK_STATUS_OVERRIDE_FAILED` when an override names a kernel that cannot be taken.
  *
@@ -1583,18 +1629,34 @@ ck_status ck_select_gemm_kernel(const ck_registry *registry,
                                 ck_selection *selection);
 
 /**
+ * Writes the name of a field of an operation's problems, by its bit in `out_of_range_fields`: "N", "dtype_in" and so on;
+ * "features" stands for what the model's features make of them. To walk over all, count from 0 until
+ * `CK_STATUS_NOT_FOUND`. `op` is a `ck_op`; the text is constant.
+ *
+ * # Safety
+ * `name` points to an address.
+ */
+ck_status ck_problem_field_name(int32_t op,
+                                size_t bit,
+                                const char **name);
+
+/**
  * Ranks the kernels for a convolution by the model that fits, best first. At most `capacity` are written, and to
  * `count` how many there are in all; `ranked` may be NULL when `capacity` is 0. Support is not asked.
  *
+ * `left_out` gets the number of kernels that compute the problem and that the model cannot describe: they have no place;
+ * it may be NULL.
+ *
  * # Safety
  * `registry` is from `ck_registry_create`; `problem` points to a struct with its `struct_size` set; `ranked` points to
- * `capacity` structs, `count` to a `size_t`.
+ * `capacity` structs, `count` to a `size_t`; `left_out` is NULL or points to a `size_t`.
  */
 ck_status ck_rank_kernels(const ck_registry *registry,
                           const ck_conv_problem *problem,
                           size_t capacity,
                           ck_ranked *ranked,
-                          size_t *count);
+                          size_t *count,
+                          size_t *left_out);
 
 /**
  * Ranks the kernels for a GEMM; see `ck_rank_kernels`.
@@ -1606,7 +1668,8 @@ ck_status ck_rank_gemm_kernels(const ck_registry *registry,
                                const ck_gemm_problem *problem,
                                size_t capacity,
                                ck_ranked *ranked,
-                               size_t *count);
+                               size_t *count,
+                               size_t *left_out);
 
 /**
  * Predicts the speed of the kernel at a place for a convolution.

@@ -477,6 +477,8 @@ struct ModelOptions {
   std::optional<ModelKey> key;
   /// What its features are told about the GPU; empty for what its spec says.
   std::optional<ck_hardware> hardware;
+  /// Asks it for everything of its operation, whatever its spec says that it is for. Not together with `key`.
+  bool force = false;
 };
 
 /// What is known of an architecture; empty gives what upstream's models assume when they record nothing.
@@ -674,7 +676,25 @@ struct Selection {
   std::uint64_t generation = 0;
   Source source = Source::priority;
   bool out_of_range = false;
+  /// The fields in which the problem is, a bit for each; field_names() says which.
+  std::uint64_t out_of_range_fields = 0;
+  /// No kernel that was measured for the model had the pipeline or the suffixes of this one.
+  bool unmeasured = false;
+  /// The model is for one architecture, and neither problem nor options name any: the device may be another one.
+  bool arch_unknown = false;
+  /// The first by priority, because no model and nothing else had an answer.
+  bool no_model = false;
 };
+
+/// The names of the fields that have a bit in Selection::out_of_range_fields.
+[[nodiscard]] inline std::vector<std::string_view> field_names(Op op, std::uint64_t fields) {
+  std::vector<std::string_view> names;
+  const char* name = nullptr;
+  for (std::size_t bit = 0; ck_problem_field_name(static_cast<std::int32_t>(op), bit, &name) == CK_STATUS_OK; ++bit) {
+    if ((fields >> bit & 1) != 0) names.emplace_back(name);
+  }
+  return names;
+}
 
 /// One place of a ranking.
 struct Ranked {
@@ -682,6 +702,10 @@ struct Ranked {
   void* user = nullptr;
   std::size_t index = 0;
   double score = 0;
+  /// The place before or behind has the same score.
+  bool tied = false;
+  /// No kernel that was measured for the model had the pipeline or the suffixes of this one.
+  bool unmeasured = false;
 };
 
 /// What a model predicts for one kernel; empty where it has no forest.
@@ -1039,15 +1063,18 @@ class Registry {
   /// The best `limit` kernels by the model that fits, best first; support is not asked.
   template <class Problem>
   [[nodiscard]] std::vector<Ranked> rank(
-      const Problem& problem, std::size_t limit = std::numeric_limits<std::size_t>::max()) const {
+      const Problem& problem, std::size_t limit = std::numeric_limits<std::size_t>::max(),
+      std::size_t* left_out = nullptr) const {
     std::vector<ck_ranked> raw(std::min(limit, size()));
     std::size_t count = 0;
-    detail::check(detail::CallsFor<Problem>::rank(capi(), &detail::raw(problem), raw.size(), raw.data(), &count));
+    detail::check(
+        detail::CallsFor<Problem>::rank(capi(), &detail::raw(problem), raw.size(), raw.data(), &count, left_out));
     raw.resize(std::min(count, raw.size()));
     std::vector<Ranked> ranked;
     ranked.reserve(raw.size());
     for (const ck_ranked& place : raw) {
-      ranked.push_back({place.name, detail::Callables::user(place.user), place.index, place.score});
+      ranked.push_back({place.name, detail::Callables::user(place.user), place.index, place.score, place.tied != 0,
+                        place.unmeasured != 0});
     }
     return ranked;
   }
@@ -1108,6 +1135,7 @@ class Registry {
       raw.key = &key;
     }
     raw.hardware = options.hardware ? &*options.hardware : nullptr;
+    raw.force = options.force ? 1 : 0;
     body(raw);
   }
 
@@ -1176,6 +1204,10 @@ class Registry {
       selection.generation = raw.generation;
       selection.source = static_cast<Source>(raw.source);
       selection.out_of_range = raw.out_of_range != 0;
+      selection.out_of_range_fields = raw.out_of_range_fields;
+      selection.unmeasured = raw.unmeasured != 0;
+      selection.arch_unknown = raw.arch_unknown != 0;
+      selection.no_model = raw.no_model != 0;
     }
     return status;
   }

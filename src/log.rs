@@ -1,12 +1,16 @@
 //! Logging, off unless asked for: a callback, or `CK_SELECT_LOG=level[:file]` for standard error or a file.
 //!
 //! While it is off, a log line costs one load of a number. Lines are made and written only at a level that is on.
+//!
+//! One kind of line does not wait to be asked for: a registry that chooses without knowing enough (no model, an
+//! architecture that nobody named) says so once on standard error, unless a sink was set or ended, or `CK_SELECT_LOG`
+//! says something, such as `off`.
 
 use std::fmt;
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::str::FromStr;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, Once, PoisonError};
 
 use arc_swap::ArcSwapOption;
@@ -68,9 +72,13 @@ pub type Sink = dyn Fn(Level, &str, &str) + Send + Sync;
 static LEVEL: AtomicU8 = AtomicU8::new(Level::Off as u8);
 static SINK: ArcSwapOption<Box<Sink>> = ArcSwapOption::const_empty();
 static ENVIRONMENT: Once = Once::new();
+/// Somebody has said where lines go, or that they go nowhere.
+static DECIDED: AtomicBool = AtomicBool::new(false);
 
-/// Sends lines up to a level to a sink; replaces what was set before. `None` ends logging.
+/// Sends lines up to a level to a sink; replaces what was set before. `None` ends logging, also of what is said without
+/// being asked for.
 pub fn set_sink(level: Level, sink: Option<Box<Sink>>) {
+    DECIDED.store(true, Ordering::Relaxed);
     let level = if sink.is_some() { level } else { Level::Off };
     SINK.store(sink.map(Arc::new));
     LEVEL.store(level as u8, Ordering::Relaxed);
@@ -90,6 +98,22 @@ pub(crate) fn line(level: Level, source: &str, text: fmt::Arguments<'_>) {
     }
 }
 
+/// Writes a warning that is on by default: to standard error as long as nobody has decided otherwise. For what would be
+/// a wrong answer without a word, once a registry.
+pub(crate) fn caution(source: &str, text: fmt::Arguments<'_>) {
+    init_from_environment();
+    if DECIDED.load(Ordering::Relaxed) {
+        line(Level::Warn, source, text);
+    } else {
+        to_standard_error(Level::Warn, source, &text.to_string());
+    }
+}
+
+fn to_standard_error(level: Level, source: &str, text: &str) {
+    // One write a line. Nobody can be told that it failed.
+    let _ = std::io::stderr().write_all(format!("ck_select {level} {source}: {text}\n").as_bytes());
+}
+
 /// Does what `CK_SELECT_LOG` says, once a process, unless a sink was set before. What it cannot do it says on standard
 /// error: whoever sets the variable looks there.
 pub(crate) fn init_from_environment() {
@@ -97,7 +121,7 @@ pub(crate) fn init_from_environment() {
         let Some(value) = std::env::var("CK_SELECT_LOG").ok().filter(|value| !value.is_empty()) else {
             return;
         };
-        if SINK.load().is_some() {
+        if DECIDED.load(Ordering::Relaxed) {
             return;
         }
         match sink_of(&value) {
@@ -113,9 +137,7 @@ fn sink_of(value: &str) -> Result<(Level, Box<Sink>), String> {
     let (level, file) = value.split_once(':').map_or((value, None), |(level, file)| (level, Some(file)));
     let level: Level = level.parse().map_err(|error: UnknownWord| error.to_string())?;
     let sink: Box<Sink> = match file {
-        None => Box::new(|level, source, text| {
-            let _ = writeln!(std::io::stderr(), "ck_select {level} {source}: {text}");
-        }),
+        None => Box::new(to_standard_error),
         Some(path) => {
             // A pipe without a reader is an error, and one whose reader sleeps loses lines: neither stops a selection.
             let file = files::without_waiting(OpenOptions::new().create(true).append(true)).open(path);

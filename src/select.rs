@@ -1,15 +1,23 @@
 //! Ranking: which kernels of a pool are best for a problem, and why.
 
+mod error;
+mod outside;
+
+pub use error::{LeftOut, LeftOutReason, RankError};
+pub use outside::OutOfRange;
+
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use crate::features::{KernelSide, ProblemSide, SideError};
-use crate::forest::{Contributions, FeatureInfo, RowError};
+use crate::features::{KernelSide, ProblemSide};
+use crate::forest::Contributions;
 use crate::kernel::{Kernel, KernelKind};
-use crate::model::{Model, Predictions};
+use crate::model::{Model, ModelKey, Predictions};
 use crate::pool::Pool;
-use crate::problem::{InvalidField, Problem};
-use crate::scoring::{CallValues, PoolFeatures, PoolScorer, Scratch, SizeError, Wanted};
+use crate::problem::{FieldSet, Problem};
+use crate::scoring::{CallValues, PoolFeatures, PoolScorer, Scratch, Wanted};
+use crate::vocab::Arch;
+use outside::Known;
 
 /// A model prepared for a pool: everything that depends on the pool alone is computed once.
 ///
@@ -59,35 +67,27 @@ use crate::scoring::{CallValues, PoolFeatures, PoolScorer, Scratch, SizeError, W
 /// assert_eq!((ranker.name(best.index), best.score), ("grouped_conv_forward_bf16_2d_64x128x64_compv3", 250.0));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+///
+/// It ranks only what the model is for: kernels of another operation, direction, type or architecture are left out,
+/// as are those that its features cannot describe ([`Ranker::left_out`]), and other problems are refused.
 #[derive(Debug)]
 pub struct Ranker {
     model: Arc<Model>,
+    key: ModelKey,
     pool: Arc<Pool>,
+    /// The place in the pool of each kernel that is ranked, ascending.
+    places: Vec<usize>,
+    left_out: Vec<LeftOut>,
+    /// What no measured kernel had, by place in the pool; empty for most.
+    unmeasured: Vec<String>,
     sides: Vec<KernelSide>,
     features: PoolFeatures,
     scorer: PoolScorer,
-    ranges: Vec<Range>,
+    known: Known,
 }
 
 /// In smaller pools, in the forest's eyes, the whole ranking takes no longer than a shortlist.
 const SHORTLIST_FROM: usize = 256;
-
-/// What a feature of the problem was between in training.
-#[derive(Debug, Clone, Copy)]
-struct Range {
-    feature: &'static str,
-    /// The feature's place among the columns that are the same for all kernels.
-    place: usize,
-    min: f64,
-    max: f64,
-}
-
-impl Range {
-    /// The feature's value among those that are the same for all kernels, if it is outside. NaN is not.
-    fn outside(&self, uniform: &[f64]) -> Option<f64> {
-        uniform.get(self.place).copied().filter(|&value| value < self.min || value > self.max)
-    }
-}
 
 /// Working memory of one call at a time; calls after the first do not allocate. Any fits any ranker.
 #[derive(Debug, Default)]
@@ -96,7 +96,7 @@ pub struct RankScratch {
     scratch: Scratch,
     scores: Vec<f64>,
     ranking: Vec<Ranked>,
-    out_of_range: bool,
+    outside: FieldSet,
 }
 
 impl RankScratch {
@@ -105,9 +105,14 @@ impl RankScratch {
         &self.ranking
     }
 
-    /// Whether the last call's problem has a feature outside of what the ranking forest saw in training.
+    /// Whether the last call's problem lies outside of what the model saw in training.
     pub const fn out_of_range(&self) -> bool {
-        self.out_of_range
+        !self.outside.is_empty()
+    }
+
+    /// The fields in which it does.
+    pub const fn outside(&self) -> FieldSet {
+        self.outside
     }
 }
 
@@ -120,55 +125,10 @@ pub struct Ranked {
     pub score: f64,
 }
 
-/// A problem or a pool that a model cannot rank.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum RankError {
-    /// The problem is not one.
-    #[error("problem: {0}")]
-    Problem(#[from] InvalidField),
-    /// The model's features cannot describe the problem.
-    #[error("problem: {0}")]
-    ProblemSide(SideError),
-    /// The model's features cannot describe a kernel.
-    #[error("kernel '{kernel}': {source}")]
-    KernelSide {
-        /// The kernel's name.
-        kernel: String,
-        /// What is wrong with it.
-        source: SideError,
-    },
-    /// No kernel of the pool computes what the problem asks for.
-    #[error("none of the {kernels} kernels computes {asked}; the first, '{first}', does not")]
-    NoKernel {
-        /// Kernels in the pool.
-        kernels: usize,
-        /// What the problem asks for.
-        asked: String,
-        /// The name of the first kernel.
-        first: String,
-    },
-    /// A place that the pool does not have.
-    #[error("the pool has {kernels} kernels, there is none at {index}")]
-    Index {
-        /// Kernels in the pool.
-        kernels: usize,
-        /// The place asked for.
-        index: usize,
-    },
-    /// A model without the forest that ranks; loading excludes it.
-    #[error("the model has no forest that ranks kernels")]
-    NoForest,
-    /// A forest that does not fit to the spec; loading excludes it.
-    #[error(transparent)]
-    Row(#[from] RowError),
-    /// Values that do not fit to the compiled pool; both come from the same features, which excludes it.
-    #[error(transparent)]
-    Size(#[from] SizeError),
-}
-
 impl Kernel {
     /// Whether the kernel computes what the problem asks for: the operation, and for convolutions the direction and
-    /// the number of spatial dimensions. Types and layouts are the registry's to match: a model ranks across them.
+    /// the number of spatial dimensions. Layouts and the types of results are the registry's to match: a model ranks
+    /// across them.
     pub fn answers(&self, problem: &Problem) -> bool {
         match (&self.kind, problem) {
             (KernelKind::Conv(kernel), Problem::Conv(problem)) => {
@@ -181,20 +141,41 @@ impl Kernel {
 }
 
 impl Ranker {
-    /// Prepares a model for a pool. A kernel that the model's features cannot describe is an error that names it.
+    /// Prepares a model for the kernels of a pool that it is for ([`Model::key`]).
     pub fn new(model: Arc<Model>, pool: Arc<Pool>) -> Result<Self, RankError> {
-        let side = |kernel: &Kernel| {
-            model
-                .extractor()
-                .kernel_side(&kernel.kind)
-                .map_err(|source| RankError::KernelSide { kernel: kernel.name.clone(), source })
-        };
-        let sides: Vec<_> = pool.iter().map(side).collect::<Result<_, _>>()?;
+        let key = model.key();
+        Self::with_key(model, key, pool)
+    }
+
+    /// The same for what `key` says in place of the model.
+    pub(crate) fn with_key(model: Arc<Model>, key: ModelKey, pool: Arc<Pool>) -> Result<Self, RankError> {
+        let (mut sides, mut places, mut left_out) = (Vec::new(), Vec::new(), Vec::new());
+        for (index, kernel) in pool.iter().enumerate() {
+            let side = if key.fits_kernel(kernel) {
+                model.extractor().kernel_side(&kernel.kind).map_err(LeftOutReason::Undescribed)
+            } else {
+                Err(LeftOutReason::NotFor(key.kernel_misfits(kernel)))
+            };
+            match side {
+                Ok(side) => {
+                    sides.push(side);
+                    places.push(index);
+                }
+                Err(reason) => left_out.push(LeftOut { index, reason }),
+            }
+        }
+        if let (true, Some(LeftOut { index, reason })) = (places.is_empty(), left_out.first()) {
+            let first = pool.get(*index).map_or_else(String::new, |kernel| kernel.name.clone());
+            return Err(RankError::NothingToRank { kernels: pool.len(), first, reason: reason.clone() });
+        }
         let forest = model.ranking_forest().ok_or(RankError::NoForest)?;
         let features = PoolFeatures::new(model.extractor(), &sides).map_err(|_| RankError::NoForest)?;
         let scorer = PoolScorer::compile(forest, &features.table()).map_err(|_| RankError::NoForest)?;
-        let ranges = ranges(&model);
-        Ok(Self { model, pool, sides, features, scorer, ranges })
+        let trained = model.spec().trained_on.as_ref();
+        let unmeasured = |kernel: &Kernel| trained.and_then(|trained| trained.unmeasured(&kernel.kind));
+        let unmeasured = pool.iter().map(|kernel| unmeasured(kernel).unwrap_or_default()).collect();
+        let known = Known::of(&model);
+        Ok(Self { model, key, pool, places, left_out, unmeasured, sides, features, scorer, known })
     }
 
     /// The model.
@@ -205,6 +186,22 @@ impl Ranker {
     /// The pool.
     pub const fn pool(&self) -> &Arc<Pool> {
         &self.pool
+    }
+
+    /// The kernels that are ranked.
+    pub(crate) fn kernels(&self) -> impl Iterator<Item = &Kernel> {
+        self.places.iter().filter_map(|&index| self.pool.get(index))
+    }
+
+    /// Kernels of the pool that are not ranked, with the reasons.
+    pub fn left_out(&self) -> &[LeftOut] {
+        &self.left_out
+    }
+
+    /// What of a kernel's pipeline and suffixes was never measured for the model, such as `compv5` or `gm2 si`; empty
+    /// when all was, or nobody wrote it down.
+    pub fn unmeasured(&self, index: usize) -> &str {
+        self.unmeasured.get(index).map_or("", String::as_str)
     }
 
     /// The name of a kernel of the pool; empty when there is none at that place.
@@ -221,19 +218,28 @@ impl Ranker {
 
     /// [`Ranker::rank`] into [`RankScratch::ranking`], without allocating once the scratch is warm.
     pub fn rank_with(&self, problem: &Problem, scratch: &mut RankScratch) -> Result<(), RankError> {
-        problem.validate()?;
-        self.fill(problem, scratch)?;
+        self.check(problem)?;
+        self.fill(problem, None, scratch)?;
         self.rank_filled(problem, scratch)
+    }
+
+    /// Refuses what is no problem, and one that the model is not for.
+    fn check(&self, problem: &Problem) -> Result<(), RankError> {
+        problem.validate()?;
+        if self.key.fit(problem, None).is_none() {
+            return Err(RankError::NotFor { key: self.key, misfits: self.key.misfits(problem, None) });
+        }
+        Ok(())
     }
 
     /// Ranks by the values in the scratch.
     fn rank_filled(&self, problem: &Problem, scratch: &mut RankScratch) -> Result<(), RankError> {
         let RankScratch { values: CallValues { uniform, pair }, scratch, scores, ranking, .. } = scratch;
-        scores.resize(self.pool.len(), 0.0);
+        scores.resize(self.places.len(), 0.0);
         self.scorer.score(uniform, pair, scratch, scores)?;
         ranking.clear();
-        for (index, (kernel, &sum)) in self.pool.iter().zip(&*scores).enumerate() {
-            if kernel.answers(problem) {
+        for (&index, &sum) in self.places.iter().zip(&*scores) {
+            if self.pool.get(index).is_some_and(|kernel| kernel.answers(problem)) {
                 ranking.push(Ranked { index, score: self.score(sum) });
             }
         }
@@ -244,24 +250,33 @@ impl Ranker {
         Ok(())
     }
 
-    /// The problem's features outside of what the ranking forest saw in training.
+    /// Where a problem lies outside of what the model saw in training: its own fields, then features of them.
     pub fn out_of_range(&self, problem: &Problem) -> Result<Vec<OutOfRange>, RankError> {
+        self.out_of_range_on(problem, None)
+    }
+
+    /// The same for a problem that names no architecture, on this one.
+    pub(crate) fn out_of_range_on(
+        &self,
+        problem: &Problem,
+        arch: Option<Arch>,
+    ) -> Result<Vec<OutOfRange>, RankError> {
         problem.validate()?;
         let mut values = CallValues::default();
         self.features.fill(&self.problem_side(problem)?, &mut values);
-        let outside = |range: &Range| {
-            let &Range { feature, min, max, .. } = range;
-            range.outside(&values.uniform).map(|value| OutOfRange { feature, value, min, max })
-        };
-        Ok(self.ranges.iter().filter_map(outside).collect())
+        Ok(self.known.describe(problem, arch, &values.uniform))
     }
 
     /// Fills in a valid problem's values, and whether the model knows their like.
-    fn fill(&self, problem: &Problem, scratch: &mut RankScratch) -> Result<(), RankError> {
+    fn fill(
+        &self,
+        problem: &Problem,
+        arch: Option<Arch>,
+        scratch: &mut RankScratch,
+    ) -> Result<(), RankError> {
         self.scorer.fetch();
         self.features.fill(&self.problem_side(problem)?, &mut scratch.values);
-        let uniform = &scratch.values.uniform;
-        scratch.out_of_range = self.ranges.iter().any(|range| range.outside(uniform).is_some());
+        scratch.outside = self.known.outside(problem, arch, &scratch.values.uniform);
         Ok(())
     }
 
@@ -297,20 +312,22 @@ impl Ranker {
         count: usize,
         scratch: &mut RankScratch,
     ) -> Result<(), RankError> {
-        problem.validate()?;
-        self.lead_with(problem, count, scratch)?;
+        self.check(problem)?;
+        self.lead_with(problem, None, count, scratch)?;
         scratch.ranking.truncate(count);
         Ok(())
     }
 
-    /// At least the first `count` places for a valid problem; whether it is all of them.
+    /// At least the first `count` places for a valid problem that the model is for; whether it is all of them. `arch` is
+    /// that of a problem that names none.
     pub(crate) fn lead_with(
         &self,
         problem: &Problem,
+        arch: Option<Arch>,
         count: usize,
         scratch: &mut RankScratch,
     ) -> Result<bool, RankError> {
-        self.fill(problem, scratch)?;
+        self.fill(problem, arch, scratch)?;
         if self.scorer.distinct_kernels() >= SHORTLIST_FROM && self.shortlist(problem, count, scratch)? {
             scratch.ranking.truncate(count);
             return Ok(false);
@@ -329,17 +346,16 @@ impl Ranker {
         let rank_by = self.model.spec().rank_by;
         let RankScratch { values: CallValues { uniform, pair }, scratch: of_scorer, ranking, .. } = scratch;
         let wanted = Wanted { count, highest: rank_by.higher_is_better() };
-        let may = |kernel| self.pool.get(kernel).is_some_and(|kernel| kernel.answers(problem));
+        let index = |kernel: usize| self.places.get(kernel).copied();
+        let may =
+            |kernel| index(kernel).and_then(|at| self.pool.get(at)).is_some_and(|one| one.answers(problem));
         if !self.scorer.shortlist(uniform, pair, wanted, may, of_scorer)? {
             return Ok(false);
         }
         ranking.clear();
-        ranking.extend(
-            of_scorer
-                .shortlist()
-                .iter()
-                .map(|listed| Ranked { index: listed.kernel, score: self.score(listed.score) }),
-        );
+        ranking.extend(of_scorer.shortlist().iter().filter_map(|listed| {
+            Some(Ranked { index: index(listed.kernel)?, score: self.score(listed.score) })
+        }));
         self.sort(ranking);
         // Scores that differ may be equal once logarithms are undone, and then places decide. What is not on the list
         // must be worse by more than what `exp` and the like can be wrong by.
@@ -356,20 +372,20 @@ impl Ranker {
 
     /// Every target's prediction for one kernel of the pool.
     pub fn predict(&self, problem: &Problem, index: usize) -> Result<Predictions, RankError> {
-        problem.validate()?;
+        self.check(problem)?;
         let row = self.row(&self.problem_side(problem)?, index)?;
         Ok(self.model.predict_row(&row)?)
     }
 
     /// The feature row of one kernel of the pool.
     pub fn features(&self, problem: &Problem, index: usize) -> Result<Vec<f64>, RankError> {
-        problem.validate()?;
+        self.check(problem)?;
         self.row(&self.problem_side(problem)?, index)
     }
 
     /// Why the ranking forest tells two kernels of the pool apart.
     pub fn compare(&self, problem: &Problem, first: usize, second: usize) -> Result<Comparison, RankError> {
-        problem.validate()?;
+        self.check(problem)?;
         let side = self.problem_side(problem)?;
         let forest = self.model.ranking_forest().ok_or(RankError::NoForest)?;
         let judged = |index| -> Result<(Vec<f64>, Contributions), RankError> {
@@ -398,10 +414,21 @@ impl Ranker {
     }
 
     fn row(&self, problem: &ProblemSide, index: usize) -> Result<Vec<f64>, RankError> {
-        let kernel = self.sides.get(index).ok_or(RankError::Index { kernels: self.pool.len(), index })?;
+        let place = self.places.binary_search(&index).ok();
+        let kernel = place.and_then(|place| self.sides.get(place)).ok_or_else(|| self.not_ranked(index))?;
         let mut row = vec![0.0; self.model.extractor().schema.len()];
         self.model.extractor().fill(problem, kernel, &mut row);
         Ok(row)
+    }
+
+    /// Why there is no row of a kernel.
+    fn not_ranked(&self, index: usize) -> RankError {
+        match self.left_out.iter().find(|left_out| left_out.index == index) {
+            Some(LeftOut { reason, .. }) => {
+                RankError::LeftOut { kernel: self.name(index).to_owned(), reason: reason.clone() }
+            }
+            None => RankError::Index { kernels: self.pool.len(), index },
+        }
     }
 
     fn no_kernel(&self, problem: &Problem) -> RankError {
@@ -410,46 +437,6 @@ impl Ranker {
             Problem::Gemm(_) => "a GEMM".to_owned(),
         };
         RankError::NoKernel { kernels: self.pool.len(), asked, first: self.name(0).to_owned() }
-    }
-}
-
-/// The trained ranges of the features that depend on the problem alone: those that the spec records, else those that
-/// LightGBM left in the forest.
-fn ranges(model: &Model) -> Vec<Range> {
-    let Some(forest) = model.ranking_forest() else { return Vec::new() };
-    let schema = &model.extractor().schema;
-    let recorded = model.spec().trained_range.as_ref();
-    let columns = schema.names().into_iter().zip(schema.scopes()).zip(forest.feature_infos());
-    columns
-        .filter(|((_, scope), _)| matches!(*scope, "problem" | "hardware"))
-        .enumerate()
-        .filter_map(|(place, ((feature, _), info))| {
-            let [min, max] = match (recorded, info) {
-                (Some(recorded), _) => recorded.get(feature)?,
-                (None, &FeatureInfo::Range { min, max }) => [min, max],
-                (None, _) => return None,
-            };
-            Some(Range { feature, place, min, max })
-        })
-        .collect()
-}
-
-/// A feature of a problem outside of what the model saw in training.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct OutOfRange {
-    /// The feature's name.
-    pub feature: &'static str,
-    /// Its value.
-    pub value: f64,
-    /// The smallest value in training.
-    pub min: f64,
-    /// The largest value in training.
-    pub max: f64,
-}
-
-impl std::fmt::Display for OutOfRange {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} is {}, trained on {} to {}", self.feature, self.value, self.min, self.max)
     }
 }
 

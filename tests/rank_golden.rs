@@ -130,7 +130,7 @@ fn what_cannot_be_ranked_is_an_error_that_says_why() {
     let error = ranker.rank(&problem).unwrap_err().to_string();
     assert!(error.starts_with("none of the 30 kernels computes a 2D bwd_data convolution"), "{error}");
 
-    let wavelet = b"grouped_conv_forward_bf16_2d_64x64x64_wavelet_intrawave";
+    let wavelet: &[u8] = b"grouped_conv_forward_bf16_2d_64x64x64_wavelet_intrawave";
     let pool = Arc::new(Pool::from_bytes("names", wavelet).unwrap());
     let error = Ranker::new(ranker.model().clone(), pool.clone()).unwrap_err().to_string();
     assert!(
@@ -144,5 +144,67 @@ fn what_cannot_be_ranked_is_an_error_that_says_why() {
 
     let error = ranker.predict(&parse(&ranker, "C=64,K=64,Hi=28,Wi=28,Y=3,X=3"), 30).unwrap_err().to_string();
     assert_eq!(error, "the pool has 30 kernels, there is none at 30");
-    assert!(Ranker::new(gemm().model().clone(), ranker.pool().clone()).is_err());
+    let error = Ranker::new(gemm().model().clone(), ranker.pool().clone()).unwrap_err().to_string();
+    assert!(
+        error.contains("none of the 30 kernels") && error.contains("operation is grouped_conv"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_model_is_asked_only_for_what_it_is_for_unless_it_is_forced() {
+    let ranker = conv();
+    let base = "C=64,K=64,Hi=28,Wi=28,Y=3,X=3,pad_h=1,pad_w=1";
+    for (more, reason) in [
+        ("dtype=fp16", "dtype is fp16, the model is for bf16"),
+        ("arch=gfx942", "arch is gfx942, the model is for gfx950"),
+    ] {
+        let problem = parse(&ranker, &format!("{base},{more}"));
+        let errors = [
+            ranker.rank(&problem).unwrap_err(),
+            ranker.top(&problem, 1).unwrap_err(),
+            ranker.predict(&problem, 0).unwrap_err(),
+            ranker.compare(&problem, 0, 1).unwrap_err(),
+        ];
+        for error in errors {
+            let text = error.to_string();
+            assert!(text.contains(reason) && text.contains("or force this one"), "{text}");
+        }
+    }
+    let forced = Arc::new(Model::clone(ranker.model()).forced());
+    let forced = Ranker::new(forced, ranker.pool().clone()).unwrap();
+    let mut scratch = ck_select::select::RankScratch::default();
+    forced.rank_with(&parse(&forced, &format!("{base},arch=gfx942")), &mut scratch).unwrap();
+    let outside: Vec<_> = scratch.outside().names(ck_select::vocab::Op::GroupedConv).collect();
+    assert_eq!(outside, ["arch"]);
+    let expected = ranker.rank(&parse(&ranker, base)).unwrap();
+    assert_eq!(scratch.ranking(), expected, "an architecture changes no feature");
+}
+
+#[test]
+fn kernels_that_the_model_is_not_for_are_left_out_and_keep_the_places_of_the_others() {
+    let whole = conv();
+    let names: Vec<&str> = (0..4).map(|index| whole.name(index)).collect();
+    let strangers =
+        ["grouped_conv_forward_fp32_2d_64x64x64_compv3", "grouped_conv_forward_bf16_2d_64x64x64_wavelet"];
+    let mixed = [strangers[0], names[0], names[1], strangers[1], names[2], names[3]].join("\n");
+    let pool = Arc::new(Pool::from_bytes("names", mixed.as_bytes()).unwrap());
+    let ranker = Ranker::new(whole.model().clone(), pool).unwrap();
+    let left_out: Vec<_> = ranker.left_out().iter().map(|one| (one.index, one.reason.to_string())).collect();
+    assert_eq!(left_out[0], (0, "dtype is fp32, the model is for bf16".to_owned()));
+    assert!(left_out[1].0 == 3 && left_out[1].1.contains("found 'wavelet'") && left_out.len() == 2);
+
+    let problem = parse(&ranker, "C=64,K=64,Hi=28,Wi=28,Y=3,X=3,pad_h=1,pad_w=1");
+    let only = Arc::new(Pool::from_bytes("names", names.join("\n").as_bytes()).unwrap());
+    let plain = Ranker::new(whole.model().clone(), only).unwrap();
+    let named = |ranker: &Ranker| -> Vec<_> {
+        let ranking = ranker.rank(&problem).unwrap();
+        ranking.iter().map(|one| (ranker.name(one.index).to_owned(), one.score.to_bits())).collect()
+    };
+    assert_eq!(named(&ranker), named(&plain));
+    for (index, name) in [1, 2, 4, 5].into_iter().zip(0..4) {
+        assert_eq!(ranker.features(&problem, index), plain.features(&problem, name));
+    }
+    let error = ranker.predict(&problem, 3).unwrap_err().to_string();
+    assert!(error.contains("_wavelet': pipeline: found 'wavelet'"), "{error}");
 }

@@ -22,6 +22,7 @@ fn options() -> RowModelOptions {
         uncoded: Some(Uncoded::Upstream),
         tolerate_no_spec: false,
         hardware: Map::new(),
+        force: false,
     }
 }
 
@@ -175,4 +176,33 @@ fn mistakes_are_named() {
     let model = Arc::new(RowModel::load(directory("gemm_small"), &strict).unwrap());
     let table = Table::new(Kernels::new().columns(), 60).map(|table| RowPool::new(model, &table).map(|_| ()));
     assert_eq!(table.unwrap().unwrap_err().to_string(), "row 0: pipeline: found nothing, expected a word");
+}
+
+#[test]
+fn a_row_that_the_model_is_not_for_is_refused_unless_it_is_forced() {
+    let problem = r#"{"C": 64, "K": 64, "Hi": 28, "Wi": 28, "Y": 3, "X": 3"#;
+    let kernel =
+        Table::new(vec![Column { name: "gemm_m_per_block", cells: Cells::Whole(&[64]) }], 1).unwrap();
+    let object = |more: &str| Object::from_json(format!("{problem}{more}}}").as_bytes()).unwrap();
+    let load = |force| {
+        Arc::new(RowModel::load(directory("conv_small"), &RowModelOptions { force, ..options() }).unwrap())
+    };
+    let (model, forced) = (load(false), load(true));
+    let pool = RowPool::new(model.clone(), &kernel).unwrap();
+    assert!(model.predict(&object(r#", "dtype": "bf16", "arch": "gfx950:xnack-""#)).is_ok());
+    for (more, message) in [
+        (
+            r#", "dtype": "fp16""#,
+            "dtype: found 'fp16', expected bf16, which the model is for, or a model that is forced",
+        ),
+        (r#", "arch": "gfx942""#, "arch: found 'gfx942', expected gfx950, which the model is for"),
+    ] {
+        let row = object(more);
+        let errors = [model.predict(&row).unwrap_err(), pool.rank(&row, |_| {}).unwrap_err()];
+        for error in errors {
+            assert!(error.to_string().contains(message), "{error}");
+        }
+        assert!(forced.predict(&row).is_ok());
+        assert_eq!(rank(&RowPool::new(forced.clone(), &kernel).unwrap(), &row).len(), 1);
+    }
 }

@@ -83,7 +83,10 @@ fn rank_gives_lightgbms_ranking_in_every_format() {
     let expected: Vec<_> = rows.iter().filter(|row| &row.0 == problem).collect();
     let csv = good(&format!("{RANK} --problem '{problem}' --format csv"));
     let found: Vec<Vec<&str>> = csv.lines().skip(1).map(|line| line.split(',').collect()).collect();
-    assert_eq!((csv.lines().next(), found.len()), (Some("rank,kernel,score"), expected.len()));
+    assert_eq!(
+        (csv.lines().next(), found.len()),
+        (Some("rank,kernel,score,tie,unmeasured,out_of_range"), expected.len())
+    );
     for (found, (_, place, kernel, bits)) in found.iter().zip(&expected) {
         assert_eq!((found[0], found[1]), (place.as_str(), kernel.as_str()));
         assert_eq!(
@@ -191,11 +194,17 @@ fn rank_shows_the_other_targets() {
     let csv = good(&format!(
         "rank --model {gemm} --pool {gemm}/pool.txt --problem M=128,N=1536,K=7168 --format csv"
     ));
-    assert!(csv.starts_with("rank,kernel,score,latency_ms,bandwidth_gb_s\n"), "{csv}");
+    assert!(
+        csv.starts_with("rank,kernel,score,latency_ms,bandwidth_gb_s,tie,unmeasured,out_of_range\n"),
+        "{csv}"
+    );
     let by_latency = good(&format!(
         "rank --model {gemm} --pool {gemm}/pool.txt --problem M=128,N=1536,K=7168 --rank-by latency --format csv"
     ));
-    assert!(by_latency.starts_with("rank,kernel,score,tflops,bandwidth_gb_s\n"), "{by_latency}");
+    assert!(
+        by_latency.starts_with("rank,kernel,score,tflops,bandwidth_gb_s,tie,unmeasured,out_of_range\n"),
+        "{by_latency}"
+    );
 }
 
 #[test]

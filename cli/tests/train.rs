@@ -160,7 +160,7 @@ mod trained {
             "rank --model model --pool sweep.csv --problem N=4,C=64,K=128,Hi=14,Wi=14,Y=1,X=1 --top 2 --format csv",
         );
         let mut lines = ranked.lines();
-        assert_eq!(lines.next(), Some("rank,kernel,score,tflops"));
+        assert_eq!(lines.next(), Some("rank,kernel,score,tflops,tie,unmeasured,out_of_range"));
         assert!(lines.next().unwrap().starts_with("1,grouped_conv_forward_bf16_2d_"));
         let card = fs::read_to_string(path.join("model/MODEL_CARD.md")).unwrap();
         assert!(card.contains(&format!("$ ckselect {BASE} --out model {SMALL}\n")), "{card}");
@@ -220,7 +220,10 @@ mod trained {
             folder.path(),
             "rank --model model --pool sweep.csv --problem M=512,N=512,K=512 --top 1 --format csv",
         );
-        assert!(ranked.starts_with("rank,kernel,score,latency_ms,bandwidth_gb_s\n"), "{ranked}");
+        assert!(
+            ranked.starts_with("rank,kernel,score,latency_ms,bandwidth_gb_s,tie,unmeasured,out_of_range\n"),
+            "{ranked}"
+        );
         assert!(ranked.contains("_256x128x64_"), "{ranked}");
     }
 

@@ -8,13 +8,14 @@ use std::sync::Arc;
 
 use ck_select::model::Model;
 
-pub use coverage::{Coverage, FeatureCoverage};
+pub use coverage::{Coverage, FeatureCoverage, FieldCoverage};
 pub use slices::{Slice, Slices};
 
 use crate::candidates::{Trial, trials};
 use crate::figures::{Errors, Spread, mean};
 use crate::judge::{Judge, JudgeError, Order};
-use crate::measurements::Measurements;
+use crate::measurements::{DataError, Measurements};
+use crate::trained::were_trained_on;
 
 /// How one problem's choice came out.
 #[derive(Debug, Clone, PartialEq)]
@@ -94,11 +95,19 @@ pub struct Evaluation {
     pub slices: Slices,
     /// How much of the measurements lies inside of what the model saw in training.
     pub coverage: Coverage,
+    /// For each file of the measurements, whether the model was trained on it, so that the figures flatter.
+    pub trained_files: Vec<bool>,
 }
 
 /// Measurements or a model that cannot be evaluated.
 #[derive(Debug, thiserror::Error)]
 pub enum EvaluateError {
+    /// No row is what the model is for.
+    #[error("no row to judge the model by: {0}")]
+    NoRows(String),
+    /// A file cannot be read again, to compare it with those that the model was trained on.
+    #[error(transparent)]
+    Data(#[from] DataError),
     /// Nothing ran.
     #[error("no valid measurement: {rows} rows, all of them failed or without TFLOPS")]
     NothingRan {
@@ -114,16 +123,30 @@ impl Evaluation {
     /// Ranks every problem's measured kernels by the model and judges the choices.
     pub fn of_model(model: &Arc<Model>, measurements: &Measurements) -> Result<Self, EvaluateError> {
         let trials = trials(measurements);
+        if measurements.rows().is_empty() {
+            let wanted = measurements.wanted();
+            let left_out = measurements.sources().iter().filter_map(|source| source.left_out(wanted));
+            let left_out = left_out.collect::<Vec<_>>().join("; ");
+            let text = if left_out.is_empty() { "the files have none".to_owned() } else { left_out };
+            return Err(EvaluateError::NoRows(text));
+        }
         if trials.is_empty() {
             return Err(EvaluateError::NothingRan { rows: measurements.rows().len() });
         }
         let judge = Judge::new(model, measurements)?;
         let orders = judge.orders(measurements, &trials)?;
-        let coverage = Coverage::of(judge.ranker().model(), measurements, &trials, &orders);
-        Ok(Self::new(measurements, trials, orders, coverage))
+        let coverage = Coverage::of(judge.ranker(), measurements, &trials, &orders);
+        let trained_files = were_trained_on(model.spec(), measurements)?;
+        Ok(Self::new(measurements, trials, orders, coverage, trained_files))
     }
 
-    fn new(measurements: &Measurements, trials: Vec<Trial>, orders: Vec<Order>, coverage: Coverage) -> Self {
+    fn new(
+        measurements: &Measurements,
+        trials: Vec<Trial>,
+        orders: Vec<Order>,
+        coverage: Coverage,
+        trained_files: Vec<bool>,
+    ) -> Self {
         let outcomes: Vec<Outcome> =
             trials.iter().zip(&orders).map(|(trial, order)| Outcome::of(trial, order)).collect();
         let summary = Summary::of(&trials, &orders, &outcomes);
@@ -140,6 +163,7 @@ impl Evaluation {
             summary,
             slices,
             coverage,
+            trained_files,
         }
     }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use ck_select::model::{Model, Target};
 use ck_select::pool::{Pool, PoolError};
+use ck_select::problem::FieldSet;
 use ck_select::select::{RankError, RankScratch, Ranker};
 use rayon::prelude::*;
 
@@ -17,8 +18,8 @@ pub struct Order {
     pub places: Vec<usize>,
     /// Predicted TFLOPS by candidate, where the ranking comes with them.
     pub predicted: Vec<f64>,
-    /// The problem has a feature outside of what the model saw in training.
-    pub out_of_range: bool,
+    /// The fields in which the problem lies outside of what the model saw in training.
+    pub outside: FieldSet,
 }
 
 /// A model that cannot be asked about the measurements.
@@ -100,7 +101,7 @@ impl Judge {
             desk.places[candidate.kernel as usize] = Some(place);
         }
         self.ranker.rank_with(problem, &mut desk.scratch).map_err(fault)?;
-        let out_of_range = desk.scratch.out_of_range();
+        let outside = desk.scratch.outside();
         let ranked = desk.scratch.ranking();
         let places = ranked.iter().filter_map(|ranked| desk.places[ranked.index]).collect();
         let absolute = match &self.absolute {
@@ -119,6 +120,6 @@ impl Judge {
                 }
             }
         }
-        Ok(Order { places, predicted, out_of_range })
+        Ok(Order { places, predicted, outside })
     }
 }

@@ -21,4 +21,5 @@ pub mod search;
 pub mod shapes;
 #[cfg(feature = "lightgbm")]
 pub mod train;
+pub mod trained;
 pub mod validate;

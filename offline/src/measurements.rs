@@ -76,6 +76,27 @@ pub struct Source {
     pub rows: usize,
     /// Rows of another operation, direction, dtype or architecture, left out as asked.
     pub other: usize,
+    /// The architectures among them, with their rows.
+    pub other_arches: Vec<(Arch, usize)>,
+}
+
+impl Source {
+    /// What was left out, for people; `None` when nothing was.
+    pub fn left_out(&self, wanted: &Wanted) -> Option<String> {
+        let arches: usize = self.other_arches.iter().map(|(_, rows)| rows).sum();
+        let mut parts: Vec<String> =
+            self.other_arches.iter().map(|(arch, rows)| format!("{rows} rows are of {arch}")).collect();
+        if let (Some(last), Some(wanted)) = (parts.last_mut(), wanted.arch) {
+            last.push_str(&format!(", not of {wanted}"));
+        }
+        if self.other > arches {
+            parts.push(format!(
+                "{} rows are of another operation, direction or element type",
+                self.other - arches
+            ));
+        }
+        (!parts.is_empty()).then(|| format!("{}: left out: {}", self.path.display(), parts.join("; ")))
+    }
 }
 
 /// Measured rows over distinct problems and kernels, in the order in which the files name them.
@@ -153,7 +174,13 @@ impl Measurements {
         let Wanted { op, direction, dtype, arch } = self.wanted;
         let mut taking = Taking { figures, ..Taking::new(self) };
         let counts = read_file(path, Filter { op: Some(op), direction, dtype, arch }, &mut taking)?;
-        self.sources.push(Source { path: path.to_owned(), rows: counts.rows, other: counts.other });
+        let other_arches = taking.other_arches;
+        self.sources.push(Source {
+            path: path.to_owned(),
+            rows: counts.rows,
+            other: counts.other,
+            other_arches,
+        });
         Ok(())
     }
 
@@ -162,8 +189,15 @@ impl Measurements {
     pub fn add_text(&mut self, name: &str, text: &[u8]) -> Result<(), DataError> {
         let Wanted { op, direction, dtype, arch } = self.wanted;
         let filter = Filter { op: Some(op), direction, dtype, arch };
-        let counts = read_text(name, text, filter, &mut Taking::new(self))?;
-        self.sources.push(Source { path: PathBuf::from(name), rows: counts.rows, other: counts.other });
+        let mut taking = Taking::new(self);
+        let counts = read_text(name, text, filter, &mut taking)?;
+        let other_arches = taking.other_arches;
+        self.sources.push(Source {
+            path: PathBuf::from(name),
+            rows: counts.rows,
+            other: counts.other,
+            other_arches,
+        });
         Ok(())
     }
 
@@ -298,6 +332,7 @@ struct Taking<'a> {
     /// The sweeps of this file, by problem and the number that the file gives it.
     sweeps: HashMap<(u32, Option<i64>), u32>,
     last_sweep: Option<((u32, Option<i64>), u32)>,
+    other_arches: Vec<(Arch, usize)>,
 }
 
 impl<'a> Taking<'a> {
@@ -323,6 +358,7 @@ impl<'a> Taking<'a> {
             last_problem: None,
             sweeps: HashMap::new(),
             last_sweep: None,
+            other_arches: Vec::new(),
         }
     }
 
@@ -375,6 +411,14 @@ impl Sink for Taking<'_> {
         let row = |&id: &u32| Some(Row { kernel: (*known.get(id as usize)?)?, ..last });
         self.into.rows.extend(ids.iter().filter_map(row));
         Ok(())
+    }
+
+    fn other_arch(&mut self, arch: Option<Arch>) {
+        let Some(arch) = arch else { return };
+        match self.other_arches.iter_mut().find(|(known, _)| *known == arch) {
+            Some((_, rows)) => *rows += 1,
+            None => self.other_arches.push((arch, 1)),
+        }
     }
 
     fn reject(&mut self, file: &str, place: String, reason: String) -> Result<(), DataError> {

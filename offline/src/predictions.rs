@@ -5,7 +5,7 @@ use std::path::Path;
 
 use ck_select::features::Fields;
 use ck_select::kernel::Kernel;
-use ck_select::problem::{Problem, ProblemDefaults};
+use ck_select::problem::{FieldSet, Problem, ProblemDefaults};
 use csv::StringRecord;
 
 use crate::candidates::Trial;
@@ -226,6 +226,6 @@ impl Predictions {
             })
         };
         let places = places.iter().filter_map(find).collect();
-        Some(Order { places, predicted: Vec::new(), out_of_range: false })
+        Some(Order { places, predicted: Vec::new(), outside: FieldSet::NONE })
     }
 }

@@ -82,12 +82,17 @@ fn headline(page: &mut Page, evaluation: &Evaluation, measurements: &Measurement
         );
     }
     page.table(
-        &["data", "rows"],
-        measurements
-            .sources()
-            .iter()
-            .map(|source| vec![escape(&source.path.display().to_string()), count(source.rows)]),
+        &["data", "rows", ""],
+        measurements.sources().iter().zip(&evaluation.trained_files).map(|(source, &trained)| {
+            let note = if trained { "<b>the model was trained on this file</b>" } else { "" };
+            vec![escape(&source.path.display().to_string()), count(source.rows), note.to_owned()]
+        }),
     );
+    if evaluation.trained_files.contains(&true) {
+        page.text(
+            "On what it was trained on every model looks good: these figures say little of other problems.",
+        );
+    }
     if evaluation.invalid_rows + evaluation.problems_without_rows > 0 {
         page.text(&format!(
             "{} rows are not valid and count for nothing; {} problems have no valid row.",
@@ -201,10 +206,28 @@ fn importances(page: &mut Page, model: &Model) {
 fn coverage(page: &mut Page, evaluation: &Evaluation) {
     let coverage = &evaluation.coverage;
     page.text(&format!(
-        "{} of {} problems have a feature outside of what the model saw in training.",
+        "{} of {} problems lie outside of what the model saw in training.",
         coverage.problems_outside,
         evaluation.outcomes.len()
     ));
+    if coverage.unmeasured_kernels > 0 {
+        page.text(&format!(
+            "{} kernels have a pipeline or a suffix that no kernel had that was measured for the model.",
+            coverage.unmeasured_kernels
+        ));
+    }
+    if coverage.left_out_kernels > 0 {
+        page.text(&format!("{} kernels are not ranked by the model.", coverage.left_out_kernels));
+    }
+    if !coverage.fields.is_empty() {
+        page.table(
+            &["field", "trained on", "problems outside"],
+            coverage
+                .fields
+                .iter()
+                .map(|field| vec![escape(field.name), escape(&field.trained), count(field.outside)]),
+        );
+    }
     page.table(
         &["feature", "trained from", "to", "asked from", "to", "problems outside"],
         coverage.features.iter().map(|feature| {

@@ -97,7 +97,7 @@ impl ProblemSide {
     /// The names of the cells that [`ProblemSide::read`] looks at.
     pub fn inputs(op: Op) -> Vec<&'static str> {
         match op {
-            Op::GroupedConv => [CONV_COLUMNS.as_slice(), &["dtype", "direction"]].concat(),
+            Op::GroupedConv => [CONV_COLUMNS.as_slice(), &["dtype", "direction", "arch"]].concat(),
             Op::Gemm => vec!["m", "n", "k", "M", "N", "K", "split_k", "dtype", "layout", "arch"],
         }
     }

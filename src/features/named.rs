@@ -101,6 +101,13 @@ impl Fields for Completed<'_> {
     }
 }
 
+impl NamedProblem {
+    /// Looks at a problem's cells, and where they are silent at what the name says.
+    pub(crate) fn over<T>(&self, fields: &dyn Fields, look: impl FnOnce(&dyn Fields) -> T) -> T {
+        look(&Completed { fields, named: self })
+    }
+}
+
 impl Named {
     /// The kernel that a row names, `None` when it names none. Cells that contradict the name are errors.
     ///

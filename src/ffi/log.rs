@@ -40,7 +40,9 @@ impl Owner {
 }
 
 /// Sends log lines of the whole process up to `level`, a value of `ck_log_level`, to a callback, in place of what `CK_SELECT_LOG` says; a NULL
-/// callback ends logging. The callback is called on any thread, by several at a time; its texts live as long as the
+/// callback ends logging. Without this call and without `CK_SELECT_LOG`, nothing is written but one kind of warning, to
+/// standard error and once a registry: that it chooses without a model, or by a model that is built in for an
+/// architecture that nobody named. `CK_SELECT_LOG=off` silences that, too. The callback is called on any thread, by several at a time; its texts live as long as the
 /// call. It must not throw, nor call this function. A line that is on its way when the callback is replaced may still
 /// reach the old one.
 ///

@@ -86,16 +86,22 @@ pub struct CkModelOptions {
     /// What its features are told about the GPU, in place of what it was trained with: its answers are then for a GPU that it has
     /// never seen. NULL for what its spec says. Borrowed for the call.
     pub hardware: *const CkHardware,
+    /// Not 0: it is asked for everything of its operation, whatever its spec says that it is for. Nobody knows what its
+    /// answers for other directions, types and architectures are worth; a selection there is `out_of_range`. A model that
+    /// is for the problem goes before it. Not together with `key`.
+    pub force: i32,
+    /// Must be 0.
+    pub reserved: i32,
 }
 
-// SAFETY: `repr(C)`, begins with its size, and holds only addresses.
+// SAFETY: `repr(C)`, begins with its size, and holds only numbers and addresses.
 unsafe impl Versioned for CkModelOptions {
     const NAME: &'static str = "ck_model_options";
 }
 
 /// Loads a model directory: `feature_spec.json` with `model_tflops.lgbm` (or `.lgbm.gz`) and so on; "embedded:NAME" is
 /// `ck_registry_load_embedded`. `options` may be NULL for the defaults: the model is then used for the problems that its spec
-/// names (operation, direction, dtype, architecture). A model that was loaded for the same ones is replaced. Threads that select
+/// names (operation, direction, dtype, architecture), and refused for others. A model that was loaded for the same ones is replaced. Threads that select
 /// meanwhile use the old one until the new one is ready.
 ///
 /// # Safety
@@ -164,6 +170,7 @@ pub unsafe extern "C" fn ck_embedded_model_name(index: usize, name: *mut *const 
 struct Usage {
     key: Option<ModelKey>,
     hardware: Option<CkHardware>,
+    force: bool,
 }
 
 /// # Safety
@@ -174,11 +181,21 @@ unsafe fn read_model_options(options: *const CkModelOptions) -> Result<Usage, Fa
     }
     // SAFETY: the caller's contract.
     let raw = unsafe { read_struct(options) }?;
+    if raw.reserved != 0 {
+        let message = format!("reserved is {}, expected 0", raw.reserved);
+        return Err(Failure::new(CkStatus::InvalidArgument, message));
+    }
+    let force = raw.force != 0;
+    if force && !raw.key.is_null() {
+        let message =
+            "force and key are given, expected one of them: a forced model is for all of its operation";
+        return Err(Failure::new(CkStatus::InvalidArgument, message));
+    }
     // SAFETY: the caller's contract.
     let key = if raw.key.is_null() { None } else { Some(unsafe { read_key(raw.key) }?) };
     // SAFETY: the caller's contract.
     let hardware = if raw.hardware.is_null() { None } else { Some(unsafe { read_struct(raw.hardware) }?) };
-    Ok(Usage { key, hardware })
+    Ok(Usage { key, hardware, force })
 }
 
 /// # Safety
@@ -215,7 +232,8 @@ fn set_model(registry: &Registry, mut model: Model, usage: &Usage) -> Result<(),
     if let Some(hardware) = &usage.hardware {
         model = model.with_hardware(hardware.hardware()?);
     }
-    registry.set_model(Arc::new(model), usage.key);
+    let key = usage.force.then(|| ModelKey::any(model.spec().op())).or(usage.key);
+    registry.set_model(Arc::new(model), key);
     Ok(())
 }
 

@@ -53,8 +53,9 @@ pub struct CkRowOptions {
     pub uncoded: i32,
     /// Not 0: a missing `feature_spec.json` is taken for an empty one, as upstream's predictor does.
     pub tolerate_no_spec: i32,
-    /// Must be 0.
-    pub reserved: i32,
+    /// Not 0: it is asked also for directions, types and architectures that its spec says that it is not for, and which it
+    /// refuses without. Nobody knows what its answers are worth there.
+    pub force: i32,
     /// The feature engine, such as "gemm72" or "conv97", or the class that upstream's predictor is given, such as
     /// `GroupedConvFeatureEngine`; NULL for what the spec says. Borrowed for the call.
     pub engine: *const c_char,
@@ -344,16 +345,14 @@ unsafe fn read_options(options: *const CkRowOptions) -> Result<RowModelOptions, 
         uncoded: None,
         tolerate_no_spec: false,
         hardware: Map::new(),
+        force: false,
     };
     if options.is_null() {
         return Ok(read);
     }
     // SAFETY: the caller's contract.
     let raw = unsafe { read_struct(options) }?;
-    if raw.reserved != 0 {
-        let message = format!("reserved is {}, expected 0", raw.reserved);
-        return Err(Failure::new(CkStatus::InvalidArgument, message));
-    }
+    read.force = raw.force != 0;
     read.target = word("target", raw.target, &Target::ALL, Target::WORDS)?;
     let uncoded = [None, Some(Uncoded::Error), Some(Uncoded::Upstream)];
     read.uncoded = word("uncoded", raw.uncoded, &uncoded, &["spec", "error", "upstream"])?;

@@ -1,13 +1,17 @@
 //! Choosing, ranking, predicting, explaining.
 
-use std::ffi::{c_char, c_void};
+use std::ffi::{CString, c_char, c_void};
+use std::sync::OnceLock;
 
 use super::error::{Failure, boundary};
 use super::input::{Versioned, check_output, output, read_registry, write_output};
 use super::memory::give_text;
 use super::problems::{AsProblem, CkConvProblem, CkGemmProblem, read_any_problem, read_problem};
+use super::words::word;
 use super::{CkRegistry, CkStatus};
+use crate::problem::FieldSet;
 use crate::registry::{SelectError, Source};
+use crate::vocab::Op;
 
 /// Who chose a kernel.
 #[repr(C)]
@@ -51,6 +55,17 @@ pub struct CkSelection {
     pub source: i32,
     /// 1 when the problem lies outside of what the model saw in training, else 0.
     pub out_of_range: i32,
+    /// The fields in which it does, a bit for each: `ck_problem_field_name` has their names.
+    pub out_of_range_fields: u64,
+    /// 1 when no kernel that was measured for the model had the pipeline or the suffixes of this one, else 0.
+    pub unmeasured: i32,
+    /// 1 when the model is for one architecture and neither the problem nor the options name any, else 0: the device may
+    /// be another one.
+    pub arch_unknown: i32,
+    /// 1 when the first kernel by priority was taken only because no model and nothing else had an answer, else 0.
+    pub no_model: i32,
+    /// Always 0.
+    pub reserved: i32,
 }
 
 // SAFETY: `repr(C)`, begins with its size, and holds only numbers and addresses.
@@ -70,12 +85,20 @@ pub struct CkRanked {
     pub index: usize,
     /// What the model says of it.
     pub score: f64,
+    /// 1 when the place before or behind has the same score, else 0: the model does not tell them apart.
+    pub tied: i32,
+    /// 1 when no kernel that was measured for the model had the pipeline or the suffixes of this one, else 0.
+    pub unmeasured: i32,
 }
 
 /// Chooses the kernel to run for a convolution: the best supported one by the first source that has an answer.
 ///
 /// On the hot path, unless the options let it measure: takes no lock, makes no system call and does not allocate once it
 /// is warm. A call that measures runs kernels on the options' stream and waits for them.
+///
+/// A registry that chooses without knowing enough says so once, on standard error as long as neither
+/// `ck_set_log_callback` was called nor `CK_SELECT_LOG` says otherwise: when no model is for the problem (`no_model`), and
+/// when a model that is built in is asked for an architecture that nobody named (`arch_unknown`).
 ///
 /// Fails with `CK_STATUS_NO_KERNEL` when no registered kernel fits and is supported, never with a wrong kernel; with
 /// `CK_STATUS_OVERRIDE_FAILED` when an override names a kernel that cannot be taken.
@@ -136,6 +159,11 @@ unsafe fn select<T: AsProblem>(
             Source::Priority => CkSource::Priority,
         } as i32,
         out_of_range: chosen.out_of_range.into(),
+        out_of_range_fields: chosen.outside.bits(),
+        unmeasured: chosen.unmeasured.into(),
+        arch_unknown: chosen.arch_unknown.into(),
+        no_model: chosen.no_model.into(),
+        reserved: 0,
     };
     // SAFETY: the caller's contract.
     unsafe { write_output(selection, value) };
@@ -147,7 +175,7 @@ fn select_failure(error: SelectError) -> Failure {
         // Said as the functions say it that find it while they read the problem.
         SelectError::Problem(ref field) => return Failure::new(CkStatus::InvalidProblem, field),
         SelectError::Override { .. } => CkStatus::OverrideFailed,
-        SelectError::NoModel => CkStatus::NoModel,
+        SelectError::NoModel { .. } => CkStatus::NoModel,
         SelectError::NotThere { .. } => CkStatus::NotFound,
         SelectError::Rank(_) => CkStatus::InvalidKernel,
         SelectError::NoKernel { .. } => CkStatus::NoKernel,
@@ -155,12 +183,44 @@ fn select_failure(error: SelectError) -> Failure {
     Failure::new(status, error)
 }
 
+/// Writes the name of a field of an operation's problems, by its bit in `out_of_range_fields`: "N", "dtype_in" and so on;
+/// "features" stands for what the model's features make of them. To walk over all, count from 0 until
+/// `CK_STATUS_NOT_FOUND`. `op` is a `ck_op`; the text is constant.
+///
+/// # Safety
+/// `name` points to an address.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ck_problem_field_name(op: i32, bit: usize, name: *mut *const c_char) -> CkStatus {
+    boundary(|| {
+        let name = output(name, "name")?;
+        let op = word("op", op, Op::ALL, Op::WORDS)?;
+        let names = field_names(op);
+        let found = names.get(bit).ok_or_else(|| {
+            let message = format!("{op} problems have {} fields, and none at {bit}", names.len());
+            Failure::new(CkStatus::NotFound, message)
+        })?;
+        // SAFETY: the caller's contract.
+        unsafe { write_output(name, found.as_ptr()) };
+        Ok(())
+    })
+}
+
+/// The names of an operation's fields, as C wants them.
+fn field_names(op: Op) -> &'static [CString] {
+    static NAMES: [OnceLock<Vec<CString>>; 2] = [const { OnceLock::new() }; 2];
+    let make = || FieldSet::fields(op).iter().filter_map(|&name| CString::new(name).ok()).collect();
+    NAMES.get(op as usize).map_or(&[], |names| names.get_or_init(make).as_slice())
+}
+
 /// Ranks the kernels for a convolution by the model that fits, best first. At most `capacity` are written, and to
 /// `count` how many there are in all; `ranked` may be NULL when `capacity` is 0. Support is not asked.
 ///
+/// `left_out` gets the number of kernels that compute the problem and that the model cannot describe: they have no place;
+/// it may be NULL.
+///
 /// # Safety
 /// `registry` is from `ck_registry_create`; `problem` points to a struct with its `struct_size` set; `ranked` points to
-/// `capacity` structs, `count` to a `size_t`.
+/// `capacity` structs, `count` to a `size_t`; `left_out` is NULL or points to a `size_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ck_rank_kernels(
     registry: *const CkRegistry,
@@ -168,9 +228,10 @@ pub unsafe extern "C" fn ck_rank_kernels(
     capacity: usize,
     ranked: *mut CkRanked,
     count: *mut usize,
+    left_out: *mut usize,
 ) -> CkStatus {
     // SAFETY: the caller's contract.
-    boundary(|| unsafe { rank(registry, problem, capacity, ranked, count) })
+    boundary(|| unsafe { rank(registry, problem, capacity, ranked, count, left_out) })
 }
 
 /// Ranks the kernels for a GEMM; see `ck_rank_kernels`.
@@ -184,9 +245,10 @@ pub unsafe extern "C" fn ck_rank_gemm_kernels(
     capacity: usize,
     ranked: *mut CkRanked,
     count: *mut usize,
+    left_out: *mut usize,
 ) -> CkStatus {
     // SAFETY: the caller's contract.
-    boundary(|| unsafe { rank(registry, problem, capacity, ranked, count) })
+    boundary(|| unsafe { rank(registry, problem, capacity, ranked, count, left_out) })
 }
 
 /// # Safety
@@ -197,19 +259,31 @@ unsafe fn rank<T: AsProblem>(
     capacity: usize,
     ranked: *mut CkRanked,
     count: *mut usize,
+    left_out: *mut usize,
 ) -> Result<(), Failure> {
     // SAFETY: the caller's contract.
     let (registry, problem) = unsafe { (read_registry(registry)?, read_problem(problem)?) };
     let count = output(count, "count")?;
     let ranked = if capacity == 0 { ranked } else { output(ranked, "ranked")? };
     let ranking = registry.rank(&problem).map_err(select_failure)?;
-    for (place, &(index, entry, score)) in ranking.iter().enumerate().take(capacity) {
-        let value = CkRanked { name: entry.c_name().as_ptr(), user: entry.user().0, index, score };
+    for (place, of) in ranking.places.iter().enumerate().take(capacity) {
+        let value = CkRanked {
+            name: of.entry.c_name().as_ptr(),
+            user: of.entry.user().0,
+            index: of.index,
+            score: of.score,
+            tied: of.tied.into(),
+            unmeasured: (!of.unmeasured.is_empty()).into(),
+        };
         // SAFETY: the caller's contract: `place` is below `capacity`.
         unsafe { write_output(ranked.wrapping_add(place), value) };
     }
     // SAFETY: the caller's contract.
-    unsafe { write_output(count, ranking.len()) };
+    unsafe { write_output(count, ranking.places.len()) };
+    if !left_out.is_null() {
+        // SAFETY: the caller's contract.
+        unsafe { write_output(output(left_out, "left_out")?, ranking.left_out) };
+    }
     Ok(())
 }
 

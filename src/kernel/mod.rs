@@ -5,6 +5,7 @@ mod gemm_body;
 mod gemm_name;
 mod name;
 mod scan;
+mod suffixes;
 mod tiles;
 mod valid;
 

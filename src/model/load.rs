@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use flate2::bufread::MultiGzDecoder;
 
-use super::{FeatureSpec, Model, ModelError, Target};
+use super::{FeatureSpec, Model, ModelError, ModelKey, Target};
 use crate::files;
 use crate::forest::{Forest, ReadError};
 
@@ -99,7 +99,8 @@ impl Model {
         if forests[rank_by as usize].is_none() {
             return Err(ModelError::NoForest { model: name, file: rank_by.file_name() });
         }
-        Ok(Self { name, place: None, spec, forests })
+        let key = ModelKey::of(&spec);
+        Ok(Self { name, place: None, spec, key, forests })
     }
 }
 

@@ -2,16 +2,22 @@
 
 mod embedded;
 mod error;
+mod key;
 mod load;
 mod range;
 mod spec;
+mod trained;
 
 pub use embedded::EmbeddedModel;
 pub use error::ModelError;
+pub(crate) use key::listed;
+pub use key::{Misfit, ModelKey};
 pub use load::Limits;
 pub(crate) use load::{forest_path, spec_bytes};
 pub use range::TrainedRange;
 pub use spec::FeatureSpec;
+pub(crate) use trained::{TrainedFields, range_text};
+pub use trained::{TrainedFile, TrainedOn};
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -90,6 +96,7 @@ pub struct Model {
     /// See [`Model::place`].
     place: Option<PathBuf>,
     spec: FeatureSpec,
+    key: ModelKey,
     forests: [Option<Arc<Forest>>; Target::ALL.len()],
 }
 
@@ -119,6 +126,18 @@ impl Model {
     /// The checked `feature_spec.json`.
     pub const fn spec(&self) -> &FeatureSpec {
         &self.spec
+    }
+
+    /// What it is asked for: what its spec says, or everything of its operation, see [`Model::forced`].
+    pub const fn key(&self) -> ModelKey {
+        self.key
+    }
+
+    /// The same model, asked for everything of its operation, whatever its spec says that it is for. Nobody knows what its
+    /// answers for other directions, types and architectures are worth.
+    pub const fn forced(mut self) -> Self {
+        self.key = ModelKey::any(self.spec.op());
+        self
     }
 
     /// How problems and kernels become rows.

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::{ModelError, Target, TrainedRange};
+use super::{ModelError, Target, TrainedOn, TrainedRange};
 use crate::features::{
     ElementBytes, Engine, Extractor, KTile, KernelMapping, MemPads, PipelineCodes, Rules, Schema, Uncoded,
 };
@@ -30,6 +30,8 @@ pub struct FeatureSpec {
     pub arch: Option<Arch>,
     /// What the features were between in training, when recorded.
     pub trained_range: Option<TrainedRange>,
+    /// Which problems and kernels it was trained on, when recorded.
+    pub trained_on: Option<TrainedOn>,
     /// Training parameters, as the trainer wrote them.
     pub params: Value,
 }
@@ -67,6 +69,7 @@ struct Extension {
     uncoded: Option<Uncoded>,
     rank_by: Option<String>,
     trained_range: Option<TrainedRange>,
+    trained_on: Option<TrainedOn>,
 }
 
 impl FeatureSpec {
@@ -104,6 +107,9 @@ impl FeatureSpec {
         if let Some(range) = &extension.trained_range {
             range.validate(&names).map_err(field)?;
         }
+        if let Some(trained) = &extension.trained_on {
+            trained.validate(kind.op()).map_err(field)?;
+        }
         let direction: Option<Direction> = word("variant", parsed.variant.as_deref()).map_err(field)?;
         let arch: Option<Arch> = word("arch", parsed.arch.as_deref()).map_err(field)?;
         let log_targets = parsed
@@ -128,6 +134,7 @@ impl FeatureSpec {
             dtype: word("dtype", parsed.dtype.as_deref()).map_err(field)?,
             arch,
             trained_range: extension.trained_range,
+            trained_on: extension.trained_on,
             params: parsed.params,
         })
     }

@@ -1,11 +1,13 @@
 //! What is asked: a grouped convolution or a GEMM, as a plain value.
 
 mod columns;
+pub(crate) mod fields;
 mod list;
 mod text;
 mod words;
 
 pub use columns::CONV_COLUMNS;
+pub use fields::FieldSet;
 pub(crate) use list::line as problem_line;
 pub use list::{ProblemLine, ProblemLineFault, ProblemList, ProblemListError};
 pub use text::{ProblemDefaults, ProblemError};

@@ -5,7 +5,7 @@
 
 use super::Source;
 use super::slot::Slot;
-use crate::problem::{Problem, WORDS};
+use crate::problem::{FieldSet, Problem, WORDS};
 
 /// Decisions that are kept; two problems share a place in turn.
 const SLOTS: usize = 1024;
@@ -24,7 +24,10 @@ pub(super) struct Decision {
     pub(super) measured_ms: Option<f64>,
     pub(super) rank: usize,
     pub(super) unsupported: usize,
-    pub(super) out_of_range: bool,
+    pub(super) outside: FieldSet,
+    pub(super) unmeasured: bool,
+    pub(super) arch_unknown: bool,
+    pub(super) no_model: bool,
 }
 
 /// Recent decisions of a registry.
@@ -72,15 +75,21 @@ impl Cache {
 
 const SCORED: u64 = 1 << 8;
 const MEASURED: u64 = 1 << 9;
-const OUT_OF_RANGE: u64 = 1 << 10;
+const UNMEASURED: u64 = 1 << 10;
+const ARCH_UNKNOWN: u64 = 1 << 11;
+const NO_MODEL: u64 = 1 << 12;
+/// Above it stand the fields that are out of range, of which there are fewer than 48.
+const OUTSIDE: u32 = 16;
 
 impl Decision {
     fn facts(&self) -> [u64; FACTS] {
-        let mut flags = self.source as u64;
+        let mut flags = self.source as u64 | self.outside.bits() << OUTSIDE;
         for (bit, set) in [
             (SCORED, self.score.is_some()),
             (MEASURED, self.measured_ms.is_some()),
-            (OUT_OF_RANGE, self.out_of_range),
+            (UNMEASURED, self.unmeasured),
+            (ARCH_UNKNOWN, self.arch_unknown),
+            (NO_MODEL, self.no_model),
         ] {
             flags |= if set { bit } else { 0 };
         }
@@ -106,7 +115,10 @@ impl Decision {
             measured_ms: number(MEASURED, measured_ms),
             rank: rank as usize,
             unsupported: unsupported as usize,
-            out_of_range: flags & OUT_OF_RANGE != 0,
+            outside: FieldSet::from_bits(flags >> OUTSIDE),
+            unmeasured: flags & UNMEASURED != 0,
+            arch_unknown: flags & ARCH_UNKNOWN != 0,
+            no_model: flags & NO_MODEL != 0,
         })
     }
 }
@@ -125,7 +137,10 @@ mod tests {
             measured_ms: (number.is_multiple_of(3)).then_some(number as f64 * 0.5),
             rank: number % 7,
             unsupported: number % 5,
-            out_of_range: number.is_multiple_of(4),
+            outside: FieldSet::from_bits((number as u64).wrapping_mul(0x9e37_79b9) >> 1 & ((1 << 31) - 1)),
+            unmeasured: number.is_multiple_of(4),
+            arch_unknown: number.is_multiple_of(6),
+            no_model: number.is_multiple_of(9),
         }
     }
 

@@ -1,13 +1,14 @@
 //! The chain of sources: override, store, model, search, priority.
 
 use super::cache::{Decision, Key};
-use super::prepared::Prepared;
+use super::explain::no_model;
+use super::prepared::{Prepared, PreparedModel};
 use super::state::State;
 use super::{Entry, Mode, Registry};
 use crate::log::{self, Level};
 use crate::model::Predictions;
-use crate::problem::{InvalidField, Problem};
-use crate::select::{RankError, RankScratch, Ranker};
+use crate::problem::{FieldSet, InvalidField, Problem};
+use crate::select::{LeftOut, RankError, RankScratch, Ranker};
 use crate::tuning::store::WinnerSource;
 
 /// Places of a ranking that are looked at before the others.
@@ -69,6 +70,14 @@ pub struct Selection<'r> {
     pub unsupported: usize,
     /// Whether the problem lies outside of what the model saw in training.
     pub out_of_range: bool,
+    /// The fields in which it does.
+    pub outside: FieldSet,
+    /// Whether no measured kernel of the model's training had the pipeline and the suffixes of this one.
+    pub unmeasured: bool,
+    /// Whether the model is for one architecture, and neither the problem nor the options name any: it may be another's.
+    pub arch_unknown: bool,
+    /// Whether the first kernel by priority was taken only because nothing that was asked before had an answer.
+    pub no_model: bool,
     /// The state that was asked, see [`Registry::generation`].
     pub generation: u64,
 }
@@ -85,9 +94,44 @@ impl<'r> Selection<'r> {
             rank: 0,
             unsupported: 0,
             out_of_range: false,
+            outside: FieldSet::NONE,
+            unmeasured: false,
+            arch_unknown: false,
+            no_model: false,
             generation,
         }
     }
+
+    /// The same with where the problem lies outside of what the model saw.
+    const fn outside(self, outside: FieldSet) -> Self {
+        Self { out_of_range: !outside.is_empty(), outside, ..self }
+    }
+}
+
+/// The kernels that fit a problem, by a model.
+#[derive(Debug, Clone)]
+pub struct Ranking<'r> {
+    /// Best first.
+    pub places: Vec<Place<'r>>,
+    /// Kernels that fit the problem and that the model cannot describe.
+    pub left_out: usize,
+    /// The fields in which the problem lies outside of what the model saw in training.
+    pub outside: FieldSet,
+}
+
+/// One place of a [`Ranking`].
+#[derive(Debug, Clone)]
+pub struct Place<'r> {
+    /// The kernel's place in the registry at the time of the call.
+    pub index: usize,
+    /// The kernel.
+    pub entry: &'r Entry,
+    /// What the model says of it.
+    pub score: f64,
+    /// Whether the kernel before or behind has the same score: the model does not tell them apart.
+    pub tied: bool,
+    /// What of its pipeline and suffixes no measured kernel of the model's training had, such as `compv5`.
+    pub unmeasured: String,
 }
 
 /// Why there is no kernel to run, or nothing to say of one.
@@ -105,8 +149,11 @@ pub enum SelectError {
         reason: &'static str,
     },
     /// No model is loaded for the problem.
-    #[error("no model is loaded for the problem")]
-    NoModel,
+    #[error("no model is loaded for the problem{}{why}", if .why.is_empty() { "" } else { ": " })]
+    NoModel {
+        /// Why each model that is loaded does not fit.
+        why: String,
+    },
     /// No kernel at that place that the model can describe.
     #[error("the model can describe no kernel at {index}, the registry has {kernels}")]
     NotThere {
@@ -156,6 +203,9 @@ impl Registry {
         let state = self.state.load();
         state.note(problem);
         let selection = self.ask_sources(&state, problem)?;
+        if selection.no_model || selection.arch_unknown {
+            self.caution(&state, problem, &selection);
+        }
         // What was measured just now is the store's the next time.
         if let Some(key) = key.filter(|_| selection.source != Source::Search)
             && let Some(&id) = state.ids().get(selection.index)
@@ -168,7 +218,10 @@ impl Registry {
                 measured_ms: selection.measured_ms,
                 rank: selection.rank,
                 unsupported: selection.unsupported,
-                out_of_range: selection.out_of_range,
+                outside: selection.outside,
+                unmeasured: selection.unmeasured,
+                arch_unknown: selection.arch_unknown,
+                no_model: selection.no_model,
             };
             self.cache.put(&key, selection.generation, &decision);
         }
@@ -186,8 +239,10 @@ impl Registry {
             measured_ms: decision.measured_ms,
             rank: decision.rank,
             unsupported: decision.unsupported,
-            out_of_range: decision.out_of_range,
-            ..Selection::of(entry, decision.index, decision.source, generation)
+            unmeasured: decision.unmeasured,
+            arch_unknown: decision.arch_unknown,
+            no_model: decision.no_model,
+            ..Selection::of(entry, decision.index, decision.source, generation).outside(decision.outside)
         })
     }
 
@@ -236,7 +291,7 @@ impl Registry {
         if refined > 0
             && let Some(selection) = self.refine(state, prepared, problem, refined)
         {
-            return Some(Selection { out_of_range: best.out_of_range, ..selection });
+            return Some(selection.outside(best.outside));
         }
         Some(best)
     }
@@ -286,8 +341,8 @@ impl Registry {
         let mut scratch = self.scratches.pop().unwrap_or_default();
         // Mostly one of the first can run the problem, and in a large pool they are found sooner than the whole ranking.
         let found = [FIRST, usize::MAX].into_iter().find_map(|count| {
-            let (places, whole) = Self::ask_model(state, prepared, problem, count, &mut scratch).ok()?;
-            let found = self.first_supported(state, problem, places, &scratch);
+            let (model, whole) = Self::ask_model(state, prepared, problem, count, &mut scratch).ok()?;
+            let found = self.first_supported(state, problem, model, &scratch);
             if found.is_some() || whole { Some(found) } else { None }
         });
         let found = found.flatten();
@@ -301,12 +356,12 @@ impl Registry {
         &self,
         state: &State,
         problem: &Problem,
-        places: &[usize],
+        model: &PreparedModel,
         scratch: &RankScratch,
     ) -> Option<Selection<'_>> {
         let mut unsupported = 0;
         for (rank, ranked) in scratch.ranking().iter().enumerate() {
-            let index = *places.get(ranked.index)?;
+            let index = *model.places.get(ranked.index)?;
             let entry = self.entry_at(state, index)?;
             if !entry.fits(problem, state.options().arch) {
                 continue;
@@ -315,10 +370,15 @@ impl Registry {
                 unsupported += 1;
                 continue;
             }
-            let score = Some(ranked.score);
-            let out_of_range = scratch.out_of_range();
             let base = Selection::of(entry, index, Source::Model, state.generation());
-            return Some(Selection { score, rank, unsupported, out_of_range, ..base });
+            return Some(Selection {
+                score: Some(ranked.score),
+                rank,
+                unsupported,
+                unmeasured: model.ranker.as_ref().is_some_and(|own| !own.unmeasured(ranked.index).is_empty()),
+                arch_unknown: model.is_of_one_arch() && problem.arch().or(state.options().arch).is_none(),
+                ..base.outside(scratch.outside())
+            });
         }
         None
     }
@@ -360,10 +420,10 @@ impl Registry {
         count: usize,
     ) -> Vec<usize> {
         let mut scratch = RankScratch::default();
-        let Ok((places, _)) = Self::ask_model(state, prepared, problem, usize::MAX, &mut scratch) else {
+        let Ok((model, _)) = Self::ask_model(state, prepared, problem, usize::MAX, &mut scratch) else {
             return Vec::new();
         };
-        let ranking = scratch.ranking().iter().filter_map(|ranked| places.get(ranked.index).copied());
+        let ranking = scratch.ranking().iter().filter_map(|ranked| model.places.get(ranked.index).copied());
         ranking.filter(|&place| self.is_candidate(state, place, problem)).take(count).collect()
     }
 
@@ -372,7 +432,7 @@ impl Registry {
             .is_some_and(|entry| entry.fits(problem, state.options().arch) && entry.supports(problem))
     }
 
-    /// Ranks the `count` best for a valid problem into the scratch, or all; returns the places of the ranker's kernels, and whether it was
+    /// Ranks the `count` best for a valid problem into the scratch, or all; returns the model that did, and whether it was
     /// all.
     pub(super) fn ask_model<'p>(
         state: &State,
@@ -380,12 +440,15 @@ impl Registry {
         problem: &Problem,
         count: usize,
         scratch: &mut RankScratch,
-    ) -> Result<(&'p [usize], bool), SelectError> {
-        let at = state.model_for(problem, state.options().arch).ok_or(SelectError::NoModel)?;
-        let model = prepared.models.get(at).ok_or(SelectError::NoModel)?;
+    ) -> Result<(&'p PreparedModel, bool), SelectError> {
+        // On the select path the reasons are not asked for: a text would have to be allocated.
+        let no_model = || SelectError::NoModel { why: String::new() };
+        let at = state.model_for(problem, state.options().arch).ok_or_else(no_model)?;
+        let model = prepared.models.get(at).ok_or_else(no_model)?;
         let nothing = SelectError::NoKernel { kernels: state.len(), unfit: state.len(), unsupported: 0 };
-        let whole = model.ranker.as_ref().ok_or(nothing)?.lead_with(problem, count, scratch)?;
-        Ok((&model.places, whole))
+        let whole =
+            model.ranker.as_ref().ok_or(nothing)?.lead_with(problem, state.options().arch, count, scratch)?;
+        Ok((model, whole))
     }
 
     pub(super) fn by_priority(&self, state: &State, problem: &Problem) -> Result<Selection<'_>, SelectError> {
@@ -398,7 +461,8 @@ impl Registry {
             }
             if entry.supports(problem) {
                 let base = Selection::of(entry, index, Source::Priority, state.generation());
-                return Ok(Selection { rank, unsupported, ..base });
+                let no_model = state.options().mode != Mode::Priority;
+                return Ok(Selection { rank, unsupported, no_model, ..base });
             }
             unsupported += 1;
             rank += 1;
@@ -406,18 +470,36 @@ impl Registry {
         Err(SelectError::NoKernel { kernels: state.len(), unfit, unsupported })
     }
 
-    /// Ranks by the model that fits all kernels that fit: place, kernel, score; best first. Support is not asked.
-    pub fn rank(&self, problem: &Problem) -> Result<Vec<(usize, &Entry, f64)>, SelectError> {
+    /// Ranks by the model that fits all kernels that fit. Support is not asked.
+    pub fn rank(&self, problem: &Problem) -> Result<Ranking<'_>, SelectError> {
         problem.validate()?;
         let state = self.state.load();
         state.note(problem);
         let mut scratch = RankScratch::default();
-        let (places, _) = Self::ask_model(&state, self.prepared(&state), problem, usize::MAX, &mut scratch)?;
-        let known = scratch.ranking().iter().filter_map(|ranked| {
-            let index = *places.get(ranked.index)?;
-            Some((index, self.entry_at(&state, index)?, ranked.score))
-        });
-        Ok(known.filter(|(_, entry, _)| entry.fits(problem, state.options().arch)).collect())
+        let prepared = self.prepared(&state);
+        let (model, _) = Self::ask_model(&state, prepared, problem, usize::MAX, &mut scratch)
+            .map_err(|error| with_reasons(&state, problem, error))?;
+        let arch = state.options().arch;
+        let mut places: Vec<Place<'_>> = Vec::with_capacity(scratch.ranking().len());
+        for ranked in scratch.ranking() {
+            let index = model.places.get(ranked.index).copied();
+            let entry = index.and_then(|index| Some((index, self.entry_at(&state, index)?)));
+            let Some((index, entry)) = entry.filter(|(_, entry)| entry.fits(problem, arch)) else { continue };
+            let unmeasured = model.ranker.as_ref().map_or("", |own| own.unmeasured(ranked.index)).to_owned();
+            let tied = places.last().is_some_and(|before| before.score == ranked.score);
+            if let (true, Some(before)) = (tied, places.last_mut()) {
+                before.tied = true;
+            }
+            places.push(Place { index, entry, score: ranked.score, tied, unmeasured });
+        }
+        let fits = |left_out: &&LeftOut| {
+            let place = model.places.get(left_out.index);
+            place
+                .and_then(|&place| self.entry_at(&state, place))
+                .is_some_and(|entry| entry.fits(problem, arch))
+        };
+        let left_out = model.ranker.iter().flat_map(Ranker::left_out).filter(fits).count();
+        Ok(Ranking { places, left_out, outside: scratch.outside() })
     }
 
     /// Every target's prediction for the kernel at a place.
@@ -441,12 +523,21 @@ impl Registry {
         problem: &Problem,
         index: usize,
     ) -> Result<(&'s Ranker, usize), SelectError> {
-        let at = state.model_for(problem, state.options().arch).ok_or(SelectError::NoModel)?;
-        let model = self.prepared(state).models.get(at).ok_or(SelectError::NoModel)?;
+        let no_model = || SelectError::NoModel { why: no_model(state, problem) };
+        let at = state.model_for(problem, state.options().arch).ok_or_else(no_model)?;
+        let model = self.prepared(state).models.get(at).ok_or_else(no_model)?;
         let place = model.places.iter().position(|&place| place == index);
         match (&model.ranker, place) {
             (Some(ranker), Some(place)) => Ok((ranker, place)),
             _ => Err(SelectError::NotThere { kernels: state.len(), index }),
         }
+    }
+}
+
+/// An error that says why no model fits, which the select path does not ask.
+fn with_reasons(state: &State, problem: &Problem, error: SelectError) -> SelectError {
+    match error {
+        SelectError::NoModel { .. } => SelectError::NoModel { why: no_model(state, problem) },
+        error => error,
     }
 }

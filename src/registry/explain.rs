@@ -1,15 +1,57 @@
 //! Saying how a choice comes about, as text for people.
 
 use std::fmt::Write;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::prepared::Prepared;
-use super::state::State;
+use super::state::{LoadedModel, State};
 use super::{Entry, Mode, Registry, SelectError, Selection, Source, reproduce};
 use crate::log::{self, Level};
+use crate::model::listed;
 use crate::problem::Problem;
-use crate::select::RankScratch;
+use crate::select::{LeftOutReason, RankScratch};
+use crate::vocab::Arch;
+
+/// What a registry warns of, once each.
+#[derive(Default)]
+pub(super) struct Said {
+    no_model: AtomicBool,
+    arch_unknown: AtomicBool,
+}
 
 impl Registry {
+    /// Warns of a selection that may well be a bad one, the first time that there is one of its kind.
+    #[cold]
+    pub(super) fn caution(&self, state: &State, problem: &Problem, selection: &Selection<'_>) {
+        let first = |said: &AtomicBool| !said.load(Ordering::Relaxed) && !said.swap(true, Ordering::Relaxed);
+        let name = selection.entry.name();
+        if selection.no_model && first(&self.said.no_model) {
+            let why = self.explain_no_model(state, self.prepared(state), problem);
+            log::caution(
+                "select",
+                format_args!("{problem}: {name}, the first by priority, for want of a model: {why}"),
+            );
+        }
+        let embedded = || {
+            let at = state.model_for(problem, None)?;
+            state.models().get(at).filter(|loaded| loaded.embedded)
+        };
+        // Who loads a model knows for which architecture it is.
+        if selection.arch_unknown
+            && let Some(loaded) = embedded()
+            && first(&self.said.arch_unknown)
+        {
+            log::caution(
+                "select",
+                format_args!(
+                    "{problem}: {name}, by a model for {}, which may not be the architecture of this device: neither the \
+                     problem nor the options (`arch`) name one",
+                    loaded.key
+                ),
+            );
+        }
+    }
+
     /// Says which sources there are for a problem and what each answers. Nothing is measured for it.
     pub fn explain(&self, problem: &Problem) -> Result<String, SelectError> {
         problem.validate()?;
@@ -52,7 +94,13 @@ impl Registry {
                 let (name, source) = (selection.entry.name(), selection.source);
                 log::line(Level::Debug, "select", format_args!("{problem}: {name} by {source}"));
                 if selection.out_of_range {
-                    log::line(Level::Warn, "model", format_args!("{problem}: outside of what the model saw"));
+                    let fields: Vec<_> = selection.outside.names(problem.op()).collect();
+                    let fields = fields.join(", ");
+                    log::line(
+                        Level::Warn,
+                        "model",
+                        format_args!("{problem}: outside of what the model saw: {fields}"),
+                    );
                 }
             }
         }
@@ -103,7 +151,7 @@ impl Registry {
     fn explain_no_model(&self, state: &State, prepared: &Prepared, problem: &Problem) -> String {
         let mut scratch = RankScratch::default();
         match Self::ask_model(state, prepared, problem, 1, &mut scratch) {
-            Err(SelectError::NoModel) => no_model(state),
+            Err(SelectError::NoModel { .. }) => no_model(state, problem),
             Err(error) => error.to_string(),
             Ok(_) => match self.by_model(state, prepared, problem) {
                 None => "no kernel that it ranks fits and is supported".to_owned(),
@@ -174,21 +222,32 @@ impl Registry {
 
     fn explain_model(&self, state: &State, prepared: &Prepared, problem: &Problem) -> String {
         let arch = state.options().arch;
-        let fitting =
-            state.model_for(problem, arch).and_then(|at| Some((state.model(at)?, prepared.models.get(at)?)));
-        let Some((loaded, compiled)) = fitting else { return no_model(state) };
+        let chosen = state.model_for(problem, arch);
+        let fitting = chosen.and_then(|at| Some((at, state.model(at)?, prepared.models.get(at)?)));
+        let Some((chosen, loaded, compiled)) = fitting else { return no_model(state, problem) };
         let mut text = format!("{} ({})", loaded.model.name(), loaded.key);
-        for (place, reason) in &compiled.left_out {
-            let name = self.entry_at(state, *place).map_or("", Entry::name);
-            let _ = write!(text, "\n  cannot describe {name}: {reason}");
+        for (_, other) in state.models().iter().enumerate().filter(|(at, _)| *at != chosen) {
+            let _ = write!(text, "\n  not {}", misfit(other, problem, arch));
+        }
+        if let Some(fault) = &compiled.fault {
+            let _ = write!(text, "\n  {fault}");
+        }
+        for (place, reason) in compiled.left_out() {
+            let name = self.entry_at(state, place).map_or("", Entry::name);
+            let verb = match reason {
+                LeftOutReason::Undescribed(_) => "cannot describe",
+                LeftOutReason::NotFor(_) => "does not rank",
+            };
+            let _ = write!(text, "\n  {verb} {name}: {reason}");
         }
         let mut scratch = RankScratch::default();
         match Self::ask_model(state, prepared, problem, usize::MAX, &mut scratch) {
             Err(error) => {
                 let _ = write!(text, "\n  {error}");
             }
-            Ok((places, _)) => {
-                let outside = compiled.ranker.as_ref().and_then(|ranker| ranker.out_of_range(problem).ok());
+            Ok((model, _)) => {
+                let ranker = compiled.ranker.as_ref();
+                let outside = ranker.and_then(|ranker| ranker.out_of_range_on(problem, arch).ok());
                 let outside: Vec<_> = outside.iter().flatten().map(ToString::to_string).collect();
                 if !outside.is_empty() {
                     let _ = write!(
@@ -198,7 +257,7 @@ impl Registry {
                     );
                 }
                 for (rank, ranked) in scratch.ranking().iter().enumerate() {
-                    let entry = places.get(ranked.index).and_then(|&place| self.entry_at(state, place));
+                    let entry = model.places.get(ranked.index).and_then(|&place| self.entry_at(state, place));
                     let Some(entry) = entry else { continue };
                     let note = if !entry.fits(problem, arch) {
                         ", computes something else"
@@ -207,8 +266,12 @@ impl Registry {
                     } else {
                         ", unsupported"
                     };
-                    let _ =
-                        write!(text, "\n  {:>4}. {} score {}{note}", rank + 1, entry.name(), ranked.score);
+                    let (place, name, score) = (rank + 1, entry.name(), ranked.score);
+                    let _ = write!(text, "\n  {place:>4}. {name} score {score}{note}");
+                    let unmeasured = ranker.map_or("", |ranker| ranker.unmeasured(ranked.index));
+                    if !unmeasured.is_empty() {
+                        let _ = write!(text, ", {unmeasured} was never measured for the model");
+                    }
                 }
             }
         }
@@ -238,9 +301,23 @@ fn described(selection: &Selection<'_>) -> String {
     text
 }
 
-fn no_model(state: &State) -> String {
-    match state.model_keys().len() {
-        0 => "none is loaded".to_owned(),
-        count => format!("none of the {count} loaded ones fits the problem"),
+/// Why no model is for a problem, model by model, and what can be done.
+pub(super) fn no_model(state: &State, problem: &Problem) -> String {
+    let misfits = state.models().iter().map(|loaded| misfit(loaded, problem, state.options().arch));
+    let misfits: Vec<String> = misfits.collect();
+    if misfits.is_empty() {
+        return "none is loaded".to_owned();
     }
+    format!("none fits: {}; load one that is for it, allow a search, or force one", misfits.join("; "))
+}
+
+/// Why a model is not the one that is asked.
+fn misfit(loaded: &LoadedModel, problem: &Problem, arch: Option<Arch>) -> String {
+    let misfits = loaded.key.misfits(problem, arch);
+    let reason = if misfits.is_empty() {
+        "it fits, too, and another one fits better or was loaded later".to_owned()
+    } else {
+        listed(&misfits)
+    };
+    format!("{} ({}): {reason}", loaded.model.name(), loaded.key)
 }

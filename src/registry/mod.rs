@@ -9,7 +9,6 @@ mod chain;
 mod entry;
 mod explain;
 mod export;
-mod fitting;
 mod generation;
 mod measure;
 mod options;
@@ -19,12 +18,13 @@ mod reproduce;
 mod slot;
 mod state;
 
-pub use chain::{SelectError, Selection, Source};
+pub use chain::{Place, Ranking, SelectError, Selection, Source};
 pub use entry::{Entry, Hooks, Priority, UserData};
 pub use export::{ExportOptions, kernel_json};
-pub use fitting::ModelKey;
 pub use options::{Mode, Options, OptionsError};
 pub use overrides::{OverrideError, Overrides};
+
+pub use crate::model::ModelKey;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -76,6 +76,8 @@ pub struct Registry {
     cache: Cache,
     /// The generation of the present state.
     current: Generation,
+    /// What was said once already.
+    said: explain::Said,
 }
 
 /// A kernel that cannot be added.
@@ -130,6 +132,7 @@ impl Registry {
             labs,
             cache: Cache::new(),
             current: Generation::new(),
+            said: explain::Said::default(),
         })
     }
 
@@ -204,10 +207,10 @@ impl Registry {
         self.retain(|entry| entry.arch().is_none_or(|own| own == arch))
     }
 
-    /// Loads a model for the problems that its spec is for, or for those of `key`. A model with the same key is
+    /// Loads a model for the problems that it is for ([`Model::key`]), or for those of `key`. A model with the same key is
     /// replaced. The model is prepared for the present kernels before readers see it.
     pub fn set_model(&self, model: Arc<Model>, key: Option<ModelKey>) {
-        let key = key.unwrap_or_else(|| ModelKey::of(&model));
+        let key = key.unwrap_or_else(|| model.key());
         let turn = self.turn();
         let mut state = State::clone(&self.state.load());
         state.set_model(key, model);

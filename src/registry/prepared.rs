@@ -4,12 +4,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use super::state::State;
-use super::{Entry, reproduce};
+use super::state::{LoadedModel, State};
+use super::{Entry, ModelKey, reproduce};
 use crate::log::{self, Level};
 use crate::model::Model;
 use crate::pool::Pool;
-use crate::select::Ranker;
+use crate::select::{LeftOutReason, Ranker};
 use crate::tuning::device::DeviceFacts;
 use crate::tuning::store::{Location, Mode, PoolHash, Scope, Store, Winners};
 
@@ -26,14 +26,15 @@ pub(super) struct Prepared {
 /// A model prepared for the kernels that it can describe.
 pub(super) struct PreparedModel {
     model: Arc<Model>,
+    key: ModelKey,
     /// The kernels that it was prepared for, by their numbers in the arena.
     ids: Arc<[usize]>,
     /// `None` when the model can rank none of the kernels.
     pub(super) ranker: Option<Ranker>,
-    /// The place of each of the ranker's kernels.
+    /// Why there is no ranker.
+    pub(super) fault: Option<String>,
+    /// The place of each kernel of the ranker's pool.
     pub(super) places: Vec<usize>,
-    /// Places of kernels that the model's features cannot describe, with the reason.
-    pub(super) left_out: Vec<(usize, String)>,
     /// The file with its kernels, once somebody has asked for it.
     pool_file: OnceLock<Result<PathBuf, String>>,
 }
@@ -48,11 +49,13 @@ impl Prepared {
         facts: impl FnOnce() -> Result<DeviceFacts, String>,
     ) -> Self {
         let ids: Arc<[usize]> = state.ids().into();
-        let models = state.models().map(|model| {
+        let models = state.models().iter().map(|loaded| {
             let known = earlier.and_then(|earlier| {
-                earlier.models.iter().find(|known| Arc::ptr_eq(&known.model, model) && known.ids == ids)
+                earlier.models.iter().find(|known| {
+                    Arc::ptr_eq(&known.model, &loaded.model) && known.key == loaded.key && known.ids == ids
+                })
             });
-            known.cloned().unwrap_or_else(|| Arc::new(PreparedModel::new(model, &ids, entries)))
+            known.cloned().unwrap_or_else(|| Arc::new(PreparedModel::new(loaded, &ids, entries)))
         });
         let models = models.collect();
         let names = ids.iter().filter_map(|&id| entries.get(id)).map(Entry::name);
@@ -69,24 +72,36 @@ impl Prepared {
 }
 
 impl PreparedModel {
-    fn new(model: &Arc<Model>, ids: &Arc<[usize]>, entries: &boxcar::Vec<Entry>) -> Self {
-        let (mut kernels, mut places, mut left_out) = (Vec::new(), Vec::new(), Vec::new());
+    fn new(loaded: &LoadedModel, ids: &Arc<[usize]>, entries: &boxcar::Vec<Entry>) -> Self {
+        let (model, key) = (loaded.model.clone(), loaded.key);
+        let (mut kernels, mut places) = (Vec::new(), Vec::new());
         for (place, &id) in ids.iter().enumerate() {
             let Some(entry) = entries.get(id) else { continue };
-            if entry.kernel().op() != model.spec().op() {
-                continue;
-            }
-            match model.extractor().kernel_side(&entry.kernel().kind) {
-                Ok(_) => {
-                    kernels.push(entry.kernel().clone());
-                    places.push(place);
-                }
-                Err(reason) => left_out.push((place, reason.to_string())),
+            if entry.kernel().op() == key.op {
+                kernels.push(entry.kernel().clone());
+                places.push(place);
             }
         }
-        let ranker = Pool::new(kernels).ok().and_then(|pool| Ranker::new(model.clone(), Arc::new(pool)).ok());
-        let pool_file = OnceLock::new();
-        Self { model: model.clone(), ids: ids.clone(), ranker, places, left_out, pool_file }
+        let pool = Pool::new(kernels).map_err(|error| error.to_string());
+        let ranker = pool.and_then(|pool| {
+            Ranker::with_key(model.clone(), key, Arc::new(pool)).map_err(|error| error.to_string())
+        });
+        let (ranker, fault) = match ranker {
+            Ok(ranker) => (Some(ranker), None),
+            Err(reason) => (None, Some(reason)),
+        };
+        Self { model, key, ids: ids.clone(), ranker, fault, places, pool_file: OnceLock::new() }
+    }
+
+    /// Whether its answers are for one architecture.
+    pub(super) fn is_of_one_arch(&self) -> bool {
+        self.model.spec().arch.is_some()
+    }
+
+    /// Places of kernels that the model does not rank, with the reason.
+    pub(super) fn left_out(&self) -> impl Iterator<Item = (usize, &LeftOutReason)> {
+        let left_out = self.ranker.iter().flat_map(Ranker::left_out);
+        left_out.filter_map(|one| Some((*self.places.get(one.index)?, &one.reason)))
     }
 
     /// A file with the kernels that the model ranks, for `ckselect`.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::export::{ExportOptions, document};
 use super::prepared::{Prepared, PreparedModel};
 use super::state::State;
-use super::{Selection, Source};
+use super::{ModelKey, Selection, Source};
 use crate::files;
 use crate::pool::Pool;
 use crate::problem::Problem;
@@ -46,7 +46,8 @@ fn ranked(
     })?;
     let (model, pool) = (quoted(model)?, quoted(compiled.pool_file()?)?);
     let top = selection.rank + 1;
-    Ok(format!("ckselect rank --model {model} --pool {pool} --problem '{problem}' --top {top}"))
+    let force = if loaded.key == ModelKey::of(loaded.model.spec()) { "" } else { " --force-model" };
+    Ok(format!("ckselect rank --model {model} --pool {pool} --problem '{problem}' --top {top}{force}"))
 }
 
 /// The winners of the kernel that was selected, the problem's among them.
@@ -67,11 +68,12 @@ fn quoted(word: &Path) -> Result<String, String> {
 /// Writes the kernels that a model is prepared for, as `ckselect` reads them, into the user's cache folder. The file is
 /// named after what is in it, so that no other pool ever replaces it.
 pub(super) fn write_pool(prepared: &PreparedModel) -> Result<PathBuf, String> {
-    let pool = prepared.ranker.as_ref().ok_or("the model can rank no kernel")?.pool();
-    let text = document(pool.op(), pool.iter(), &ExportOptions::default()).map_err(|e| e.to_string())?;
+    let ranker = prepared.ranker.as_ref().ok_or("the model can rank no kernel")?;
+    let text = document(ranker.pool().op(), ranker.kernels(), &ExportOptions::default());
+    let text = text.map_err(|error| error.to_string())?;
     // Exports have CK's fields: what only a descriptor said of a kernel with a name of its own is not among them.
     let read = Pool::from_bytes("pool", text.as_bytes()).map_err(|error| error.to_string())?;
-    if let Some(lost) = pool.iter().zip(read.iter()).find(|(kernel, read)| kernel != read) {
+    if let Some(lost) = ranker.kernels().zip(read.iter()).find(|(kernel, read)| kernel != read) {
         return Err(format!("an export does not say everything of {}", lost.0.name));
     }
     let folder = cache_folder(|name| std::env::var_os(name));

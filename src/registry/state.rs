@@ -16,7 +16,7 @@ pub(super) struct LoadedModel {
     pub(super) key: ModelKey,
     pub(super) model: Arc<Model>,
     /// Part of the library, so that any that was loaded goes before it.
-    embedded: bool,
+    pub(super) embedded: bool,
 }
 
 /// One state of a registry. Kernels are numbered by their place in the registry's arena (`id`), their order of
@@ -190,8 +190,8 @@ impl State {
         self.reopens_winners
     }
 
-    pub(super) fn models(&self) -> impl Iterator<Item = &Arc<Model>> {
-        self.models.iter().map(|loaded| &loaded.model)
+    pub(super) fn models(&self) -> &[LoadedModel] {
+        &self.models
     }
 
     /// The model that fits a problem best: a loaded one before an embedded one; of equals, the one that was loaded last.
@@ -215,7 +215,7 @@ impl State {
 fn embedded() -> Result<Vec<LoadedModel>, ModelError> {
     let load = |embedded: &EmbeddedModel| {
         let model = embedded.load()?;
-        Ok(LoadedModel { key: ModelKey::of(&model), model: Arc::new(model), embedded: true })
+        Ok(LoadedModel { key: ModelKey::of(model.spec()), model: Arc::new(model), embedded: true })
     };
     EmbeddedModel::all().iter().map(load).collect()
 }

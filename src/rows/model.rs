@@ -1,7 +1,9 @@
 //! One forest with the features that upstream's predictor would compute for it.
 
+use std::fmt::Display;
 use std::io;
 use std::path::Path;
+use std::str::FromStr;
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
@@ -9,12 +11,12 @@ use serde_json::{Map, Value, json};
 use super::RowsError;
 use super::table::Table;
 use crate::features::{
-    Engine, Fields, KernelSide, NAME_COLUMNS, ProblemSide, Said, Schema, Uncoded, cells_of_name, sides,
+    Cell, Engine, Fields, KernelSide, NAME_COLUMNS, Named, ProblemSide, Said, Schema, Uncoded, cells_of_name, sides,
 };
 use crate::forest::Forest;
 use crate::hardware::Hardware;
 use crate::kernel::{Kernel, NameError};
-use crate::model::{FeatureSpec, Model, ModelError, Target, forest_path, spec_bytes};
+use crate::model::{FeatureSpec, Model, ModelError, ModelKey, Target, forest_path, spec_bytes};
 use crate::problem::InvalidField;
 use crate::vocab::Op;
 
@@ -43,6 +45,8 @@ pub struct RowModelOptions {
     pub tolerate_no_spec: bool,
     /// Constants of the GPU that replace the spec's.
     pub hardware: Map<String, Value>,
+    /// Whether the model is asked for everything of its operation, whatever its spec says that it is for.
+    pub force: bool,
 }
 
 /// A model that cannot be loaded.
@@ -94,6 +98,7 @@ impl RowModel {
         };
         let path = forest_path(directory, options.target).ok_or_else(missing)?;
         let model = Model::load_forest(options.target, path, spec)?;
+        let model = if options.force { model.forced() } else { model };
         let forest = Arc::clone(model.forest(options.target).ok_or_else(missing)?);
         Ok(Self { model: Arc::new(model), forest, target: options.target })
     }
@@ -115,6 +120,7 @@ impl RowModel {
     /// The prediction for one row: problem and kernel together.
     pub fn predict(&self, row: &dyn Fields) -> Result<f64, RowsError> {
         let mut features = vec![0.0; self.model.extractor().schema.len()];
+        self.refuse(row).map_err(RowsError::Problem)?;
         self.fill(row, &mut features).map_err(RowsError::Problem)?;
         Ok(self.model.value(self.target, self.forest.predict(&features)?))
     }
@@ -123,10 +129,22 @@ impl RowModel {
     pub fn predict_table(&self, table: &Table<'_>, values: &mut [f64]) -> Result<(), RowsError> {
         let mut features = vec![0.0; self.model.extractor().schema.len()];
         for (row, value) in values.iter_mut().enumerate().take(table.len()) {
-            self.fill(&table.row(row), &mut features).map_err(|source| RowsError::Row { row, source })?;
+            let cells = table.row(row);
+            self.refuse(&cells)
+                .and_then(|()| self.fill(&cells, &mut features))
+                .map_err(|source| RowsError::Row { row, source })?;
             *value = self.model.value(self.target, self.forest.predict(&features)?);
         }
         Ok(())
+    }
+
+    /// Refuses a row that says, in its cells or with its kernel's name, what the model is not for.
+    fn refuse(&self, row: &dyn Fields) -> Result<(), InvalidField> {
+        let key = self.model.key();
+        match Named::read(self.model.extractor(), row)? {
+            Some(named) => named.into_problem().over(row, |all| refuse_others(&key, all)),
+            None => refuse_others(&key, row),
+        }
     }
 
     /// The features of each row of a table, row after row.
@@ -145,6 +163,27 @@ impl RowModel {
         extractor.fill(&problem, &kernel, features);
         Ok(())
     }
+}
+
+/// Refuses a row that says what the model is not for. What a row does not say is what the model is for.
+pub(super) fn refuse_others(key: &ModelKey, row: &dyn Fields) -> Result<(), InvalidField> {
+    refuse_other("direction", key.direction, row)?;
+    refuse_other("dtype", key.dtype, row)?;
+    refuse_other("arch", key.arch, row)
+}
+
+fn refuse_other<T: FromStr + PartialEq + Display>(
+    name: &str,
+    own: Option<T>,
+    row: &dyn Fields,
+) -> Result<(), InvalidField> {
+    let (Some(own), Some(Cell::Word(word))) = (own, row.cell(name)) else { return Ok(()) };
+    // A word outside of the vocabulary is what the features make of it.
+    if word.parse::<T>().is_ok_and(|found| found != own) {
+        let expected = format!("{own}, which the model is for, or a model that is forced");
+        return Err(InvalidField::new(name, format_args!("'{word}'"), expected));
+    }
+    Ok(())
 }
 
 /// What a program must know of a model directory before it asks: reads the spec alone, and no forest.

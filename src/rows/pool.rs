@@ -2,9 +2,11 @@
 
 use std::sync::{Arc, Mutex};
 
+use super::model::refuse_others;
 use super::table::Table;
 use super::{Object, RowModel, RowsError};
 use crate::features::{Cell, Extractor, FieldError, Fields, KernelSide, Named, NamedProblem, ProblemSide};
+use crate::model::Model;
 use crate::scoring::{CallValues, PoolFeatures, PoolScorer, Scratch};
 use crate::select::{Ranked, order};
 
@@ -120,7 +122,7 @@ impl RowPool {
         match &self.way {
             Way::Together(together) => {
                 let Together { features, scorer, own } = together.as_ref();
-                let side = problem_side(model.extractor(), own, problem)?;
+                let side = problem_side(model, own, problem)?;
                 features.fill(&side, &mut scratch.values);
                 let CallValues { uniform, pair } = &scratch.values;
                 scorer.score(uniform, pair, &mut scratch.scratch, &mut scratch.scores)?;
@@ -131,7 +133,7 @@ impl RowPool {
             Way::Apart { kernels } => {
                 scratch.row.resize(model.extractor().schema.len(), 0.0);
                 for ((kernel, own), score) in kernels.iter().zip(&mut scratch.scores) {
-                    let side = problem_side(model.extractor(), own, problem)?;
+                    let side = problem_side(model, own, problem)?;
                     model.extractor().fill(&side, kernel, &mut scratch.row);
                     *score = forest.predict(&scratch.row)?;
                 }
@@ -154,15 +156,16 @@ fn described(extractor: &Extractor, row: &dyn Fields) -> Result<(KernelSide, Nam
     })
 }
 
-fn problem_side(extractor: &Extractor, own: &Own, problem: &dyn Fields) -> Result<ProblemSide, RowsError> {
+fn problem_side(model: &Model, own: &Own, problem: &dyn Fields) -> Result<ProblemSide, RowsError> {
     let Own { cells, named } = own;
+    let extractor = model.extractor();
+    let read = |fields: &dyn Fields| {
+        named.over(fields, |all| refuse_others(&model.key(), all))?;
+        named.complete(extractor, fields)
+    };
     let side = || {
         named.check(extractor, problem)?;
-        if cells.is_empty() {
-            named.complete(extractor, problem)
-        } else {
-            named.complete(extractor, &Merged { own: cells, problem })
-        }
+        if cells.is_empty() { read(problem) } else { read(&Merged { own: cells, problem }) }
     };
     side().map_err(RowsError::Problem)
 }

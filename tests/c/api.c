@@ -579,6 +579,9 @@ static void models_have_keys(const char *repository) {
     ANSWERS(CK_STATUS_OK, ck_registry_load_model(registry, directory, &options));
     ANSWERS(CK_STATUS_OK, ck_select_kernel(registry, &problem, &selection));
     CHECK(selection.source == CK_SOURCE_PRIORITY); /* the key says backward */
+    options.force = 1;
+    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_registry_load_model(registry, directory, &options)); /* with a key */
+    options.force = 0;
     ck_model_key other = key;
     other.direction = CK_ANY;
     ANSWERS(CK_STATUS_NOT_FOUND, ck_registry_remove_model(registry, &other));
@@ -593,7 +596,32 @@ static void models_have_keys(const char *repository) {
     CHECK(selection.source == CK_SOURCE_MODEL);
     problem.arch = "gfx950";
     ANSWERS(CK_STATUS_OK, ck_select_kernel(registry, &problem, &selection));
-    CHECK(selection.source == CK_SOURCE_PRIORITY);
+    CHECK(selection.source == CK_SOURCE_PRIORITY && selection.no_model == 1);
+
+    /* Forced, it answers for an architecture that it was not trained on, and says so. */
+    ck_model_options forced;
+    memset(&forced, 0, sizeof forced);
+    forced.struct_size = sizeof forced;
+    forced.force = 1;
+    problem.arch = "gfx90a";
+    ANSWERS(CK_STATUS_OK, ck_registry_load_model(registry, directory, &forced));
+    ANSWERS(CK_STATUS_OK, ck_select_kernel(registry, &problem, &selection));
+    CHECK(selection.source == CK_SOURCE_MODEL && selection.out_of_range == 1 && selection.no_model == 0);
+    size_t outside = 0;
+    const char *field = NULL;
+    for (size_t bit = 0; ck_problem_field_name(CK_OP_GROUPED_CONV, bit, &field) == CK_STATUS_OK; ++bit)
+        if (selection.out_of_range_fields >> bit & 1) {
+            CHECK(strcmp(field, "arch") == 0);
+            ++outside;
+        }
+    CHECK(outside == 1);
+    ck_model_key any;
+    memset(&any, 0, sizeof any);
+    any.struct_size = sizeof any;
+    any.op = CK_OP_GROUPED_CONV;
+    any.direction = any.dtype = CK_ANY;
+    ANSWERS(CK_STATUS_OK, ck_registry_remove_model(registry, &any));
+    problem.arch = "gfx950";
 
     const int32_t wrong[] = {-2, 99, INT32_MIN, INT32_MAX};
     for (size_t at = 0; at < COUNT(wrong); ++at) {
@@ -810,10 +838,11 @@ static void selecting(const char *repository, const char *scratch) {
     CHECK(strcmp(selection.name, KERNELS[0]) == 0 && selection.source == CK_SOURCE_PRIORITY);
     CHECK(selection.index == 0 && selection.rank == 0 && selection.unsupported == 0 && isnan(selection.score));
     CHECK(selection.user == NULL && selection.out_of_range == 0);
+    CHECK(selection.no_model == 1 && selection.arch_unknown == 0 && selection.out_of_range_fields == 0);
     const uint64_t before = selection.generation;
     ck_ranked ranked[KERNEL_COUNT];
     size_t count = 99;
-    ANSWERS(CK_STATUS_NO_MODEL, ck_rank_kernels(registry, &problem, KERNEL_COUNT, ranked, &count));
+    ANSWERS(CK_STATUS_NO_MODEL, ck_rank_kernels(registry, &problem, KERNEL_COUNT, ranked, &count, NULL));
     ck_predictions predictions = {sizeof predictions, 0, 0, 0};
     ANSWERS(CK_STATUS_NO_MODEL, ck_predict(registry, &problem, 0, &predictions));
     double features[256];
@@ -828,24 +857,24 @@ static void selecting(const char *repository, const char *scratch) {
     ANSWERS(CK_STATUS_OK, ck_select_kernel(registry, &problem, &selection));
     CHECK(strcmp(selection.name, KERNELS[2]) == 0 && selection.source == CK_SOURCE_MODEL && selection.score > 0);
     CHECK(selection.generation > before);
-    ANSWERS(CK_STATUS_OK, ck_rank_kernels(registry, &problem, KERNEL_COUNT, ranked, &count));
+    ANSWERS(CK_STATUS_OK, ck_rank_kernels(registry, &problem, KERNEL_COUNT, ranked, &count, NULL));
     CHECK(count == FORWARD_COUNT);
     CHECK(ranked[0].index == selection.index && ranked[0].score == selection.score);
     for (size_t at = 1; at < count; ++at) {
         CHECK(ranked[at - 1].score >= ranked[at].score);
         CHECK(strcmp(ranked[at].name, KERNELS[ranked[at].index]) == 0 && ranked[at].user == NULL);
     }
-    ck_ranked guard = {"guard", NULL, 1, 2.0};
+    ck_ranked guard = {"guard", NULL, 1, 2.0, 0, 0};
     ranked[1] = guard;
-    ANSWERS(CK_STATUS_OK, ck_rank_kernels(registry, &problem, 1, ranked, &count));
+    ANSWERS(CK_STATUS_OK, ck_rank_kernels(registry, &problem, 1, ranked, &count, NULL));
     CHECK(count == FORWARD_COUNT && ranked[1].name == guard.name);
-    ANSWERS(CK_STATUS_OK, ck_rank_kernels(registry, &problem, 0, NULL, &count));
-    ANSWERS(CK_STATUS_NULL_POINTER, ck_rank_kernels(registry, &problem, 1, NULL, &count));
-    ANSWERS(CK_STATUS_NULL_POINTER, ck_rank_kernels(registry, &problem, 1, ranked, NULL));
-    ANSWERS(CK_STATUS_NULL_POINTER, ck_rank_kernels(registry, NULL, 1, ranked, &count));
-    ANSWERS(CK_STATUS_NULL_POINTER, ck_rank_kernels(NULL, &problem, 1, ranked, &count));
+    ANSWERS(CK_STATUS_OK, ck_rank_kernels(registry, &problem, 0, NULL, &count, NULL));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_rank_kernels(registry, &problem, 1, NULL, &count, NULL));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_rank_kernels(registry, &problem, 1, ranked, NULL, NULL));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_rank_kernels(registry, NULL, 1, ranked, &count, NULL));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_rank_kernels(NULL, &problem, 1, ranked, &count, NULL));
     /* A count that no memory has: only as many as there are kernels are written. */
-    ANSWERS(CK_STATUS_OK, ck_rank_kernels(registry, &problem, SIZE_MAX, ranked, &count));
+    ANSWERS(CK_STATUS_OK, ck_rank_kernels(registry, &problem, SIZE_MAX, ranked, &count, NULL));
 
     ANSWERS(CK_STATUS_OK, ck_predict(registry, &problem, selection.index, &predictions));
     CHECK(predictions.tflops > 0 && isnan(predictions.latency_ms) && isnan(predictions.bandwidth_gb_s));
@@ -884,7 +913,7 @@ static void selecting(const char *repository, const char *scratch) {
     ck_gemm_problem matrix = gemm();
     ANSWERS(CK_STATUS_OK, ck_select_gemm_kernel(registry, &matrix, &selection));
     CHECK(selection.source == CK_SOURCE_MODEL && selection.index >= 4);
-    ANSWERS(CK_STATUS_OK, ck_rank_gemm_kernels(registry, &matrix, KERNEL_COUNT, ranked, &count));
+    ANSWERS(CK_STATUS_OK, ck_rank_gemm_kernels(registry, &matrix, KERNEL_COUNT, ranked, &count, NULL));
     CHECK(count == 2 && ranked[0].index == selection.index);
     ANSWERS(CK_STATUS_OK, ck_predict_gemm(registry, &matrix, selection.index, &predictions));
     CHECK(predictions.tflops > 0 && predictions.latency_ms > 0 && predictions.bandwidth_gb_s > 0);
@@ -1110,9 +1139,6 @@ static void rows_are_scored(const char *root) {
     options.uncoded = 3;
     ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_model_create(directory, &options, &model));
     options.uncoded = CK_UNCODED_UPSTREAM;
-    options.reserved = 1;
-    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_model_create(directory, &options, &model));
-    options.reserved = 0;
     options.engine = "magic";
     ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_model_create(directory, &options, &model));
     options.engine = "GroupedConvFeatureEngine";

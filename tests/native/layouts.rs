@@ -70,7 +70,7 @@ fn structs_have_the_same_layout_on_both_sides() {
             lds_capacity, l1_cache_kb, l2_cache_kb, l3_cache_kb, num_xcd,
         }
         CkModelKey = "ck_model_key" { struct_size, op, direction, dtype, reserved, arch }
-        CkModelOptions = "ck_model_options" { struct_size, key, hardware }
+        CkModelOptions = "ck_model_options" { struct_size, key, hardware, force, reserved }
         CkExportOptions = "ck_export_options" { struct_size, registry_name, timestamp, statistics, reserved }
         CkKernelHooks = "ck_kernel_hooks" {
             struct_size, user, priority, reserved, supports_conv, supports_gemm, run_conv, run_gemm,
@@ -79,10 +79,12 @@ fn structs_have_the_same_layout_on_both_sides() {
         CkForestBytes = "ck_forest_bytes" { struct_size, target, reserved, bytes, len }
         CkSelection = "ck_selection" {
             struct_size, name, user, index, rank, unsupported, score, measured_ms, generation, source, out_of_range,
+            out_of_range_fields, unmeasured, arch_unknown,
+            no_model, reserved,
         }
-        CkRanked = "ck_ranked" { name, user, index, score }
+        CkRanked = "ck_ranked" { name, user, index, score, tied, unmeasured }
         CkRowOptions = "ck_row_options" {
-            struct_size, target, uncoded, tolerate_no_spec, reserved, engine, hardware,
+            struct_size, target, uncoded, tolerate_no_spec, force, engine, hardware,
         }
         CkColumn = "ck_column" { struct_size, name, integers, numbers, codes, words, word_count }
         CkPredictions = "ck_predictions" { struct_size, tflops, latency_ms, bandwidth_gb_s }

@@ -14,7 +14,7 @@ use ck_select_offline::measurements::Measurements;
 use serde_json::json;
 
 use super::data::Data;
-use super::is_embedded;
+use super::{Force, is_embedded};
 use crate::error::CliError;
 use crate::output::Output;
 use crate::table::{Cell, Format, Table};
@@ -54,6 +54,8 @@ pub(crate) struct Args {
     /// How much any single problem may lose
     #[arg(long, value_name = "SHARE", default_value_t = Limits::UPSTREAM.worst)]
     max_problem_loss: f64,
+    #[command(flatten)]
+    force: Force,
     /// Write the problems with another choice as CSV, the largest loss first
     #[arg(long, value_name = "FILE")]
     changes: Option<PathBuf>,
@@ -69,9 +71,9 @@ enum Chooser {
 }
 
 impl Chooser {
-    fn open(path: &Path) -> Result<Self, CliError> {
+    fn open(path: &Path, force: Force) -> Result<Self, CliError> {
         if path.is_dir() || is_embedded(path) {
-            return Ok(Self::Model(Arc::new(Model::open(path)?)));
+            return Ok(Self::Model(Arc::new(force.apply(Model::open(path)?))));
         }
         if !path.exists() {
             return Err(CliError::failed(format!("{}: no such model directory or file", path.display())));
@@ -99,9 +101,9 @@ impl Chooser {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {
-    let (old, new) = (Chooser::open(&args.old)?, Chooser::open(&args.new)?);
+    let (old, new) = (Chooser::open(&args.old, args.force)?, Chooser::open(&args.new, args.force)?);
     let measurements = match (&old, &new) {
-        (_, Chooser::Model(model)) | (Chooser::Model(model), _) => args.data.read_for(model.spec())?,
+        (_, Chooser::Model(model)) | (Chooser::Model(model), _) => args.data.read_for(&model)?,
         _ => args.data.read_all(args.op, None)?,
     };
     let trials = trials(&measurements);

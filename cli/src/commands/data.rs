@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use ck_select::model::FeatureSpec;
+use ck_select::model::Model;
 use ck_select::vocab::{Arch, Direction, Dtype, Op};
 use ck_select_offline::measurements::{Measurements, Wanted};
 
@@ -35,13 +35,14 @@ pub(crate) fn op(word: &str) -> Result<Op, String> {
 }
 
 impl Data {
-    /// Reads what a model was made for.
-    pub(crate) fn read_for(&self, spec: &FeatureSpec) -> Result<Measurements, CliError> {
+    /// Reads what a model is for; of a forced one, rows of any architecture.
+    pub(crate) fn read_for(&self, model: &Model) -> Result<Measurements, CliError> {
+        let spec = model.spec();
         self.read(Wanted {
             op: spec.op(),
             direction: self.variant.or(spec.direction),
             dtype: self.dtype.or(spec.dtype),
-            arch: spec.arch,
+            arch: model.key().arch,
         })
     }
 
@@ -53,12 +54,8 @@ impl Data {
     fn read(&self, wanted: Wanted) -> Result<Measurements, CliError> {
         let measurements = Measurements::read(&self.files, wanted)?;
         for source in measurements.sources() {
-            if source.other > 0 {
-                say!(
-                    "ckselect: {}: {} rows of another direction or element type are left out",
-                    source.path.display(),
-                    source.other
-                );
+            if let Some(left_out) = source.left_out(measurements.wanted()) {
+                say!("ckselect: {left_out}");
             }
         }
         Ok(measurements)

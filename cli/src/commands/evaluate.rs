@@ -11,7 +11,7 @@ use ck_select_offline::report;
 use serde_json::Value;
 
 use super::data::Data;
-use super::{Unknown, load_model};
+use super::{Force, Unknown, load_model};
 use crate::error::CliError;
 use crate::output::Output;
 use crate::table::{Cell, Format, Table};
@@ -40,6 +40,8 @@ pub(crate) struct Args {
     /// Rank by another of the model's targets
     #[arg(long, value_name = "TARGET", value_parser = super::target)]
     rank_by: Option<ck_select::model::Target>,
+    #[command(flatten)]
+    force: Force,
     /// Write everything as JSON, too
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -55,13 +57,21 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {
-    let mut model = load_model(&args.model, args.unknown)?;
+    let mut model = args.force.apply(load_model(&args.model, args.unknown)?);
     if let Some(target) = args.rank_by {
         model = model.ranking_by(target)?;
     }
-    let measurements = args.data.read_for(model.spec())?;
+    let measurements = args.data.read_for(&model)?;
     let model = Arc::new(model);
     let evaluation = Evaluation::of_model(&model, &measurements)?;
+    for (source, _) in
+        measurements.sources().iter().zip(&evaluation.trained_files).filter(|(_, known)| **known)
+    {
+        say!(
+            "ckselect: {}: the model was trained on this file: the figures say little of other problems",
+            source.path.display()
+        );
+    }
     if let Some(path) = &args.json {
         write_file(path, &evaluation.to_json(&measurements))?;
     }
@@ -138,6 +148,21 @@ fn figures(evaluation: &Evaluation, measurements: &Measurements) -> Table {
     single("a random kernel", Some(evaluation.baselines.random_mean));
     let outside = evaluation.coverage.problems_outside as f64 / evaluation.outcomes.len() as f64;
     single("problems out of the trained range", Some(outside));
+    let coverage = &evaluation.coverage;
+    let mut counted = |name: String, count: usize| {
+        table.push(vec![name.into(), count.into(), Cell::Empty, Cell::Empty, Cell::Empty, Cell::Empty]);
+    };
+    for field in &coverage.fields {
+        counted(format!("out of range, {} trained on {}", field.name, field.trained), field.outside);
+    }
+    let kernels = [
+        ("kernels unlike the measured ones", coverage.unmeasured_kernels),
+        ("kernels that the model does not rank", coverage.left_out_kernels),
+    ];
+    for (name, count) in kernels.into_iter().filter(|(_, count)| *count > 0) {
+        let empty = || Cell::Empty;
+        table.push(vec![name.into(), empty(), count.into(), empty(), empty(), empty()]);
+    }
     table
 }
 
@@ -151,11 +176,13 @@ fn outcomes(evaluation: &Evaluation, measurements: &Measurements) -> Table {
         "oracle_tflops",
         "oracle_rank",
         "num_kernels",
+        "out_of_range",
     ]);
-    let mut outcomes: Vec<_> = evaluation.outcomes.iter().collect();
-    outcomes.sort_by(|a, b| a.efficiency.total_cmp(&b.efficiency));
+    let mut outcomes: Vec<_> = evaluation.outcomes.iter().zip(&evaluation.orders).collect();
+    outcomes.sort_by(|(a, _), (b, _)| a.efficiency.total_cmp(&b.efficiency));
     let name = |kernel: u32| Cell::from(measurements.kernels()[kernel as usize].name.as_str());
-    for outcome in outcomes {
+    let op = measurements.wanted().op;
+    for (outcome, order) in outcomes {
         table.push(vec![
             measurements.problems()[outcome.problem as usize].to_string().into(),
             outcome.efficiency.into(),
@@ -165,6 +192,7 @@ fn outcomes(evaluation: &Evaluation, measurements: &Measurements) -> Table {
             outcome.oracle_tflops.into(),
             outcome.oracle_rank.map_or(Cell::Empty, |rank| (rank + 1).into()),
             outcome.candidates.into(),
+            order.outside.names(op).collect::<Vec<_>>().join(" ").into(),
         ]);
     }
     table

@@ -41,6 +41,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     let (ranker, defaults) = args.ranker.load()?;
     let problem = super::parse_problem(&ranker, &args.problem, &defaults)?;
     let ranking = ranker.rank(&problem)?;
+    super::say_out_of_range(&ranker, &problem)?;
     let best = ranking.first().map_or(0, |ranked| ranked.index);
     let first = find(&ranker, "--first", args.first.as_deref())?.unwrap_or(best);
     let second = match find(&ranker, "--second", args.second.as_deref())? {

@@ -12,12 +12,14 @@ pub(crate) mod inspect;
 pub(crate) mod merge;
 pub(crate) mod predict;
 pub(crate) mod rank;
+mod rank_notes;
 pub(crate) mod search;
 pub(crate) mod shapes;
 pub(crate) mod store;
 pub(crate) mod train;
 pub(crate) mod validate;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -71,6 +73,24 @@ pub(crate) struct ModelAndPool {
     /// Rank by another of the model's targets
     #[arg(long, value_name = "TARGET", value_parser = target)]
     rank_by: Option<Target>,
+    #[command(flatten)]
+    force: Force,
+}
+
+/// Whether a model is asked for what it is not for.
+#[derive(Debug, Clone, Copy, clap::Args)]
+pub(crate) struct Force {
+    /// Ask the model also for directions, types and architectures that it is not for, which it refuses without. Nobody
+    /// knows what its answers are worth there
+    #[arg(long)]
+    force_model: bool,
+}
+
+impl Force {
+    /// The model, forced if asked.
+    pub(crate) fn apply(self, model: Model) -> Model {
+        if self.force_model { model.forced() } else { model }
+    }
 }
 
 pub(crate) fn target(word: &str) -> Result<Target, String> {
@@ -80,7 +100,7 @@ pub(crate) fn target(word: &str) -> Result<Target, String> {
 impl ModelAndPool {
     /// Loads both, and what to assume of a problem that does not say.
     pub(crate) fn load(&self) -> Result<(Ranker, ProblemDefaults), CliError> {
-        let mut model = load_model(&self.model, self.unknown)?;
+        let mut model = self.force.apply(load_model(&self.model, self.unknown)?);
         if let Some(target) = self.rank_by {
             model = model.ranking_by(target)?;
         }
@@ -90,8 +110,45 @@ impl ModelAndPool {
         if let (None, Some(direction)) = (model.spec().direction, common_direction(&pool)) {
             defaults.direction = direction;
         }
-        Ok((Ranker::new(Arc::new(model), Arc::new(pool))?, defaults))
+        let ranker = Ranker::new(Arc::new(model), Arc::new(pool))?;
+        say_left_out(&ranker);
+        Ok((ranker, defaults))
     }
+}
+
+/// Says which kernels of the pool have no place, and which are unlike those that were measured for the model.
+pub(crate) fn say_left_out(ranker: &Ranker) {
+    let (kernels, left_out) = (ranker.pool().len(), ranker.left_out());
+    if !left_out.is_empty() {
+        let mut reasons = BTreeMap::<String, usize>::new();
+        for one in left_out {
+            *reasons.entry(one.reason.to_string()).or_default() += 1;
+        }
+        let reasons = reasons.iter().map(|(reason, count)| format!("{count} ({reason})"));
+        let reasons = reasons.collect::<Vec<_>>().join(", ");
+        say!("ckselect: {} of {kernels} kernels are left out: {reasons}", left_out.len());
+    }
+    let (mut count, mut words) = (0, BTreeSet::new());
+    for unmeasured in (0..kernels).map(|index| ranker.unmeasured(index)).filter(|word| !word.is_empty()) {
+        count += 1;
+        words.extend(unmeasured.split(' '));
+    }
+    if count > 0 {
+        let words = words.into_iter().collect::<Vec<_>>().join(", ");
+        say!(
+            "ckselect: {count} of {kernels} kernels are unlike those that were measured for the model, which knows no {words}"
+        );
+    }
+}
+
+/// Says where a problem lies outside of what the model saw in training.
+pub(crate) fn say_out_of_range(ranker: &Ranker, problem: &Problem) -> Result<(), CliError> {
+    let outside = ranker.out_of_range(problem)?;
+    if !outside.is_empty() {
+        let outside = outside.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
+        say!("ckselect: the problem is out of range of the model's training: {outside}");
+    }
+    Ok(())
 }
 
 /// Whether a path names a model that is built into the library.

@@ -9,6 +9,7 @@ use csv::StringRecord;
 use rayon::prelude::*;
 
 use super::ModelAndPool;
+use super::rank_notes::Notes;
 use crate::error::CliError;
 use crate::input::{self, CsvFile, NamedRow, Text};
 use crate::output::Output;
@@ -21,7 +22,12 @@ const EXAMPLES: &str = "Examples:
 
 A problem of a grouped convolution needs C, K, Hi, Wi, Y, X; N, G, Di, Z, stride_d/h/w, pad_d/h/w (or
 pad_h_left, pad_h_right, …), dilation_d/h/w, direction, dtype, layout, split_k, ndim and arch are optional.
-A GEMM needs M, N, K; split_k, dtype, layout and arch are optional. What is not said is taken from the model.";
+A GEMM needs M, N, K; split_k, dtype, layout and arch are optional. What is not said is taken from the model.
+
+A model ranks only what it is for: problems of another direction, type or architecture are refused (of a file, passed
+over and counted), such kernels left out and counted. Columns: tie has = where the kernel before or behind has the same
+score, so that the model does not tell them apart; unmeasured has the pipeline and suffixes that no kernel measured for
+the model had; out_of_range has the fields in which the problem lies outside of what the model was trained on.";
 
 /// Rank the kernels of a pool for a problem
 #[derive(clap::Args)]
@@ -63,11 +69,21 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         Target::Bandwidth => "bandwidth_gb_s",
         other => other.as_str(),
     }));
+    header.extend(Notes::COLUMNS);
     let mut table = Table::new(header);
+    let notes = Notes::new(&ranker);
     let rows = |label: Option<&str>, problem: &Problem, scratch: &mut RankScratch| {
-        ranker.top_with(problem, top, scratch)?;
+        // One more than is shown: the last one may have a tie that is not.
+        if let Err(error) = ranker.top_with(problem, top.saturating_add(1), scratch) {
+            if label.is_none() {
+                return Err(CliError::from(error));
+            }
+            notes.pass_over(error)?;
+            return Ok(Vec::new());
+        }
+        let out_of_range = notes.problem(scratch);
         let mut rows = Vec::with_capacity(scratch.ranking().len());
-        for (place, ranked) in scratch.ranking().iter().enumerate() {
+        for (place, ranked) in scratch.ranking().iter().enumerate().take(top) {
             let mut row: Vec<Cell> = label.map(Cell::from).into_iter().collect();
             row.extend([(place + 1).into(), ranker.name(ranked.index).into(), ranked.score.into()]);
             if !others.is_empty() {
@@ -80,6 +96,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
                     })
                 }));
             }
+            row.extend(notes.cells(scratch, place, &out_of_range));
             rows.push(row);
         }
         Ok::<_, CliError>(rows)
@@ -87,6 +104,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     let ranked: Vec<Result<_, CliError>> = match (&args.problem, &args.problems) {
         (Some(text), _) => {
             let problem = super::parse_problem(&ranker, text, &defaults)?;
+            super::say_out_of_range(&ranker, &problem)?;
             vec![rows(None, &problem, &mut RankScratch::default())]
         }
         // In the file's order, whichever thread ranked which.
@@ -100,6 +118,9 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         for row in rows? {
             table.push(row);
         }
+    }
+    if let Some(path) = &args.problems {
+        notes.say(&path.display().to_string())?;
     }
     let mut out = Output::create(args.output.as_deref())?;
     table.write(args.format, &mut out).map_err(|error| CliError::io(out.name(), &error))?;

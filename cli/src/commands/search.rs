@@ -9,7 +9,7 @@ use ck_select::problem::Problem;
 use ck_select::select::Ranker;
 use ck_select_offline::search::{Constraints, Outcome, Settings, Strategy, search, search_pool};
 
-use super::{Unknown, load_model};
+use super::{Force, Unknown, load_model};
 use crate::error::CliError;
 use crate::output::Output;
 use crate::progress::Progress;
@@ -57,6 +57,8 @@ pub(crate) struct Args {
     /// Words without a number in the model's encoding; by default the model's own rule
     #[arg(long, value_enum)]
     unknown: Option<Unknown>,
+    #[command(flatten)]
+    force: Force,
     /// How to write the result
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
@@ -78,13 +80,19 @@ fn constraints(word: &str) -> Result<Constraints, String> {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {
-    let model = Arc::new(load_model(&args.model, args.unknown)?);
+    let model = Arc::new(args.force.apply(load_model(&args.model, args.unknown)?));
     let problem = Problem::parse(model.spec().op(), &args.problem, &model.spec().problem_defaults())
         .map_err(|error| CliError::usage(format!("--problem: {error}")))?;
     let outcome = match &args.pool {
-        Some(pool) => search_pool(&Ranker::new(model, Arc::new(Pool::read(pool)?))?, &problem, args.top)?,
+        Some(pool) => {
+            let ranker = Ranker::new(model.clone(), Arc::new(Pool::read(pool)?))?;
+            super::say_left_out(&ranker);
+            search_pool(&ranker, &problem, args.top)?
+        }
         None => drawn(args, &model, &problem)?,
     };
+    let found = outcome.found.iter().map(|found| found.kernel.clone()).collect();
+    super::say_out_of_range(&Ranker::new(model, Arc::new(Pool::new(found)?))?, &problem)?;
     let mut table = Table::new(["rank", "score", "kernel"]);
     for (place, found) in outcome.found.iter().enumerate() {
         table.push(vec![(place + 1).into(), found.score.into(), found.kernel.name.as_str().into()]);

@@ -12,6 +12,7 @@ use ck_select_offline::measurements::Measurements;
 use ck_select_offline::predictions::{Labels, Predictions};
 use ck_select_offline::validate::Validation;
 
+use super::Force;
 use super::data::Data;
 use crate::error::CliError;
 use crate::output::Output;
@@ -44,6 +45,8 @@ pub(crate) struct Args {
     /// The operation, when there is no model to say it
     #[arg(long, value_name = "OP", value_parser = super::data::op, default_value = "grouped_conv", conflicts_with = "model")]
     op: Op,
+    #[command(flatten)]
+    force: Force,
     /// Figures that must be reached, of mean, median, p10, min and match
     #[arg(long, value_name = "FIGURE=VALUE,…", value_parser = requirement, value_delimiter = ',')]
     require: Vec<Requirement>,
@@ -79,8 +82,8 @@ fn requirement(text: &str) -> Result<Requirement, String> {
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     let (measurements, validation) = match (&args.model, &args.predictions) {
         (Some(directory), _) => {
-            let model = Arc::new(Model::open(directory)?);
-            let measurements = args.data.read_for(model.spec())?;
+            let model = Arc::new(args.force.apply(Model::open(directory)?));
+            let measurements = args.data.read_for(&model)?;
             let pool = Arc::new(match &args.pool {
                 Some(path) => Pool::read(path)?,
                 None => Pool::new(measurements.kernels().to_vec())?,

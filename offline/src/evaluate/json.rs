@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Evaluation, Slice};
+use super::{Evaluation, FieldCoverage, Slice};
 use crate::figures::Spread;
 use crate::measurements::Measurements;
 
@@ -13,10 +13,12 @@ impl Evaluation {
         let summary = &self.summary;
         let Spread { count, mean, p50, p10, min } = summary.efficiency;
         let errors = summary.errors;
+        let op = measurements.wanted().op;
         let per_shape: Vec<Value> = self
             .outcomes
             .iter()
-            .map(|outcome| {
+            .zip(&self.orders)
+            .map(|(outcome, order)| {
                 json!({
                     "problem": measurements.problems()[outcome.problem as usize].to_string(),
                     "oracle_kernel": name(outcome.oracle),
@@ -26,6 +28,7 @@ impl Evaluation {
                     "efficiency": outcome.efficiency,
                     "oracle_rank": outcome.oracle_rank.map(|rank| rank + 1),
                     "num_kernels": outcome.candidates,
+                    "out_of_range": order.outside.names(op).collect::<Vec<_>>(),
                 })
             })
             .collect();
@@ -40,6 +43,10 @@ impl Evaluation {
                 })
             })
             .collect();
+        let field = |field: &FieldCoverage| json!({"field": field.name, "trained": field.trained, "problems_outside": field.outside});
+        let fields: Vec<Value> = self.coverage.fields.iter().map(field).collect();
+        let files = measurements.sources().iter().zip(&self.trained_files).filter(|(_, trained)| **trained);
+        let trained: Vec<String> = files.map(|(source, _)| source.path.display().to_string()).collect();
         json!({
             "global_metrics": {
                 "efficiency_mean": mean,
@@ -73,7 +80,12 @@ impl Evaluation {
             "filter_metrics": slices(&self.slices.filter),
             "group_kind_metrics": slices(&self.slices.group_kind),
             "best_of_top_k": self.top_k,
-            "out_of_range": { "problems": self.coverage.problems_outside, "features": coverage },
+            "out_of_range": {
+                "problems": self.coverage.problems_outside, "fields": fields, "features": coverage,
+                "unmeasured_kernels": self.coverage.unmeasured_kernels,
+                "left_out_kernels": self.coverage.left_out_kernels,
+            },
+            "trained_on": trained,
             "per_shape_efficiency": per_shape,
         })
     }

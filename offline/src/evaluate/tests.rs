@@ -11,7 +11,7 @@ fn trial(problem: u32, speeds: &[f64]) -> Trial {
 }
 
 fn order(places: &[usize]) -> Order {
-    Order { places: places.to_vec(), predicted: Vec::new(), out_of_range: false }
+    Order { places: places.to_vec(), predicted: Vec::new(), outside: ck_select::problem::FieldSet::NONE }
 }
 
 #[test]

@@ -246,6 +246,7 @@ impl Row<'_> {
         let Self { header, cells, id, .. } = self;
         let wanted = names.filter().arch;
         if wanted.is_some() && problem.arch() != wanted {
+            sink.other_arch(problem.arch());
             return Ok(false);
         }
         let non_zero = self.whole("non_zero", header.non_zero)?;

@@ -225,6 +225,7 @@ impl Rows<'_> {
         let Some(&(ref problem, serial)) = self.problems.last() else { return Ok(false) };
         let wanted = self.names.filter().arch;
         if wanted.is_some() && problem.arch() != wanted {
+            self.sink.other_arch(problem.arch());
             return Ok(false);
         }
         let (mut figures, mut non_zero, mut problem_idx) = (Figures::UNREAD, None, None);

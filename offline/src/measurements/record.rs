@@ -2,6 +2,7 @@
 
 use ck_select::kernel::Kernel;
 use ck_select::problem::Problem;
+use ck_select::vocab::Arch;
 
 use super::DataError;
 
@@ -68,6 +69,11 @@ pub(crate) trait Sink {
 
     /// Takes note of a place that holds no row, though it should. An error ends the reading.
     fn reject(&mut self, file: &str, place: String, reason: String) -> Result<(), DataError>;
+
+    /// Takes note of a row that is left out because it is of another architecture than was asked for.
+    fn other_arch(&mut self, arch: Option<Arch>) {
+        let _ = arch;
+    }
 
     /// Takes the hardware constants that the file records, by their names without `hw_`.
     fn hardware(&mut self, file: &str, constants: &[(&'static str, i64)]) -> Result<(), DataError>;

@@ -7,12 +7,13 @@ use std::path::{Path, PathBuf};
 
 use ck_select::files;
 use ck_select::hardware::Hardware;
-use ck_select::model::{Model, Target, TrainedRange};
+use ck_select::model::{Model, Target, TrainedOn, TrainedRange};
 use ck_select::problem::{CONV_COLUMNS, Problem};
 use flate2::{Compression, GzBuilder};
 use serde_json::{Map, Value, json};
 
 use crate::measurements::Measurements;
+use crate::trained;
 
 use super::{CardInputs, Plan, TrainError, Trained, card, out_of_fold};
 
@@ -31,7 +32,7 @@ impl Directory {
         inputs: &CardInputs,
     ) -> Result<Self, TrainError> {
         let mut files = BTreeMap::new();
-        let spec = spec(plan, trained, inputs);
+        let spec = spec(measurements, plan, trained, inputs);
         files.insert("feature_spec.json".to_owned(), pretty(&spec));
         files
             .insert("train_manifest.json".to_owned(), pretty(&manifest(measurements, plan, trained, inputs)));
@@ -153,7 +154,7 @@ fn compressed(text: &str) -> Result<Vec<u8>, TrainError> {
         .map_err(|error| TrainError::io("a compressed forest", error))
 }
 
-fn spec(plan: &Plan, trained: &[Trained], inputs: &CardInputs) -> Value {
+fn spec(measurements: &Measurements, plan: &Plan, trained: &[Trained], inputs: &CardInputs) -> Value {
     let mut targets: Vec<&str> = trained.iter().map(|one| one.goal.target.as_str()).collect();
     let mut log_targets: Vec<&str> = trained
         .iter()
@@ -174,7 +175,7 @@ fn spec(plan: &Plan, trained: &[Trained], inputs: &CardInputs) -> Value {
         "log_targets": log_targets,
         "params": ranking.map(|one| one.goal.params.to_json()),
         "hardware": hardware(&plan.extractor.hardware),
-        "ck_select": extension(plan, trained),
+        "ck_select": extension(plan, trained, &trained_on(measurements, trained, inputs)),
     });
     if let (Some(variant), Some(object)) = (&inputs.direction, spec.as_object_mut()) {
         object.insert("variant".to_owned(), json!(variant));
@@ -187,14 +188,22 @@ fn hardware(hardware: &Hardware) -> Value {
     Value::Object(constants.collect::<Map<_, _>>())
 }
 
-/// Our own key: the rules by which features are computed, who ranks, and what the features were between.
-fn extension(plan: &Plan, trained: &[Trained]) -> Value {
+/// Our own key: the rules by which features are computed, who ranks, what the features were between, and what it was
+/// trained on.
+fn extension(plan: &Plan, trained: &[Trained], trained_on: &TrainedOn) -> Value {
     let mut extension = serde_json::to_value(plan.extractor.rules).unwrap_or_default();
     if let Some(object) = extension.as_object_mut() {
         object.insert("rank_by".to_owned(), json!(plan.rank_by.as_str()));
         object.insert(TrainedRange::KEY.to_owned(), json!(range(trained)));
+        object.insert(TrainedOn::KEY.to_owned(), json!(trained_on));
     }
     extension
+}
+
+/// Which problems and kernels the rows of all targets are of, from which files.
+pub(super) fn trained_on(measurements: &Measurements, trained: &[Trained], inputs: &CardInputs) -> TrainedOn {
+    let rows = trained.iter().flat_map(|one| one.data.rows.iter().copied());
+    trained::trained_on(measurements, rows, &inputs.digests)
 }
 
 /// What the features were between, over the rows of all targets.

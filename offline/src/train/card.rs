@@ -1,17 +1,13 @@
 //! `MODEL_CARD.md`: what a model was trained on, how well it chooses, and where it knows nothing.
 
 use std::fmt::Write;
-use std::io;
-use std::path::Path;
 
-use sha2::{Digest, Sha256};
-
-use ck_select::files;
-use ck_select::model::Target;
+use ck_select::model::{Target, TrainedOn};
+use ck_select::problem::FieldSet;
 
 use crate::measurements::Measurements;
 
-use super::{Plan, Stop, TrainError, Trained, artifacts};
+use super::{Plan, Stop, Trained, artifacts};
 
 /// What a card and a manifest say that is not in the data.
 #[derive(Debug, Clone)]
@@ -28,24 +24,6 @@ pub struct CardInputs {
     pub timestamp: String,
     /// The SHA-256 of each file of the data, in order.
     pub digests: Vec<String>,
-}
-
-/// The SHA-256 of a file in hexadecimal.
-pub(super) fn digest(path: &Path) -> Result<String, TrainError> {
-    let failed = |error| TrainError::io(path.display(), error);
-    let mut hash = Sha256::new();
-    io::copy(&mut files::open(path).map_err(failed)?, &mut hash).map_err(failed)?;
-    Ok(hash.finalize().iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    }))
-}
-
-impl CardInputs {
-    /// The digests of the files that measurements are from.
-    pub fn digests(measurements: &Measurements) -> Result<Vec<String>, TrainError> {
-        measurements.sources().iter().map(|source| digest(&source.path)).collect()
-    }
 }
 
 pub(super) fn text(
@@ -71,7 +49,7 @@ pub(super) fn text(
     data(out, measurements, plan, inputs);
     forests(out, trained);
     validation(out, plan, trained);
-    limits(out, plan, trained);
+    limits(out, plan, trained, &artifacts::trained_on(measurements, trained, inputs));
     let _ = write!(out, "\n## Train it again\n\n```console\n$ {}\n```\n", inputs.command);
     let _ = writeln!(out, "\nThe same data, version and command give the same forests, byte for byte.");
     card
@@ -171,10 +149,28 @@ fn validation(out: &mut String, plan: &Plan, trained: &[Trained]) {
     }
 }
 
-fn limits(out: &mut String, plan: &Plan, trained: &[Trained]) {
+fn limits(out: &mut String, plan: &Plan, trained: &[Trained], trained_on: &TrainedOn) {
     out.push_str(
-        "\n## Limits\n\nOutside of these ranges the model guesses; a selection there is flagged. Features of the problem, as \
-         it was trained:\n\n| feature | from | to |\n|---|---|---|\n",
+        "\n## Limits\n\nOutside of these ranges the model guesses; a selection there is flagged.\n\n\
+         | field of the problem | trained on |\n|---|---|\n",
+    );
+    for name in FieldSet::fields(plan.extractor.schema.op()) {
+        let seen = match trained_on.range(name) {
+            Some([from, to]) if from == to => format!("{from} only"),
+            Some([from, to]) => format!("{from} to {to}"),
+            None => trained_on.words(name).collect::<Vec<_>>().join(", "),
+        };
+        if !seen.is_empty() {
+            let _ = writeln!(out, "| {name} | {seen} |");
+        }
+    }
+    let pipelines = trained_on.pipelines().collect::<Vec<_>>().join(", ");
+    let suffixes = trained_on.suffixes().collect::<Vec<_>>().join(", ");
+    let suffixes = if suffixes.is_empty() { "none" } else { suffixes.as_str() };
+    let _ = writeln!(
+        out,
+        "\nKernels with other pipelines or suffixes are marked. Pipelines: {pipelines}. Suffixes: {suffixes}.\n\n\
+         Features of the problem, as it was trained:\n\n| feature | from | to |\n|---|---|---|"
     );
     let range = artifacts::range(trained);
     let schema = &plan.extractor.schema;

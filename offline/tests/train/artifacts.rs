@@ -57,6 +57,14 @@ fn all_files_are_there_and_say_what_was_trained() {
     assert_eq!(spec["ck_select"]["rank_by"], "relative");
     assert_eq!(spec["ck_select"]["k_tile"], "gemm_k_per_block");
     assert_eq!(spec["ck_select"]["trained_range"]["N"], serde_json::json!([1.0, 4.0]));
+    let trained_on = &spec["ck_select"]["trained_on"];
+    assert_eq!(trained_on["numbers"]["N"], serde_json::json!([1, 4]));
+    assert_eq!(trained_on["numbers"]["G"], serde_json::json!([1, 1]), "a field that is no feature");
+    assert_eq!(trained_on["words"]["dtype_in"], serde_json::json!(["bf16"]));
+    assert!(trained_on["pipelines"].as_array().unwrap().contains(&"compv3".into()));
+    assert_eq!(trained_on["files"].as_array().map(Vec::len), Some(inputs(&measurements).digests.len()));
+    let card = String::from_utf8(directory.file("MODEL_CARD.md").unwrap().to_vec()).unwrap();
+    assert!(card.contains("| G | 1 only |\n") && card.contains("| dtype_in | bf16 |\n"), "{card}");
 
     let manifest = json(&directory, "train_manifest.json");
     assert_eq!(manifest["warm_start_from"], Value::Null);

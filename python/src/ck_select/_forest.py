@@ -16,12 +16,15 @@ TARGETS = ("tflops", "latency", "bandwidth", "relative")
 """What a forest can predict, in the library's order."""
 
 
-def options(target: str, engine: str | None, hardware: bytes | None, uncoded: int) -> RowOptions:
+def options(
+    target: str, engine: str | None, hardware: bytes | None, uncoded: int, force: bool = False
+) -> RowOptions:
     """How to load a forest; a missing spec is tolerated, as upstream does."""
     return RowOptions(
         target=TARGETS.index(target),
         uncoded=uncoded,
         tolerate_no_spec=1,
+        force=1 if force else 0,
         engine=engine.encode() if engine else None,
         hardware=hardware,
     )

@@ -55,7 +55,7 @@ class RowOptions(Sized):
         ("target", c_int32),
         ("uncoded", c_int32),
         ("tolerate_no_spec", c_int32),
-        ("reserved", c_int32),
+        ("force", c_int32),
         ("engine", c_char_p),
         ("hardware", c_char_p),
     ]
@@ -172,11 +172,33 @@ class Selection(Sized):
         ("generation", c_uint64),
         ("source", c_int32),
         ("out_of_range", c_int32),
+        ("out_of_range_fields", c_uint64),
+        ("unmeasured", c_int32),
+        ("arch_unknown", c_int32),
+        ("no_model", c_int32),
+        ("reserved", c_int32),
     ]
 
 
 class Ranked(Structure):
-    _fields_ = [("name", c_char_p), ("user", c_void_p), ("index", c_size_t), ("score", c_double)]
+    _fields_ = [
+        ("name", c_char_p),
+        ("user", c_void_p),
+        ("index", c_size_t),
+        ("score", c_double),
+        ("tied", c_int32),
+        ("unmeasured", c_int32),
+    ]
+
+
+class ModelOptions(Sized):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("key", c_void_p),
+        ("hardware", c_void_p),
+        ("force", c_int32),
+        ("reserved", c_int32),
+    ]
 
 
 class Predictions(Sized):
@@ -206,13 +228,28 @@ _FUNCTIONS: dict[str, list[Any]] = {
     "ck_registry_size": [c_void_p, POINTER(c_size_t)],
     "ck_registry_retain_arch": [c_void_p, c_char_p, POINTER(c_size_t)],
     "ck_registry_clear": [c_void_p],
-    "ck_registry_load_model": [c_void_p, c_char_p, c_void_p],
+    "ck_registry_load_model": [c_void_p, c_char_p, POINTER(ModelOptions)],
+    "ck_problem_field_name": [c_int32, c_size_t, POINTER(c_char_p)],
     "ck_registry_remove_models": [c_void_p],
     "ck_registry_prepare": [c_void_p],
     "ck_select_kernel": [c_void_p, POINTER(ConvProblem), POINTER(Selection)],
     "ck_select_gemm_kernel": [c_void_p, POINTER(GemmProblem), POINTER(Selection)],
-    "ck_rank_kernels": [c_void_p, POINTER(ConvProblem), c_size_t, POINTER(Ranked), POINTER(c_size_t)],
-    "ck_rank_gemm_kernels": [c_void_p, POINTER(GemmProblem), c_size_t, POINTER(Ranked), POINTER(c_size_t)],
+    "ck_rank_kernels": [
+        c_void_p,
+        POINTER(ConvProblem),
+        c_size_t,
+        POINTER(Ranked),
+        POINTER(c_size_t),
+        POINTER(c_size_t),
+    ],
+    "ck_rank_gemm_kernels": [
+        c_void_p,
+        POINTER(GemmProblem),
+        c_size_t,
+        POINTER(Ranked),
+        POINTER(c_size_t),
+        POINTER(c_size_t),
+    ],
     "ck_explain_selection": [c_void_p, POINTER(ConvProblem), POINTER(c_void_p)],
     "ck_explain_gemm_selection": [c_void_p, POINTER(GemmProblem), POINTER(c_void_p)],
 }

@@ -47,6 +47,9 @@ class Predictor:
     models of upstream's trainer, which take the defaults, and is strict with models of ours, whose spec has the key
     ``ck_select``.
 
+    A problem or a kernel that says another direction, type or architecture than the spec is refused: the model is not for
+    it. With ``force_model`` it is asked all the same; nobody knows what its answers are worth there.
+
     ``keep_unpacked`` writes ``model_<target>.lgbm`` beside a ``.gz`` when it is first loaded, as upstream does.
     Without it, nothing is ever written.
 
@@ -60,10 +63,12 @@ class Predictor:
         *,
         strict: bool | None = None,
         keep_unpacked: bool = False,
+        force_model: bool = False,
     ) -> None:
         self._model_dir = Path(model_dir)
         self._engine_name, hardware = engines.resolve(feature_engine)
         self._hardware = engines.hardware_json(hardware)
+        self._force = force_model
         self._keep_unpacked = keep_unpacked
         self._forests: dict[str, _forest.Forest] = {}
         self._pools = PoolCache()
@@ -255,7 +260,7 @@ class Predictor:
         return _table.row_json({name: problem[name] for name in self._problem_inputs.intersection(problem)})
 
     def _options(self, target: str) -> Any:
-        return _forest.options(target, self._engine_name, self._hardware, self._uncoded)
+        return _forest.options(target, self._engine_name, self._hardware, self._uncoded, self._force)
 
     def _file(self, target: str) -> Path | None:
         plain = self._model_dir / f"model_{target}.lgbm"

@@ -159,6 +159,11 @@ class Selection:
 
     ``score`` is what the model says, usually TFLOPS; None from other sources. ``measured_ms`` is None when it was not
     measured.
+
+    ``out_of_range`` says whether the problem lies outside of what the model was trained on, ``out_of_range_fields`` in
+    which fields. ``unmeasured``: no kernel that was measured for the model had the pipeline or the suffixes of this one.
+    ``arch_unknown``: the model is for one architecture, and neither problem nor registry name any. ``no_model``: the
+    first kernel by priority was taken because no model and nothing else had an answer.
     """
 
     name: str
@@ -168,6 +173,10 @@ class Selection:
     score: float | None
     measured_ms: float | None
     out_of_range: bool
+    out_of_range_fields: tuple[str, ...] = ()
+    unmeasured: bool = False
+    arch_unknown: bool = False
+    no_model: bool = False
 
 
 @dataclass
@@ -250,9 +259,13 @@ class Registry:
         self._callbacks += (conv, gemm)
         return conv, gemm
 
-    def load_model(self, directory: str | os.PathLike[str]) -> None:
-        """Loads a model directory for the problems that its spec names."""
-        check(lib.ck_registry_load_model(self._handle.address, os.fsencode(directory), None))
+    def load_model(self, directory: str | os.PathLike[str], *, force: bool = False) -> None:
+        """Loads a model directory for the problems that its spec names.
+
+        With ``force`` it is asked for all of its operation, whatever the spec says that it is for.
+        """
+        options = _library.ModelOptions(force=1 if force else 0)
+        check(lib.ck_registry_load_model(self._handle.address, os.fsencode(directory), ctypes.byref(options)))
 
     def prepare(self) -> None:
         """Prepares the models for the kernels now, instead of at the first selection."""
@@ -270,6 +283,10 @@ class Registry:
             score=None if math.isnan(chosen.score) else chosen.score,
             measured_ms=None if math.isnan(chosen.measured_ms) else chosen.measured_ms,
             out_of_range=bool(chosen.out_of_range),
+            out_of_range_fields=_field_names(problem, chosen.out_of_range_fields),
+            unmeasured=bool(chosen.unmeasured),
+            arch_unknown=bool(chosen.arch_unknown),
+            no_model=bool(chosen.no_model),
         )
 
     def run(self, problem: Problem, *args: Any, **kwargs: Any) -> Any:
@@ -285,7 +302,11 @@ class Registry:
         room = len(self)
         ranked = (_library.Ranked * room)()
         count = ctypes.c_size_t()
-        self._call("ck_rank_kernels", "ck_rank_gemm_kernels", problem, room, ranked, ctypes.byref(count))
+        left_out = ctypes.c_size_t()
+        counts = (ctypes.byref(count), ctypes.byref(left_out))
+        self._call("ck_rank_kernels", "ck_rank_gemm_kernels", problem, room, ranked, *counts)
+        if left_out.value:
+            _LOG.warning("%d kernels have no place in the ranking: the model cannot describe them", left_out.value)
         return [(place.name.decode(), place.score) for place in ranked[: min(count.value, room)]]
 
     def explain(self, problem: Problem) -> str:
@@ -315,6 +336,18 @@ def select(
 ) -> Selection:
     """Chooses among kernels by one model. For more than one choice, keep a :class:`Registry`."""
     return Registry(arch, kernels=kernels, models=[model], environment=False).select(problem)
+
+
+def _field_names(problem: Problem, fields: int) -> tuple[str, ...]:
+    """The fields of a problem that have a bit."""
+    names = []
+    name = ctypes.c_char_p()
+    op = 1 if isinstance(problem, GroupedConvProblem) else 0
+    for bit in range(fields.bit_length()):
+        check(lib.ck_problem_field_name(op, bit, ctypes.byref(name)))
+        if fields >> bit & 1:
+            names.append((name.value or b"").decode())
+    return tuple(names)
 
 
 def _conv_of_struct(problem: _library.ConvProblem) -> GroupedConvProblem:

@@ -209,7 +209,10 @@ fn a_model_ranks_and_says_why() {
     let first = ranked.as_mut_ptr().cast();
     // SAFETY: the array has so much room, of which as much as there are kernels is written.
     unsafe {
-        assert_eq!(ck_rank_kernels(registry.0, &raw const problem, 4, first, &raw mut count), CkStatus::Ok);
+        assert_eq!(
+            ck_rank_kernels(registry.0, &raw const problem, 4, first, &raw mut count, null_mut()),
+            CkStatus::Ok
+        );
         assert_eq!(
             (count, ranked[0].assume_init_ref().score, ranked[1].assume_init_ref().index),
             (2, 250.0, 0)
@@ -394,6 +397,7 @@ fn every_function_says_the_same_of_a_problem_that_is_none() {
     assert!(selecting.starts_with("N: found 0"), "{selecting}");
     let mut count = 0;
     // SAFETY: a registry, a problem and a number, all of which live for the call.
-    let status = unsafe { ck_rank_kernels(registry.0, &raw const problem, 0, null_mut(), &raw mut count) };
+    let status =
+        unsafe { ck_rank_kernels(registry.0, &raw const problem, 0, null_mut(), &raw mut count, null_mut()) };
     assert_eq!((status, last_error()), (CkStatus::InvalidProblem, selecting));
 }

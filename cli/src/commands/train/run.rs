@@ -20,12 +20,8 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     Directory::check_free(&args.out, args.overwrite)?;
     let wanted = Wanted { op: args.op, direction: args.variant, dtype: args.dtype, arch: Some(args.arch) };
     let measurements = Measurements::read(&files, wanted)?;
-    for source in measurements.sources().iter().filter(|source| source.other > 0) {
-        say!(
-            "ckselect: {}: {} rows of another operation, direction, type or architecture are left out",
-            source.path.display(),
-            source.other
-        );
+    for left_out in measurements.sources().iter().filter_map(|source| source.left_out(&wanted)) {
+        say!("ckselect: {left_out}");
     }
     plan::adopt_hardware(&mut plan, &measurements);
     let direction = measurements.common_direction()?.map(|direction| direction.to_string());
@@ -39,7 +35,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
         direction,
         command: command(std::env::args()),
         timestamp: timestamp::timestamp(),
-        digests: CardInputs::digests(&measurements)?,
+        digests: ck_select_offline::trained::digests(&measurements)?,
     };
     let workers = rayon::ThreadPoolBuilder::new()
         .num_threads(args.threads)

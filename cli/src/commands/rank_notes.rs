@@ -1,0 +1,103 @@
+//! What `ckselect rank` says beside the scores: ties, kernels unlike the measured ones, problems out of range.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use ck_select::problem::FieldSet;
+use ck_select::select::{RankError, RankScratch, Ranker};
+
+use crate::error::CliError;
+use crate::table::Cell;
+
+/// Counts over the problems of a file, by all threads.
+pub(super) struct Notes<'a> {
+    ranker: &'a Ranker,
+    ranked: AtomicUsize,
+    outside: AtomicUsize,
+    fields: Vec<AtomicUsize>,
+    /// Problems that the model or the pool is not for, by reason.
+    refused: Mutex<BTreeMap<String, usize>>,
+}
+
+impl<'a> Notes<'a> {
+    /// The columns that [`Notes::cells`] fills.
+    pub(super) const COLUMNS: [&'static str; 3] = ["tie", "unmeasured", "out_of_range"];
+
+    pub(super) fn new(ranker: &'a Ranker) -> Self {
+        let fields = FieldSet::fields(ranker.model().spec().op());
+        Self {
+            ranker,
+            ranked: AtomicUsize::new(0),
+            outside: AtomicUsize::new(0),
+            fields: fields.iter().map(|_| AtomicUsize::new(0)).collect(),
+            refused: Mutex::default(),
+        }
+    }
+
+    /// Counts a problem that was ranked; the text of its column `out_of_range`.
+    pub(super) fn problem(&self, scratch: &RankScratch) -> Cell {
+        self.ranked.fetch_add(1, Ordering::Relaxed);
+        let outside = scratch.outside();
+        if outside.is_empty() {
+            return Cell::Empty;
+        }
+        self.outside.fetch_add(1, Ordering::Relaxed);
+        for (place, count) in self.fields.iter().enumerate() {
+            if outside.bits() >> place & 1 == 1 {
+                count.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        let op = self.ranker.model().spec().op();
+        outside.names(op).collect::<Vec<_>>().join(" ").into()
+    }
+
+    /// The cells of one place of the ranking, which has one place more than is shown.
+    pub(super) fn cells(&self, scratch: &RankScratch, place: usize, out_of_range: &Cell) -> [Cell; 3] {
+        let ranking = scratch.ranking();
+        let score = |place: usize| ranking.get(place).map(|ranked| ranked.score);
+        let same = |other: Option<f64>| other.is_some() && other == score(place);
+        let tied = same(place.checked_sub(1).and_then(score)) || same(score(place + 1));
+        let unmeasured = ranking.get(place).map_or("", |ranked| self.ranker.unmeasured(ranked.index));
+        [
+            if tied { "=".into() } else { Cell::Empty },
+            if unmeasured.is_empty() { Cell::Empty } else { unmeasured.into() },
+            out_of_range.clone(),
+        ]
+    }
+
+    /// Counts a problem of a file that the model or the pool is not for; any other error stays one.
+    pub(super) fn pass_over(&self, error: RankError) -> Result<(), RankError> {
+        if !matches!(error, RankError::NotFor { .. } | RankError::NoKernel { .. }) {
+            return Err(error);
+        }
+        let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        *refused.entry(error.to_string()).or_default() += 1;
+        Ok(())
+    }
+
+    /// Says what was counted. A file of which nothing could be ranked is an error.
+    pub(super) fn say(&self, file: &str) -> Result<(), CliError> {
+        let refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        let (ranked, outside) = (self.ranked.load(Ordering::Relaxed), self.outside.load(Ordering::Relaxed));
+        if let (0, Some(reason)) = (ranked, refused.keys().next()) {
+            return Err(CliError::failed(format!("{file}: no problem can be ranked: {reason}")));
+        }
+        for (reason, count) in &*refused {
+            say!("ckselect: {file}: {count} problems are passed over: {reason}");
+        }
+        if outside > 0 {
+            let names = FieldSet::fields(self.ranker.model().spec().op()).iter().zip(&self.fields);
+            let counts = names.map(|(name, count)| (name, count.load(Ordering::Relaxed)));
+            let fields: Vec<String> = counts
+                .filter(|(_, count)| *count > 0)
+                .map(|(name, count)| format!("{name} ({count})"))
+                .collect();
+            say!(
+                "ckselect: {file}: {outside} of {ranked} problems are out of range of the model's training, in {}",
+                fields.join(", ")
+            );
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,95 @@
+//! Why a model cannot rank.
+
+use crate::features::SideError;
+use crate::forest::RowError;
+use crate::model::{Misfit, ModelKey, listed};
+use crate::problem::InvalidField;
+use crate::scoring::SizeError;
+
+/// A problem or a pool that a model cannot rank.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum RankError {
+    /// The problem is not one.
+    #[error("problem: {0}")]
+    Problem(#[from] InvalidField),
+    /// The model's features cannot describe the problem.
+    #[error("problem: {0}")]
+    ProblemSide(SideError),
+    /// The model is for other problems.
+    #[error(
+        "the model is for {}, and not for this problem: {}; take a model that is for it, or force \
+         this one (`--force-model` of ckselect, `force` of ck_model_options, `Model::forced`)",
+        .key, listed(.misfits)
+    )]
+    NotFor {
+        /// What it is for.
+        key: ModelKey,
+        /// What the problem has in its place.
+        misfits: Vec<Misfit>,
+    },
+    /// A kernel that is left out of the ranking.
+    #[error("kernel '{kernel}': {reason}")]
+    LeftOut {
+        /// The kernel's name.
+        kernel: String,
+        /// Why.
+        reason: LeftOutReason,
+    },
+    /// No kernel of the pool is left to rank.
+    #[error("the model can rank none of the {kernels} kernels: '{first}': {reason}")]
+    NothingToRank {
+        /// Kernels in the pool.
+        kernels: usize,
+        /// The name of the first kernel.
+        first: String,
+        /// Why it is left out.
+        reason: LeftOutReason,
+    },
+    /// No kernel of the pool computes what the problem asks for.
+    #[error("none of the {kernels} kernels computes {asked}; the first, '{first}', does not")]
+    NoKernel {
+        /// Kernels in the pool.
+        kernels: usize,
+        /// What the problem asks for.
+        asked: String,
+        /// The name of the first kernel.
+        first: String,
+    },
+    /// A place that the pool does not have.
+    #[error("the pool has {kernels} kernels, there is none at {index}")]
+    Index {
+        /// Kernels in the pool.
+        kernels: usize,
+        /// The place asked for.
+        index: usize,
+    },
+    /// A model without the forest that ranks; loading excludes it.
+    #[error("the model has no forest that ranks kernels")]
+    NoForest,
+    /// A forest that does not fit to the spec; loading excludes it.
+    #[error(transparent)]
+    Row(#[from] RowError),
+    /// Values that do not fit to the compiled pool; both come from the same features, which excludes it.
+    #[error(transparent)]
+    Size(#[from] SizeError),
+}
+
+/// A kernel of the pool that a model does not rank.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LeftOut {
+    /// The kernel's place in the pool.
+    pub index: usize,
+    /// Why.
+    pub reason: LeftOutReason,
+}
+
+/// Why a model does not rank a kernel.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum LeftOutReason {
+    /// Its features cannot describe it.
+    #[error(transparent)]
+    Undescribed(SideError),
+    /// The model is for others.
+    #[error("{}", listed(.0))]
+    NotFor(Vec<Misfit>),
+}

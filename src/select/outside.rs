@@ -1,0 +1,106 @@
+//! Where a problem lies outside of what a model saw in training.
+
+use crate::forest::FeatureInfo;
+use crate::model::{Model, TrainedFields};
+use crate::problem::{FieldSet, Problem};
+use crate::vocab::Arch;
+
+/// What a model saw in training, prepared for comparisons on the select path.
+#[derive(Debug)]
+pub(super) struct Known {
+    fields: TrainedFields,
+    ranges: Vec<Range>,
+}
+
+/// What a feature of the problem was between in training.
+#[derive(Debug, Clone, Copy)]
+struct Range {
+    feature: &'static str,
+    /// The feature's place among the columns that are the same for all kernels.
+    place: usize,
+    /// The place of the field that it is, or that of `features`.
+    field: usize,
+    min: f64,
+    max: f64,
+}
+
+impl Range {
+    /// The feature's value among those that are the same for all kernels, if it is outside. NaN is not.
+    fn outside(&self, uniform: &[f64]) -> Option<f64> {
+        uniform.get(self.place).copied().filter(|&value| value < self.min || value > self.max)
+    }
+}
+
+impl Known {
+    pub(super) fn of(model: &Model) -> Self {
+        Self { fields: TrainedFields::of(model.spec()), ranges: ranges(model) }
+    }
+
+    /// The fields in which a problem is outside; `uniform` has its features.
+    pub(super) fn outside(&self, problem: &Problem, arch: Option<Arch>, uniform: &[f64]) -> FieldSet {
+        let fields = self.fields.outside(problem, arch);
+        self.ranges
+            .iter()
+            .fold(fields, |fields, range| fields.with(range.field, range.outside(uniform).is_some()))
+    }
+
+    /// The same in words.
+    pub(super) fn describe(&self, problem: &Problem, arch: Option<Arch>, uniform: &[f64]) -> Vec<OutOfRange> {
+        let own = self.fields.outside(problem, arch);
+        let names = FieldSet::fields(problem.op()).iter().enumerate();
+        let of_fields = names.filter(|(place, _)| own.bits() >> place & 1 == 1).map(|(place, &field)| {
+            let (found, trained) = self.fields.describe(problem, arch, place);
+            OutOfRange { field, found, trained }
+        });
+        let of_features = self.ranges.iter().filter_map(|range| {
+            let value = range.outside(uniform)?;
+            // A field that is a feature, too, is named once.
+            (own.bits() >> range.field & 1 == 0).then(|| OutOfRange {
+                field: range.feature,
+                found: value.to_string(),
+                trained: crate::model::range_text(&range.min.to_string(), &range.max.to_string()),
+            })
+        });
+        of_fields.chain(of_features).collect()
+    }
+}
+
+/// The trained ranges of the features that depend on the problem alone: those that the spec records, else those that
+/// LightGBM left in the forest.
+fn ranges(model: &Model) -> Vec<Range> {
+    let Some(forest) = model.ranking_forest() else { return Vec::new() };
+    let schema = &model.extractor().schema;
+    let recorded = model.spec().trained_range.as_ref();
+    let fields = FieldSet::fields(schema.op());
+    let columns = schema.names().into_iter().zip(schema.scopes()).zip(forest.feature_infos());
+    columns
+        .filter(|((_, scope), _)| matches!(*scope, "problem" | "hardware"))
+        .enumerate()
+        .filter_map(|(place, ((feature, _), info))| {
+            let [min, max] = match (recorded, info) {
+                (Some(recorded), _) => recorded.get(feature)?,
+                (None, &FeatureInfo::Range { min, max }) => [min, max],
+                (None, _) => return None,
+            };
+            let field = fields.iter().position(|&field| field == feature).unwrap_or(fields.len() - 1);
+            Some(Range { feature, place, field, min, max })
+        })
+        .collect()
+}
+
+/// A field of a problem, or a feature of its fields, outside of what a model saw in training.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OutOfRange {
+    /// The field's or the feature's name.
+    pub field: &'static str,
+    /// What the problem has.
+    pub found: String,
+    /// What training had.
+    pub trained: String,
+}
+
+impl std::fmt::Display for OutOfRange {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} is {}, trained on {}", self.field, self.found, self.trained)
+    }
+}
