@@ -11,6 +11,7 @@ use ck_select_offline::report;
 use serde_json::Value;
 
 use super::data::Data;
+use super::hardware::HardwareOption;
 use super::{Unknown, load_model};
 use crate::error::CliError;
 use crate::output::Output;
@@ -40,6 +41,8 @@ pub(crate) struct Args {
     /// Rank by another of the model's targets
     #[arg(long, value_name = "TARGET", value_parser = super::target)]
     rank_by: Option<ck_select::model::Target>,
+    #[command(flatten)]
+    hardware: HardwareOption,
     /// Write everything as JSON, too
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -59,6 +62,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     if let Some(target) = args.rank_by {
         model = model.ranking_by(target)?;
     }
+    model = args.hardware.ask(model)?;
     let measurements = args.data.read_for(model.spec())?;
     let model = Arc::new(model);
     let evaluation = Evaluation::of_model(&model, &measurements)?;

@@ -9,6 +9,7 @@ use ck_select::problem::Problem;
 use ck_select::select::Ranker;
 use ck_select_offline::search::{Constraints, Outcome, Settings, Strategy, search, search_pool};
 
+use super::hardware::HardwareOption;
 use super::{Unknown, load_model};
 use crate::error::CliError;
 use crate::output::Output;
@@ -59,6 +60,8 @@ pub(crate) struct Args {
     /// Words without a number in the model's encoding; by default the model's own rule
     #[arg(long, value_enum)]
     unknown: Option<Unknown>,
+    #[command(flatten)]
+    hardware: HardwareOption,
     /// How to write the result
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
@@ -80,7 +83,7 @@ fn constraints(word: &str) -> Result<Constraints, String> {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {
-    let model = Arc::new(load_model(&args.model, args.unknown)?);
+    let model = Arc::new(args.hardware.ask(load_model(&args.model, args.unknown)?)?);
     let problem = Problem::parse(model.spec().op(), &args.problem, &model.spec().problem_defaults())
         .map_err(|error| CliError::usage(format!("--problem: {error}")))?;
     let outcome = match &args.pool {
