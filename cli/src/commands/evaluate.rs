@@ -16,6 +16,7 @@ use super::{Unknown, load_model};
 use crate::error::CliError;
 use crate::output::Output;
 use crate::table::{Cell, Format, Table};
+use crate::timestamp::timestamp;
 
 const EXAMPLES: &str = "Examples:
   ckselect evaluate --model models/M --data oracle.csv
@@ -70,8 +71,10 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         write_file(path, &evaluation.to_json(&measurements))?;
     }
     if let Some(path) = &args.html {
+        let made = report::Made::of(timestamp(), &args.model, &measurements)
+            .map_err(|(file, error)| CliError::io(file, &error))?;
         let mut out = Output::create(Some(path))?;
-        out.write_all(report::html(&evaluation, &measurements, &model).as_bytes())
+        out.write_all(report::html(&evaluation, &measurements, &model, &made).as_bytes())
             .map_err(|error| CliError::io(path.display(), &error))?;
         out.finish()?;
     }

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use ck_select::files;
 use ck_select::hardware::Hardware;
 use ck_select::model::Model;
 use ck_select::vocab::Arch;
@@ -58,7 +59,7 @@ impl HardwareOption {
 }
 
 fn read(path: &str, own: Hardware) -> Result<Hardware, CliError> {
-    let text = std::fs::read_to_string(path).map_err(|error| CliError::io(path, &error))?;
+    let text = files::read_to_string(path).map_err(|error| CliError::io(path, &error))?;
     let fields: Map<String, Value> =
         serde_json::from_str(&text).map_err(|error| CliError::failed(format!("{path}: {error}")))?;
     if fields.is_empty() {

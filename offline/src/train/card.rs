@@ -1,12 +1,8 @@
 //! `MODEL_CARD.md`: what a model was trained on, how well it chooses, and where it knows nothing.
 
 use std::fmt::Write;
-use std::io;
 use std::path::Path;
 
-use sha2::{Digest, Sha256};
-
-use ck_select::files;
 use ck_select::model::Target;
 
 use crate::measurements::Measurements;
@@ -32,13 +28,7 @@ pub struct CardInputs {
 
 /// The SHA-256 of a file in hexadecimal.
 pub(super) fn digest(path: &Path) -> Result<String, TrainError> {
-    let failed = |error| TrainError::io(path.display(), error);
-    let mut hash = Sha256::new();
-    io::copy(&mut files::open(path).map_err(failed)?, &mut hash).map_err(failed)?;
-    Ok(hash.finalize().iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    }))
+    crate::digest::of_file(path).map_err(|error| TrainError::io(path.display(), error))
 }
 
 impl CardInputs {
