@@ -22,7 +22,7 @@ include mk/offline.mk
 help:
 	@echo 'make demo   choose kernels with a small model, from C++ and from the command line'
 	@echo 'make examples   build the C and C++ programs of cpp_examples'
-	@echo 'make install PREFIX=/usr/local   library, headers, pkg-config and CMake files for C and C++'
+	@echo 'make install PREFIX=/usr/local   ckselect, and library, headers, pkg-config and CMake files for C and C++'
 	@echo 'make ckselect   the command line with `ckselect train`, which needs LightGBM'
 	@echo 'make test   install what the tests need and run all tests'
 	@echo 'make lint   formatting, clippy and documentation, warnings denied'
@@ -48,7 +48,7 @@ DEMO_CXX := $(CXX) -std=c++17 -O2 -pthread -I include
 
 # Needs cargo and a C++ compiler, nothing else.
 demo: demo-library
-	$(DEMO_CXX) cpp_examples/conv_get_solution.cpp -o $(DEMO_DIR)/conv_get_solution $(DEMO_LIB) -Wl,-rpath,$(DEMO_DIR)
+	$(DEMO_CXX) '$(CURDIR)/cpp_examples/conv_get_solution.cpp' -o $(DEMO_DIR)/conv_get_solution $(DEMO_LIB) -Wl,-rpath,$(DEMO_DIR)
 	@echo '$$ conv_get_solution'
 	@$(DEMO_DIR)/conv_get_solution
 	@echo
@@ -58,9 +58,9 @@ demo: demo-library
 
 # All programs of cpp_examples, into target/demo.
 examples: demo-library
-	@set -e; for source in cpp_examples/*.cpp; do \
-		program=$(DEMO_DIR)/$$(basename $$source .cpp); \
-		$(DEMO_CXX) $$source -o $$program $(DEMO_LIB) -Wl,-rpath,$(DEMO_DIR); echo $$program; \
+	@set -e; for source in '$(CURDIR)'/cpp_examples/*.cpp; do \
+		program=$(DEMO_DIR)/$$(basename "$$source" .cpp); \
+		$(DEMO_CXX) "$$source" -o $$program $(DEMO_LIB) -Wl,-rpath,$(DEMO_DIR); echo $$program; \
 	done
 	@$(CC) -std=c11 -O2 -I include cpp_examples/c_minimal.c -o $(DEMO_DIR)/c_minimal $(DEMO_LIB) -Wl,-rpath,$(DEMO_DIR)
 	@echo $(DEMO_DIR)/c_minimal

@@ -3,15 +3,17 @@
 //     conv_get_solution [MODEL_DIRECTORY [KERNEL_LIST]]
 //
 // MODEL_DIRECTORY may be embedded:NAME. Without it, the model that is built into the library is taken; if there is none, the small
-// one that the tests use, whose choices mean nothing on a real GPU. That and the 30 kernels of configs/forward_bf16.txt are
-// found in the repository: run it there.
+// one that the tests use, whose choices mean nothing on a real GPU and which lies in the repository of this source. KERNEL_LIST
+// has a name a line; without it, 30 forward kernels are chosen among.
 
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <deque>
 #include <exception>
+#include <filesystem>
 #include <fstream>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -108,19 +110,36 @@ std::string usual_model() {
   for (const std::string_view name : ck_select::embedded_models()) {
     if (name.rfind("grouped_conv_forward", 0) == 0) return "embedded:" + std::string(name);
   }
-  return "tests/golden/models/conv_small";
+  const auto repository = std::filesystem::path(__FILE__).parent_path().parent_path();
+  return (repository / "tests/golden/models/conv_small").string();
 }
 
-int run(const std::string& model, const std::string& list) {
-  Solutions solutions;
+/// The kernels to choose among when no list is given: ten tiles with three pipelines each.
+std::vector<std::string> usual_kernels() {
+  std::vector<std::string> names;
+  for (const char* tile : {"16x64x64", "32x64x64", "64x64x64", "32x128x64", "64x128x64", "128x128x64", "16x64x128",
+                           "32x64x128", "64x64x128", "128x64x128"}) {
+    for (const char* pipeline : {"compv3", "compv4", "compv5"}) {
+      names.push_back(std::string("grouped_conv_forward_bf16_2d_") + tile + "_" + pipeline);
+    }
+  }
+  return names;
+}
+
+/// The names of a file, one a line.
+std::vector<std::string> listed_kernels(const std::string& list) {
   std::ifstream lines(list);
-  if (!lines) {
-    std::fprintf(stderr, "%s: cannot be read\n", list.c_str());
-    return 1;
-  }
+  if (!lines) throw std::runtime_error(list + ": cannot be read");
+  std::vector<std::string> names;
   for (std::string line; std::getline(lines, line);) {
-    if (!line.empty() && line[0] != '#') solutions.add(line);
+    if (!line.empty() && line[0] != '#') names.push_back(line);
   }
+  return names;
+}
+
+int run(const std::string& model, const std::vector<std::string>& kernels) {
+  Solutions solutions;
+  for (const std::string& name : kernels) solutions.add(name);
   solutions.load_model(model);
   std::printf("%zu kernels, model %s\n\n", solutions.size(), model.c_str());
   std::printf("%-25s %-45s %9s %11s  %s\n", "layer", "kernel", "score", "time", "source");
@@ -145,7 +164,7 @@ int run(const std::string& model, const std::string& list) {
 
 int main(int argc, char** argv) {
   try {
-    return run(argc > 1 ? argv[1] : usual_model(), argc > 2 ? argv[2] : "configs/forward_bf16.txt");
+    return run(argc > 1 ? argv[1] : usual_model(), argc > 2 ? listed_kernels(argv[2]) : usual_kernels());
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", error.what());
     return 1;

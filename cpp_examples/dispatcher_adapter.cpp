@@ -2,11 +2,12 @@
 //
 //     dispatcher_adapter [MODELS]
 //
-// MODELS has the directories conv_small and gemm_small; without it, run it in the repository. The classes of CK are
-// replaced by stand-ins here; with CK, include its headers instead of stand_in.hpp and change nothing else.
+// MODELS has the directories conv_small and gemm_small; without it, those of the repository of this source are taken. The
+// classes of CK are replaced by stand-ins here; with CK, include its headers instead of stand_in.hpp and change nothing else.
 
 #include <cstdio>
 #include <exception>
+#include <filesystem>
 #include <string>
 
 #include "ck_select_dispatcher.hpp"
@@ -139,7 +140,9 @@ void matrices() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  models = argc > 1 ? argv[1] : "tests/golden/models";
+  // Those of the repository that this source is part of, wherever the program is run.
+  const auto repository = std::filesystem::path(__FILE__).parent_path().parent_path();
+  models = argc > 1 ? argv[1] : (repository / "tests/golden/models").string();
   try {
     convolutions<stand_in::OldConvProblem>("Convolutions, problems with one padding");
     convolutions<stand_in::NewConvProblem>("Convolutions, problems with two paddings, types, layout and architecture");

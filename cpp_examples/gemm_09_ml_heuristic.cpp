@@ -5,12 +5,13 @@
 //                          [--explain]
 //
 // Models may be plain or .gz, or embedded:NAME. Without --model, the one that is built into the library is taken; if there is none,
-// the small one that the tests use. That and the kernels are found in the repository: run it there.
+// the small one that the tests use. That and the kernels lie in the repository of this source.
 
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <filesystem>
 #include <fstream>
 #include <optional>
 #include <stdexcept>
@@ -22,17 +23,22 @@
 
 namespace {
 
+/// A file of the repository that this source is part of, wherever the program is run.
+std::string in_repository(const char* path) {
+  return (std::filesystem::path(__FILE__).parent_path().parent_path() / path).string();
+}
+
 /// The model to take when none is named.
 std::string usual_model() {
   for (const std::string_view name : ck_select::embedded_models()) {
     if (name.rfind("gemm", 0) == 0) return "embedded:" + std::string(name);
   }
-  return "tests/golden/models/gemm_small";
+  return in_repository("tests/golden/models/gemm_small");
 }
 
 struct Arguments {
   std::string model = usual_model();
-  std::string kernels = "tests/golden/models/gemm_small/pool.txt";
+  std::string kernels = in_repository("tests/golden/models/gemm_small/pool.txt");
   std::optional<std::int64_t> m, n, k;
   std::int32_t split_k = 1;
   std::string dtype = "fp8";

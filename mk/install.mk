@@ -1,20 +1,25 @@
-# Installs the library for C and C++ programs:
+# Installs the library for C and C++ programs, and the command line:
 #
-#     make install PREFIX=/usr/local [DESTDIR=/tmp/root] [LIBDIR=lib] [INCLUDEDIR=include]
+#     make install PREFIX=/usr/local [DESTDIR=/tmp/root] [BINDIR=bin] [LIBDIR=lib] [INCLUDEDIR=include]
+#
+# The command line is without `ckselect train`, which needs LightGBM: TRAIN=1 has it built with.
 #
 # It is a script and not cargo-c: that is 348 packages to compile, cargo itself among them, before eight files are copied,
 # and it makes no CMake files. For those who have it, `cargo cinstall` installs the same libraries and headers.
 
 PREFIX     ?= /usr/local
+BINDIR     ?= bin
 LIBDIR     ?= lib
 INCLUDEDIR ?= include
 # Where the built libraries are.
 BUILT      ?= $(TARGET_DIR)/release
+CKSELECT   ?= $(BUILT)/ckselect
 OBJCOPY    ?= objcopy
 
 INSTALL_ABI     := $(shell sed -n 's/^.define CK_SELECT_ABI_VERSION //p' include/ck_select.h)
 INSTALL_VERSION := $(shell sed -n '/^\[workspace.package\]/,/^$$/ s/^version = "\(.*\)"/\1/p' Cargo.toml)
 INSTALL_REAL    := libck_select.so.$(INSTALL_ABI).$(INSTALL_VERSION)
+INSTALL_BIN     := $(DESTDIR)$(PREFIX)/$(BINDIR)
 INSTALL_LIB     := $(DESTDIR)$(PREFIX)/$(LIBDIR)
 INSTALL_INCLUDE := $(DESTDIR)$(PREFIX)/$(INCLUDEDIR)
 INSTALL_CMAKE   := $(INSTALL_LIB)/cmake/ck_select
@@ -24,12 +29,13 @@ INSTALL_FILL    := sed -e 's,@PREFIX@,$(PREFIX),g' -e 's,@LIB@,$(LIBDIR),g' -e '
 	-e 's,@ABI@,$(INSTALL_ABI),g' -e 's,@VERSION@,$(INSTALL_VERSION),g' -e 's,@TO_PREFIX@,$(INSTALL_UP),g'
 
 .PHONY: install install-files install-static uninstall
-install:
-	$(CARGO) build --release --quiet --package ck-select
+install: $(if $(TRAIN),ckselect)
+	$(CARGO) build --release --quiet --package ck-select $(if $(TRAIN),,--package ckselect)
 	@$(MAKE) --no-print-directory install-files
 
 install-files:
-	install -d '$(INSTALL_LIB)/pkgconfig' '$(INSTALL_CMAKE)' '$(INSTALL_INCLUDE)'
+	install -d '$(INSTALL_BIN)' '$(INSTALL_LIB)/pkgconfig' '$(INSTALL_CMAKE)' '$(INSTALL_INCLUDE)'
+	install -m 755 '$(CKSELECT)' '$(INSTALL_BIN)/ckselect'
 	install -m 755 '$(BUILT)/libck_select.so' '$(INSTALL_LIB)/$(INSTALL_REAL)'
 	ln -sf '$(INSTALL_REAL)' '$(INSTALL_LIB)/libck_select.so.$(INSTALL_ABI)'
 	ln -sf 'libck_select.so.$(INSTALL_ABI)' '$(INSTALL_LIB)/libck_select.so'
@@ -56,7 +62,7 @@ install-static:
 	install -m 644 "$$made/libck_select.a" '$(INSTALL_LIB)/libck_select.a'
 
 uninstall:
-	rm -f '$(INSTALL_LIB)/$(INSTALL_REAL)' '$(INSTALL_LIB)/libck_select.so.$(INSTALL_ABI)' \
+	rm -f '$(INSTALL_BIN)/ckselect' '$(INSTALL_LIB)/$(INSTALL_REAL)' '$(INSTALL_LIB)/libck_select.so.$(INSTALL_ABI)' \
 		'$(INSTALL_LIB)/libck_select.so' '$(INSTALL_LIB)/libck_select.a' '$(INSTALL_LIB)/pkgconfig/ck_select.pc' \
 		'$(INSTALL_CMAKE)/ck_selectConfig.cmake' '$(INSTALL_CMAKE)/ck_selectConfigVersion.cmake' \
 		'$(INSTALL_INCLUDE)/ck_select.h' '$(INSTALL_INCLUDE)/ck_select_bench.h' '$(INSTALL_INCLUDE)/ck_select.hpp' \

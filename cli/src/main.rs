@@ -21,6 +21,7 @@ mod input;
 mod output;
 mod progress;
 mod table;
+mod timestamp;
 
 use std::process::ExitCode;
 

@@ -4,6 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use ck_select::pool::Pool;
+
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
@@ -150,7 +152,7 @@ fn filter_files_hold_an_expression_and_no_python() {
 }
 
 #[test]
-fn own_rules_are_used_and_unknown_keys_are_warned_of() {
+fn own_rules_are_used_and_unknown_keys_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let rules = fs::read_to_string(root().join("enumerate/rules/conv.json")).unwrap();
     let fewer = rules.replace("\"compv6\", \"comp_async\", ", "\"comp_async\", ");
@@ -166,11 +168,135 @@ fn own_rules_are_used_and_unknown_keys_are_warned_of() {
     let config = folder.path().join("sweep.json");
     let text = r#"{"variant": "forward", "trait_config": {"wave_mode": {"values": ["interwave"]}}}"#;
     fs::write(&config, text).unwrap();
-    let (stdout, stderr) = good(&["enumerate", config.to_str().unwrap(), "--count-only"]);
-    assert_eq!(stdout, "1032\n");
+    let error = bad(&["enumerate", config.to_str().unwrap(), "--count-only"], 1);
     assert!(
-        stderr.contains(
-            "trait_config.wave_mode: this key has no effect; the key for schedulers is 'scheduler'"
-        )
+        error.contains("sweep.json, trait_config.wave_mode: unknown key, expected one of: data_type"),
+        "{error}"
     );
+    assert!(error.trim_end().ends_with("the key for schedulers is 'scheduler'"), "{error}");
+}
+
+/// Two implicit GEMMs, one of them twice, and what no pool can hold.
+const INSTANCES: &str = r#"{"variant": "bwd_data", "ndim_spatial": 3, "layout": "ndhwgc", "datatype": "fp16", "instances": [
+    {"id": 0, "tile_m": 96, "tile_n": 32, "tile_k": 32, "warp_m": 3, "warp_n": 1, "warp_k": 1,
+     "warp_tile_m": 32, "warp_tile_n": 32, "warp_tile_k": 8, "vector_size_a": 2, "vector_size_b": 2, "vector_size_c": 4,
+     "pipeline": "compv1", "scheduler": "intrawave", "epilogue": "cshuffle", "specialization": "filter3x3"},
+    {"id": 1, "tile_m": 64, "tile_n": 64, "tile_k": 32, "warp_m": 2, "warp_n": 2, "warp_k": 1,
+     "warp_tile_m": 16, "warp_tile_n": 16, "warp_tile_k": 16, "vector_size_a": 4, "vector_size_b": 8, "vector_size_c": 8,
+     "pipeline": "mem", "scheduler": "interwave", "epilogue": "cshuffle", "split_image": true},
+    {"id": 2, "tile_m": 64, "tile_n": 64, "tile_k": 32, "warp_m": 2, "warp_n": 2, "warp_k": 1,
+     "warp_tile_m": 16, "warp_tile_n": 16, "warp_tile_k": 16, "vector_size_a": 4, "vector_size_b": 8, "vector_size_c": 8,
+     "pipeline": "mem", "scheduler": "interwave", "epilogue": "cshuffle", "split_image": true},
+    {"kind": "direct_conv", "channel_family": 8, "impl": "tile_grouped", "version": "v2", "config": {"waves": 2}, "id": 7}]}"#;
+
+#[test]
+fn instances_are_listed_and_make_a_pool() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let (config, text, json) = (path("instances.json"), path("pool.txt"), path("pool.json"));
+    fs::write(&config, INSTANCES).unwrap();
+    let names = [
+        "grouped_conv_bwd_data_fp16_ndhwgc_3d_compv1_cshuffle_intrawave_96x32x32_3x1x1_32x32x8_vec2_2_4_filter3x3",
+        "grouped_conv_bwd_data_fp16_ndhwgc_3d_mem_cshuffle_interwave_64x64x32_2x2x1_16x16x16_large_tensor",
+        "direct_conv_bwd_data_fp16_ndhwgc_3d_tile-grouped_8c_v2_id7",
+    ];
+    let (list, stderr) = good(&["enumerate", &config, "--list", "--format", "csv"]);
+    let expected: Vec<String> = names.iter().enumerate().map(|(at, name)| format!("{at},{name}")).collect();
+    assert_eq!(
+        (list.lines().skip(1).collect::<Vec<_>>(), stderr.as_str()),
+        (expected.iter().map(String::as_str).collect(), "")
+    );
+    assert_eq!(good(&["enumerate", &config, "--count-only"]).0, "3\n");
+    let (summary, stderr) =
+        good(&["enumerate", &config, "--format", "csv", "--output", &text, "--export-json", &json]);
+    assert_eq!(
+        summary,
+        "kernels,of them\n4,expanded\n1,repeat a name\n3,kept\n1,\"- direct, by name only\"\n"
+    );
+    assert_eq!(
+        stderr,
+        "ckselect: 1 direct convolutions cannot be part of a pool: they are no implicit GEMMs, and are left out\n"
+    );
+    assert_eq!(fs::read_to_string(&text).unwrap().lines().collect::<Vec<_>>(), names[..2]);
+    // Three waves along m are no arrangement of gfx950, and the rules judge no direct convolution.
+    assert_eq!(good(&["enumerate", &config, "--count-only", "--valid-only"]).0, "2\n");
+    assert_eq!(good(&["enumerate", &config, "--count-only", "--filter", "c.pipeline == 'compv1'"]).0, "1\n");
+    for pool in [json, text] {
+        let pool = Pool::read(Path::new(&pool)).unwrap();
+        assert!(pool.iter().map(|kernel| kernel.name.as_str()).eq(names[..2].iter().copied()));
+    }
+    assert!(
+        bad(&["enumerate", &config, "--ndim", "2"], 2).contains("--ndim: instances have the dimensions of")
+    );
+}
+
+#[test]
+fn depthwise_instances_are_counted_and_no_pool_is_made_of_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("depthwise.json");
+    let config = config.to_str().unwrap();
+    let text = r#"{"variant": "forward_depthwise", "ndim_spatial": 3, "layout": "ngchw", "datatype": "fp32", "instances": [
+        {"id": 0, "tile_h": 4, "tile_w": 8, "filt": 7, "str_h": 1, "str_w": 2, "pad_h": 3, "pad_w": 0, "nbatch": 2,
+         "sub_h": 1, "sub_w": 3, "in_vec": 2, "out_vec": 4}]}"#;
+    let name = "grouped_conv_fwd_depthwise_fp32_ngchw_3d_4x8_f7_s1x2_p3x0_nb2_sub1x3_vec2_4";
+    // Older files have no word of their own for it.
+    for text in [text.to_owned(), text.replace("forward_depthwise", "forward")] {
+        fs::write(config, text).unwrap();
+        assert_eq!(
+            good(&["enumerate", config, "--list", "--format", "csv"]).0,
+            format!("index,kernel\n0,{name}\n")
+        );
+    }
+    let error = bad(&["enumerate", config, "--output", "-"], 1);
+    assert!(error.contains("1 depthwise convolutions cannot be part of a pool"), "{error}");
+}
+
+#[test]
+fn mistakes_in_instances_name_their_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f.json");
+    let config = path.to_str().unwrap();
+    for (from, to, message) in [
+        (
+            "\"layout\": \"ndhwgc\"",
+            "\"layout\": \"nhwgc\"",
+            "ndim_spatial: found 3, expected 2, which nhwgc has",
+        ),
+        (
+            "\"datatype\": \"fp16\"",
+            "\"dtype\": \"fp16\"",
+            "datatype: found nothing, expected a type such as bf16",
+        ),
+        (
+            "\"tile_m\": 96",
+            "\"tile_m\": 0",
+            "instances[0].tile_m: found 0, expected a whole number of 1 to 65535",
+        ),
+        (
+            "\"specialization\"",
+            "\"special\"",
+            "instances[0].special: unknown key, expected one of: kind, id, tile_m",
+        ),
+        ("\"pipeline\": \"compv1\", ", "", "instances[0].pipeline: found nothing, expected a pipeline"),
+        (
+            "\"direct_conv\"",
+            "\"winograd\"",
+            "instances[3].kind: found 'winograd', expected one of: direct_conv",
+        ),
+        (
+            "\"instances\"",
+            "\"trait_config\": {}, \"instances\"",
+            "trait_config: unknown key, expected one of: variant, ",
+        ),
+        (
+            "\"split_image\": true}",
+            "\"streamk_enabled\": true, \"streamk_reduction_strategy\": null}",
+            "instances[1].streamk_reduction_strategy: found null, expected TREE or LINEAR for stream-K",
+        ),
+    ] {
+        assert!(INSTANCES.contains(from), "{from}");
+        fs::write(&path, INSTANCES.replacen(from, to, 1)).unwrap();
+        let error = bad(&["enumerate", config, "--count-only"], 1);
+        assert!(error.contains(message), "{message}\n{error}");
+    }
 }

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use ck_select_offline::digest;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -48,22 +49,16 @@ fn data(path: &Path) {
     fs::write(path, text).unwrap();
 }
 
-#[test]
-fn a_browser_shows_the_figures() {
-    let Some(browser) = browser() else {
-        eprintln!("skipped: there is no headless Chromium; `make browser` installs one");
-        return;
-    };
-    let folder = TempDir::new().unwrap();
-    let (csv, html, json) = (
-        folder.path().join("data.csv"),
-        folder.path().join("report.html"),
-        folder.path().join("figures.json"),
-    );
+/// The report of `evaluate` on the data; the model's long path makes a long title.
+fn report(folder: &Path) -> [PathBuf; 2] {
+    let [csv, html, json] = ["data.csv", "report.html", "figures.json"].map(|name| folder.join(name));
     data(&csv);
-    let status = Command::new(env!("CARGO_BIN_EXE_ckselect"))
-        .current_dir(root())
-        .args(["evaluate", "--model", "tests/golden/models/conv_small", "--data"])
+    let model = root().join("tests/golden/models/conv_small").canonicalize().unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_ckselect"))
+        .env("SOURCE_DATE_EPOCH", "951782400")
+        .args(["evaluate", "--model"])
+        .arg(model)
+        .arg("--data")
         .arg(&csv)
         .arg("--html")
         .arg(&html)
@@ -71,7 +66,69 @@ fn a_browser_shows_the_figures() {
         .arg(&json)
         .output()
         .unwrap();
-    assert!(status.status.success(), "{}", String::from_utf8_lossy(&status.stderr));
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    [html, json]
+}
+
+#[test]
+fn a_page_says_what_it_was_made_of() {
+    let folder = TempDir::new().unwrap();
+    let [html, _] = report(folder.path());
+    let page = fs::read_to_string(html).unwrap();
+    let time = "<time datetime=\"2000-02-29T00:00:00Z\">2000-02-29 00:00:00 UTC</time>";
+    assert!(page.contains(&format!("Made on {time} by ck-select {}.", env!("CARGO_PKG_VERSION"))));
+    let model = root().join("tests/golden/models/conv_small");
+    for file in ["feature_spec.json", "model_tflops.lgbm.gz"] {
+        let digest = digest::of_file(&model.join(file)).unwrap();
+        assert!(page.contains(&format!("<td>{file}</td><td><code>{digest}</code></td>")), "{file}");
+    }
+    let digest = digest::of_file(&folder.path().join("data.csv")).unwrap();
+    assert!(page.contains(&format!("<td><code>{digest}</code></td>")));
+}
+
+/// The page in a frame as wide as a phone, with everything unfolded.
+const PHONE: &str = r#"<!doctype html><body><iframe id="phone" style="width: 390px; height: 900px; border: 0" srcdoc="PAGE"></iframe>
+<pre id="found"></pre><script>
+onload = () => {
+  const page = document.getElementById("phone").contentDocument;
+  for (const details of page.querySelectorAll("details")) details.open = true;
+  const wide = (element) => element.scrollWidth > element.clientWidth;
+  const boxes = [...page.querySelectorAll(".table")];
+  document.getElementById("found").textContent = [
+    page.documentElement.clientWidth, page.documentElement.scrollWidth, wide(page.querySelector("h1")),
+    boxes.length, boxes.filter(wide).length, page.querySelectorAll("table").length,
+  ].join(" ");
+};
+</script>"#;
+
+#[test]
+fn a_phone_shows_the_whole_page() {
+    let Some(browser) = browser() else {
+        eprintln!("skipped: there is no headless Chromium; `make browser` installs one");
+        return;
+    };
+    let folder = TempDir::new().unwrap();
+    let [html, _] = report(folder.path());
+    let page = fs::read_to_string(html).unwrap().replace('&', "&amp;").replace('"', "&quot;");
+    let frame = folder.path().join("phone.html");
+    fs::write(&frame, PHONE.replace("PAGE", &page)).unwrap();
+    let dom = open(browser, &frame, &["--dump-dom", "--virtual-time-budget=5000"]);
+    let (_, found) = dom.split_once("<pre id=\"found\">").unwrap();
+    let found: Vec<&str> = found.split_once("</pre>").unwrap().0.split(' ').collect();
+    let [width, needed, cut_title, boxes, scrolling, tables] = found.as_slice() else { panic!("{found:?}") };
+    assert_eq!((*width, *needed, *cut_title), ("390", "390", "false"), "the page does not scroll sideways");
+    assert_eq!(boxes, tables, "each table has a box of its own");
+    assert!(scrolling.parse::<usize>().unwrap() > 0, "the digests need more than the width of a phone");
+}
+
+#[test]
+fn a_browser_shows_the_figures() {
+    let Some(browser) = browser() else {
+        eprintln!("skipped: there is no headless Chromium; `make browser` installs one");
+        return;
+    };
+    let folder = TempDir::new().unwrap();
+    let [html, json] = report(folder.path());
     let figures: Value = serde_json::from_str(&fs::read_to_string(&json).unwrap()).unwrap();
     let global = &figures["global_metrics"];
 

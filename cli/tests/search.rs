@@ -3,6 +3,11 @@
 use std::path::Path;
 use std::process::Command;
 
+use ck_select::kernel::{Kernel, KernelKind};
+use ck_select::vocab::Pipeline;
+use ck_select_enumerate::config::LdsLimit;
+use ck_select_enumerate::rules::Rules;
+use ck_select_enumerate::valid::GemmValidator;
 use serde_json::Value;
 
 const SEARCH: &[&str] =
@@ -65,13 +70,35 @@ fn small_budgets() {
 }
 
 #[test]
+fn only_kernels_that_can_be_built_are_found_unless_others_are_asked_for() {
+    let rules = Rules::built_in().unwrap();
+    let gfx950 = |name: &str| {
+        let KernelKind::Gemm(kernel) = Kernel::from_name(name).unwrap().kind else { panic!("{name}") };
+        let limit = LdsLimit::Hardware;
+        let validator = GemmValidator::new(&rules, "gfx950", kernel.dtype_a, kernel.layout, limit).unwrap();
+        let refusal = validator.refusal(kernel.tile, kernel.wave, kernel.warp_tile, kernel.pipeline);
+        let implemented = matches!(kernel.pipeline, Pipeline::Mem | Pipeline::CompV3 | Pipeline::CompV4);
+        let allowed = rules.gemm.allows(kernel.pipeline, kernel.epilogue, kernel.scheduler);
+        refusal.is_none() && implemented && allowed
+    };
+    // Evolution ends with a population of 20.
+    for (strategy, count) in [("random", 50), ("de", 20)] {
+        let with = |more: &[&str]| found(SHAPE, &[&["--strategy", strategy, "--top", "50"], more].concat());
+        let usual = with(&[]);
+        assert_eq!(usual.len(), count, "{strategy}: the budget is spent on points that count");
+        assert!(usual.iter().all(|(name, _)| gfx950(name)), "{usual:?}");
+        assert_eq!(usual, with(&["--constraints", "buildable"]));
+        assert!(with(&["--constraints", "memory"]).iter().any(|(name, _)| !gfx950(name)));
+    }
+}
+
+#[test]
 fn nothing_beats_the_exhaustive_search() {
-    // fp32 on gfx942 leaves few points that can be built.
+    // fp16 on gfx942 leaves few points that can be built.
     let problem = "M=128,N=1536,K=7168,dtype=fp16,arch=gfx942";
-    let limits = ["--constraints", "buildable"];
-    let best = found(problem, &[&["--strategy", "exhaustive", "--top", "3"], &limits[..]].concat());
+    let best = found(problem, &["--strategy", "exhaustive", "--top", "3"]);
     assert_eq!(best.len(), 3);
-    let drawn = found(problem, &[&["--budget", "2000", "--top", "1"], &limits[..]].concat());
+    let drawn = found(problem, &["--budget", "2000", "--top", "1"]);
     assert!(drawn.iter().all(|(_, score)| *score <= best[0].1));
 }
 

@@ -20,14 +20,13 @@ fn rules() -> Rules {
 }
 
 fn run(file: &str, request: &Request) -> Enumeration {
-    let read = Config::read(&configs().join(file), None).unwrap();
-    assert_eq!(read.warnings, [] as [&str; 0], "{file}");
-    enumerate(&rules(), &read.config, request).unwrap()
+    let config = Config::read(&configs().join(file), None).unwrap();
+    enumerate(&rules(), &config, request).unwrap()
 }
 
 fn inline(text: &str, request: &Request) -> Enumeration {
-    let read = Config::from_json("inline", text.as_bytes(), None).unwrap();
-    enumerate(&rules(), &read.config, request).unwrap()
+    let config = Config::from_json("inline", text.as_bytes(), None).unwrap();
+    enumerate(&rules(), &config, request).unwrap()
 }
 
 fn on(arch: &str) -> Request {
@@ -228,7 +227,7 @@ fn every_name_reads_back() {
         if path.extension().is_none_or(|end| end != "json") {
             continue;
         }
-        let config = Config::read(&path, None).unwrap().config;
+        let config = Config::read(&path, None).unwrap();
         for arch in ["gfx908", "gfx90a", "gfx942", "gfx950", "gfx1201"] {
             for (dtype, layout) in [(Dtype::Fp8, "rcr"), (Dtype::Bf16, "ccr")] {
                 let request = Request { dtype, layout: layout.parse().unwrap(), ..on(arch) };
@@ -309,19 +308,11 @@ fn what_no_name_tells_apart_is_there_once() {
 
 #[test]
 fn what_gives_nothing_is_said() {
-    let read = Config::from_json(
-        "f.json",
-        br#"{"variant": "forward", "name": 1, "trait_config": {"wave_mode": {"values": ["interwave"]},
-            "pipeline": {"values": ["preshufflev2", "mem"]}, "data_type": {"values": ["fp64", "bf16"]}, "scheduler": {"values": ["auto"]}}}"#,
-        None,
-    )
-    .unwrap();
-    assert_eq!(read.warnings.len(), 2, "{:?}", read.warnings);
-    assert!(
-        read.warnings[0]
-            .starts_with("f.json, trait_config.wave_mode: this key has no effect; the key for schedulers")
+    let found = inline(
+        r#"{"variant": "forward", "trait_config": {"pipeline": {"values": ["preshufflev2", "mem"]},
+            "data_type": {"values": ["fp64", "bf16"]}, "scheduler": {"values": ["auto"]}}}"#,
+        &on("gfx950"),
     );
-    let found = enumerate(&rules(), &read.config, &on("gfx950")).unwrap();
     assert_eq!(
         found.warnings,
         [
@@ -361,7 +352,7 @@ fn filters_keep_what_they_are_true_for() {
     let filter =
         |text: &str| ("--filter".to_owned(), Filter::parse(ck_select::vocab::Op::GroupedConv, text).unwrap());
     let with = |filters: Vec<(String, Filter)>| {
-        let config = Config::read(&configs().join("forward_2d.json"), None).unwrap().config;
+        let config = Config::read(&configs().join("forward_2d.json"), None).unwrap();
         enumerate(&rules(), &config, &Request { filters, ..on("gfx950") })
     };
     let found = with(vec![
@@ -388,7 +379,7 @@ fn too_much_is_refused() {
     let wide =
         text.replace("{\"min\": 32, \"max\": 256, \"step\": 32}", &format!("{{\"values\": {values:?}}}"));
     let wide = wide.replace("{\"values\": [4, 2, 1]}", "{\"min\": 1, \"max\": 500, \"step\": 1}");
-    let config = Config::from_json("wide", wide.as_bytes(), None).unwrap().config;
+    let config = Config::from_json("wide", wide.as_bytes(), None).unwrap();
     let error = enumerate(&rules(), &config, &on("gfx950")).unwrap_err();
     assert!(matches!(error, EnumerateError::TooManyCombinations { .. }), "{error}");
     assert!(
@@ -397,4 +388,53 @@ fn too_much_is_refused() {
             .to_string()
             .starts_with("unknown arch 'mi355x'")
     );
+}
+
+#[test]
+fn instances_of_backward_weight_keep_their_stream_k_and_lose_what_upstream_skips() {
+    let instance = |pipeline: &str, more: &str| {
+        format!(
+            r#"{{"tile_m": 64, "tile_n": 32, "tile_k": 16, "warp_m": 2, "warp_n": 1, "warp_k": 1, "warp_tile_m": 32,
+                "warp_tile_n": 32, "warp_tile_k": 4, "vector_size_a": 1, "vector_size_b": 2, "vector_size_c": 2,
+                "pipeline": "{pipeline}", "scheduler": "intrawave", "epilogue": "cshuffle"{more}}}"#
+        )
+    };
+    let list = [
+        instance("compv1", r#", "streamk_enabled": true, "streamk_persistent": true"#),
+        instance("compv1", r#", "streamk_enabled": true, "streamk_reduction_strategy": "LINEAR""#),
+        instance("compv2", r#", "two_stage": true, "explicit_gemm": true"#),
+        instance(
+            "mem",
+            r#", "two_stage": true, "explicit_gemm": true, "num_groups_to_merge": 4, "block_per_cu": 2"#,
+        ),
+        instance("compv5", r#", "streamk_enabled": false, "streamk_reduction_strategy": null"#),
+    ];
+    let text = format!(
+        r#"{{"variant": "bwd_weight", "ndim_spatial": 2, "layout": "nhwgc", "datatype": "fp32", "instances": [{}]}}"#,
+        list.join(", ")
+    );
+    let found = inline(&text, &on("gfx942"));
+    let common = "cshuffle_intrawave_64x32x16_2x1x1_32x32x4_vec1_2_2";
+    let ends: Vec<&str> =
+        found.kernels.iter().map(|kernel| kernel.name.split_once("_2d_").unwrap().1).collect();
+    assert_eq!(
+        ends,
+        [
+            format!("compv1_{common}_streamk_tree_persistent"),
+            format!("compv1_{common}_streamk_linear"),
+            format!("mem_{common}_bpc2_gm4_2stage_explicit_gemm"),
+            format!("compv5_{common}"),
+        ]
+    );
+    assert_eq!(refused(&found), 1);
+    for kernel in &found.kernels {
+        assert_eq!(read_back(kernel), kernel.kind, "{}", kernel.name);
+    }
+    let export = export::to_json(&found.kernels, "f", "gfx942").unwrap();
+    let pool = Pool::from_bytes("f", export.as_bytes()).unwrap();
+    assert!(pool.iter().map(|kernel| &kernel.kind).eq(found.kernels.iter().map(|kernel| &kernel.kind)));
+    // compv5 is not for backward weight, and waves of 32 have neither stream-K nor these instructions.
+    let valid = |arch| inline(&text, &Request { valid_only: true, ..on(arch) });
+    assert_eq!(valid("gfx942").kernels.len(), 3, "{:?}", valid("gfx942").refused);
+    assert_eq!(valid("gfx1201").kernels.len(), 0);
 }

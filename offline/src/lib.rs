@@ -8,6 +8,7 @@
 pub mod candidates;
 pub mod compare;
 pub mod convert;
+pub mod digest;
 pub mod evaluate;
 pub mod features;
 pub mod figures;

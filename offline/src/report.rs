@@ -1,6 +1,7 @@
 //! An evaluation as one HTML page that needs nothing else: no network, no script.
 
 mod charts;
+mod made;
 mod page;
 
 use ck_select::model::Model;
@@ -8,6 +9,7 @@ use ck_select::model::Model;
 use crate::evaluate::Evaluation;
 use crate::figures::Spread;
 use crate::measurements::Measurements;
+pub use made::Made;
 use page::{Page, count, escape, number, percent};
 
 /// Problems that are shown with their kernels.
@@ -18,9 +20,11 @@ const KERNELS: usize = 10;
 const FEATURES: usize = 30;
 
 /// Writes the report.
-pub fn html(evaluation: &Evaluation, measurements: &Measurements, model: &Model) -> String {
+pub fn html(evaluation: &Evaluation, measurements: &Measurements, model: &Model, made: &Made) -> String {
     let mut page = Page::new(&format!("{}: evaluation", model.name()));
-    headline(&mut page, evaluation, measurements);
+    made.line(&mut page);
+    headline(&mut page, evaluation, measurements, made);
+    made.model(&mut page);
     page.section("Regret by problem", |page| {
         page.text("Problems from the worst choice to the best. The area is the mean regret.");
         let mut regrets: Vec<f64> = evaluation.outcomes.iter().map(|one| 1.0 - one.efficiency).collect();
@@ -46,7 +50,7 @@ pub fn html(evaluation: &Evaluation, measurements: &Measurements, model: &Model)
     page.finish()
 }
 
-fn headline(page: &mut Page, evaluation: &Evaluation, measurements: &Measurements) {
+fn headline(page: &mut Page, evaluation: &Evaluation, measurements: &Measurements, made: &Made) {
     let summary = &evaluation.summary;
     let Spread { count: problems, mean, p50, p10, min } = summary.efficiency;
     page.figures(&[
@@ -82,11 +86,14 @@ fn headline(page: &mut Page, evaluation: &Evaluation, measurements: &Measurement
         );
     }
     page.table(
-        &["data", "rows", ""],
-        measurements.sources().iter().zip(&evaluation.trained_files).map(|(source, &trained)| {
-            let note = if trained { "<b>the model was trained on this file</b>" } else { "" };
-            vec![escape(&source.path.display().to_string()), count(source.rows), note.to_owned()]
-        }),
+        &["data", "rows", "SHA-256", ""],
+        measurements.sources().iter().zip(&made.data).zip(&evaluation.trained_files).map(
+            |((source, digest), &trained)| {
+                let path = escape(&source.path.display().to_string());
+                let note = if trained { "<b>the model was trained on this file</b>" } else { "" };
+                vec![path, count(source.rows), format!("<code>{digest}</code>"), note.to_owned()]
+            },
+        ),
     );
     if evaluation.trained_files.contains(&true) {
         page.text(

@@ -1,30 +1,18 @@
 //! What a model was trained on, as its spec records it.
 
 use std::collections::BTreeSet;
-use std::fmt::Write as _;
-use std::io;
 use std::path::Path;
 
-use ck_select::files;
 use ck_select::model::{FeatureSpec, TrainedFile, TrainedOn};
-use sha2::{Digest, Sha256};
 
+use crate::digest;
 use crate::measurements::{DataError, Measurements};
-
-/// The SHA-256 of a file in hexadecimal.
-pub fn digest(path: &Path) -> Result<String, DataError> {
-    let failed = |error| DataError::io(&path.display().to_string(), error);
-    let mut hash = Sha256::new();
-    io::copy(&mut files::open(path).map_err(failed)?, &mut hash).map_err(failed)?;
-    Ok(hash.finalize().iter().fold(String::new(), |mut text, byte| {
-        // A String takes whatever is written.
-        let _ = write!(text, "{byte:02x}");
-        text
-    }))
-}
 
 /// The digests of the files that measurements are from, in order.
 pub fn digests(measurements: &Measurements) -> Result<Vec<String>, DataError> {
+    let digest = |path: &Path| {
+        digest::of_file(path).map_err(|error| DataError::io(&path.display().to_string(), error))
+    };
     measurements.sources().iter().map(|source| digest(&source.path)).collect()
 }
 

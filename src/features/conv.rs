@@ -212,6 +212,8 @@ pub struct ConvKernelSide {
 /// What features ask about a pipeline's word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PipelineFlags {
+    /// Is `compv1`.
+    pub compv1: bool,
     /// Is `compv3`.
     pub compv3: bool,
     /// Is `compv4`.
@@ -232,6 +234,7 @@ impl PipelineFlags {
     /// The flags of a word, known or not.
     pub fn of(word: &str) -> Self {
         Self {
+            compv1: word == "compv1",
             compv3: word == "compv3",
             compv4: word == "compv4",
             compv5: word == "compv5",
@@ -447,7 +450,7 @@ mod tests {
     #[test]
     fn names_are_unique_and_complete() {
         let names: std::collections::HashSet<_> = all().map(|f| f.name).collect();
-        assert_eq!((names.len(), FEATURES.len(), conv_work::FEATURES.len()), (149, 113, 36));
+        assert_eq!((names.len(), FEATURES.len(), conv_work::FEATURES.len()), (150, 113, 37));
         assert!(ONLY_IN_SUPERSET.iter().all(|name| names.contains(name)));
         assert_eq!(ONLY_IN_SUPERSET.len(), 16);
     }

@@ -212,6 +212,7 @@ pub static FEATURES: &[Feature<ConvSide, ConvKernelSide>] = features! { <ConvSid
     Problem work_n = |p| p.work.extents[1], "its columns";
     Problem work_k = |p| p.work.extents[2], "its depth";
     Kernel is_two_stage = |k| flag(k.two_stage), "a second kernel adds up what parts of the depth gave";
+    Kernel is_compv1 = |k| flag(k.pipeline.compv1), "the pipeline is compv1";
     Pair blocks = |_, _, _, m| m.work.blocks, "workgroups, without those of parts of the depth";
     Problem channel_alignment = |p| p.alignments[0], "largest power of two up to 64 that divides C / G";
     Problem out_channel_alignment = |p| p.alignments[1], "largest power of two up to 64 that divides K / G";
@@ -484,5 +485,7 @@ mod tests {
         let row = |word: &str| row(&names, &problem, &format!("64x128x64_{word}"));
         assert_ne!(row("compv4"), row("compv3"));
         assert_ne!(row("compv5"), row("compv3"));
+        assert_ne!(row("compv1"), row("compv3"));
+        assert_ne!(row("compv1"), row("compv4"));
     }
 }

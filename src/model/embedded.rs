@@ -53,6 +53,15 @@ impl EmbeddedModel {
         FeatureSpec::from_json(&self.label(), self.spec)
     }
 
+    /// Its files, by the names that they have in `models/`.
+    pub fn files(&self) -> impl Iterator<Item = (String, &'static [u8])> + '_ {
+        let forests = self.forests.iter().map(|&(target, bytes)| {
+            let packed = bytes.starts_with(&[0x1f, 0x8b]);
+            (target.file_name() + if packed { ".gz" } else { "" }, bytes)
+        });
+        std::iter::once(("feature_spec.json".to_owned(), self.spec)).chain(forests)
+    }
+
     /// Reads and checks it, as if it were loaded from its directory.
     pub fn load(&self) -> Result<Model, ModelError> {
         let label = self.label();
@@ -121,6 +130,11 @@ mod tests {
             let model = embedded.load().unwrap();
             assert!(model.ranking_forest().is_some(), "{}", embedded.name());
             assert_eq!(Model::open(model.name()).unwrap().name(), model.name());
+            let directory =
+                std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("models").join(embedded.name());
+            for (name, bytes) in embedded.files() {
+                assert_eq!(std::fs::read(directory.join(&name)).unwrap(), bytes, "{name}");
+            }
         }
         assert!(cfg!(feature = "embedded-models") || EmbeddedModel::all().is_empty());
     }

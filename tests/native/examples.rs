@@ -44,8 +44,10 @@ fn prints(program: &std::path::Path, arguments: &[&str], expected: &str) {
 /// Without an argument: the embedded model, if this build has one of that kind.
 fn takes_the_usual_model(program: &std::path::Path, kind: &str, other: &str) {
     let embedded = EmbeddedModel::all().iter().find(|model| model.name().starts_with(kind));
-    let expected = embedded.map_or_else(|| other.to_owned(), |model| format!("embedded:{}", model.name()));
-    let printed = tools::run(Command::new(program).current_dir(tools::ROOT));
+    let other = || tools::source(other).display().to_string();
+    let expected = embedded.map_or_else(other, |model| format!("embedded:{}", model.name()));
+    // Nothing is looked for where the program happens to be run.
+    let printed = tools::run(Command::new(program).current_dir(tools::scratch("elsewhere")));
     assert!(printed.contains(&format!("kernels, model {expected}\n")), "{printed}");
 }
 
@@ -126,5 +128,7 @@ fn dispatcher_adapter_prints_what_is_expected() {
         let sources = ["cpp_examples/dispatcher_adapter.cpp"];
         let program = tools::build(compilers.cpp, "c++17", &sources, &["-Wconversion"], "dispatcher_adapter");
         prints(&program, &[], "dispatcher_adapter.txt");
+        let elsewhere = tools::run(Command::new(&program).current_dir(tools::scratch("elsewhere")));
+        assert_eq!(elsewhere, tools::run(Command::new(&program).current_dir(tools::ROOT)));
     }
 }

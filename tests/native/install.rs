@@ -18,6 +18,16 @@ fn consumer(name: &str) -> PathBuf {
     directory
 }
 
+/// What stands for the command line, which is another package's: it prints its name.
+fn command_line() -> PathBuf {
+    let path = tools::scratch("command_line").join("ckselect");
+    // Two tests may be at it at once.
+    let made = path.with_extension(format!("{:?}", std::thread::current().id()));
+    std::fs::write(&made, "#!/bin/sh\necho ckselect\n").unwrap();
+    std::fs::rename(&made, &path).unwrap();
+    path
+}
+
 /// Installs once a test run.
 fn prefix() -> &'static Path {
     static PREFIX: OnceLock<PathBuf> = OnceLock::new();
@@ -30,6 +40,7 @@ fn prefix() -> &'static Path {
                 .arg("install-files")
                 .arg(format!("PREFIX={}", prefix.display()))
                 .arg(format!("BUILT={}", built.display()))
+                .arg(format!("CKSELECT={}", command_line().display()))
                 .current_dir(ROOT),
         );
         prefix
@@ -40,6 +51,18 @@ fn prints_what_the_example_prints(program: &Path) {
     let printed = tools::run(&mut Command::new(program));
     let expected = std::fs::read_to_string(tools::source("cpp_examples/expected/c_minimal.txt")).unwrap();
     assert_eq!(printed, expected, "{}", program.display());
+}
+
+#[test]
+fn the_command_line_is_installed_too() {
+    let program = prefix().join("bin/ckselect");
+    assert_eq!(tools::run(&mut Command::new(&program)), "ckselect\n");
+    let plan = |more: &[&str]| {
+        let mut command = Command::new("make");
+        tools::run(command.args(["--dry-run", "install", "CARGO=cargo"]).args(more).current_dir(ROOT))
+    };
+    assert!(plan(&[]).contains("--package ckselect\n"), "{}", plan(&[]));
+    assert!(plan(&["TRAIN=1"]).contains("--package ckselect --features train"));
 }
 
 #[test]
@@ -172,6 +195,7 @@ fn uninstalling_leaves_nothing() {
             .arg(format!("DESTDIR={}", root.display()))
             .arg("PREFIX=/usr")
             .arg("LIBDIR=lib/some-linux");
+        command.arg(format!("CKSELECT={}", command_line().display()));
         tools::run(command.arg(format!("BUILT={}", built.display())).current_dir(ROOT));
         if target == "install-files" {
             let config = root.join("usr/lib/some-linux/cmake/ck_select/ck_selectConfig.cmake");

@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use ck_select::vocab::{Dtype, GemmLayout, Op, UnknownWord};
-use ck_select_enumerate::config::{Config, ReadConfig};
+use ck_select_enumerate::config::{Config, Family};
 use ck_select_enumerate::filter::{CONV_FIELDS, Filter, GEMM_FIELDS};
 use ck_select_enumerate::rules::Rules;
 use ck_select_enumerate::{EnumerateError, Enumeration, Request, enumerate, export};
@@ -29,7 +29,8 @@ and never executed as code. docs/enumeration.md says what the configurations can
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The configuration, upstream's JSON: traits of a convolution sweep, or ranges of GEMM tiles
+    /// The configuration, upstream's JSON: traits of a convolution sweep, a list of convolution instances, or ranges of
+    /// GEMM tiles
     #[arg(value_name = "CONFIG.json", required_unless_present = "list_fields")]
     config: Option<PathBuf>,
     /// The architecture
@@ -100,15 +101,19 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         Some(directory) => Rules::read(directory)?,
         None => Rules::built_in()?,
     };
-    let ReadConfig { config, warnings } = Config::read(path, args.op)?;
+    let config = Config::read(path, args.op)?;
     check_options(args, &config)?;
     let request = request(args, config.op())?;
     let found = enumerate(&rules, &config, &request).map_err(|error| match error {
         EnumerateError::Arch(unknown) => CliError::usage(format!("--arch: {unknown}")),
+        error @ EnumerateError::FixedDimensions => CliError::usage(format!("--ndim: {error}")),
         other => other.into(),
     })?;
-    for warning in warnings.iter().chain(&found.warnings) {
+    for warning in &found.warnings {
         say!("ckselect: warning: {warning}");
+    }
+    if args.export_json.is_some() || args.output.is_some() {
+        check_pool(&found)?;
     }
     if let Some(file) = &args.export_json {
         let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
@@ -121,11 +126,29 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         return write_table(&listed(&found), args.format);
     }
     if args.count_only {
-        return write_text(Path::new("-"), &format!("{}\n", found.kernels.len()));
+        return write_text(Path::new("-"), &format!("{}\n", found.kernels.len() + found.others.len()));
     }
     // What went to standard output as a file is not followed by anything else.
     let taken = [&args.export_json, &args.output].into_iter().flatten().any(|file| file == Path::new("-"));
     if taken { Ok(()) } else { write_table(&summary(&found, args), args.format) }
+}
+
+/// A pool holds what the library can describe: what of the configuration it cannot hold is said.
+fn check_pool(found: &Enumeration) -> Result<(), CliError> {
+    let families = [Family::Direct, Family::Depthwise].map(|family| {
+        let count = found.others.iter().filter(|other| other.family == family).count();
+        (count > 0).then(|| format!("{count} {} convolutions", family.as_str()))
+    });
+    let left_out: Vec<String> = families.into_iter().flatten().collect();
+    if left_out.is_empty() {
+        return Ok(());
+    }
+    let message = format!("{} cannot be part of a pool: they are no implicit GEMMs", left_out.join(" and "));
+    if found.kernels.is_empty() {
+        return Err(CliError::failed(format!("{message}; there are no other kernels")));
+    }
+    say!("ckselect: {message}, and are left out");
+    Ok(())
 }
 
 /// Options of the other operation are mistakes.
@@ -177,14 +200,21 @@ fn summary(found: &Enumeration, args: &Args) -> Table {
     if args.filter.is_some() || args.filter_file.is_some() {
         row(found.filtered, "filtered out");
     }
-    row(found.kernels.len(), "kept");
+    row(found.kernels.len() + found.others.len(), "kept");
+    for family in [Family::Direct, Family::Depthwise] {
+        let count = found.others.iter().filter(|other| other.family == family).count();
+        if count > 0 {
+            row(count, &format!("- {}, by name only", family.as_str()));
+        }
+    }
     table
 }
 
 fn listed(found: &Enumeration) -> Table {
     let mut table = Table::new(["index", "kernel"]);
-    for (index, kernel) in found.kernels.iter().enumerate() {
-        table.push(vec![index.into(), kernel.name.as_str().into()]);
+    let names = found.kernels.iter().map(|kernel| kernel.name.as_str());
+    for (index, name) in names.chain(found.others.iter().map(|other| other.name.as_str())).enumerate() {
+        table.push(vec![index.into(), name.into()]);
     }
     table
 }

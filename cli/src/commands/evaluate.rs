@@ -11,10 +11,12 @@ use ck_select_offline::report;
 use serde_json::Value;
 
 use super::data::Data;
+use super::hardware::HardwareOption;
 use super::{Force, Unknown, load_model};
 use crate::error::CliError;
 use crate::output::Output;
 use crate::table::{Cell, Format, Table};
+use crate::timestamp::timestamp;
 
 const EXAMPLES: &str = "Examples:
   ckselect evaluate --model models/M --data oracle.csv
@@ -42,6 +44,8 @@ pub(crate) struct Args {
     rank_by: Option<ck_select::model::Target>,
     #[command(flatten)]
     force: Force,
+    #[command(flatten)]
+    hardware: HardwareOption,
     /// Write everything as JSON, too
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -61,6 +65,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     if let Some(target) = args.rank_by {
         model = model.ranking_by(target)?;
     }
+    model = args.hardware.ask(model)?;
     let measurements = args.data.read_for(&model)?;
     let model = Arc::new(model);
     let evaluation = Evaluation::of_model(&model, &measurements)?;
@@ -76,8 +81,10 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         write_file(path, &evaluation.to_json(&measurements))?;
     }
     if let Some(path) = &args.html {
+        let made = report::Made::of(timestamp(), &args.model, &measurements)
+            .map_err(|(file, error)| CliError::io(file, &error))?;
         let mut out = Output::create(Some(path))?;
-        out.write_all(report::html(&evaluation, &measurements, &model).as_bytes())
+        out.write_all(report::html(&evaluation, &measurements, &model, &made).as_bytes())
             .map_err(|error| CliError::io(path.display(), &error))?;
         out.finish()?;
     }

@@ -7,6 +7,7 @@ use ck_select::vocab::Op;
 use csv::StringRecord;
 
 use super::Unknown;
+use super::hardware::HardwareOption;
 use crate::error::CliError;
 use crate::input::{CsvFile, NamedRow};
 use crate::output::Output;
@@ -22,7 +23,8 @@ direction (else the model's), block_size, gemm_m_per_block, gemm_n_per_block, ge
 has_dsb, has_si, two_stage. Of GEMMs:
 m, n, k, split_k, dtype, layout, arch, tile_m/n/k, warp_m/n/k, warp_tile_m/n/k, pipeline, scheduler, epilogue,
 pad_m/n/k, persistent, vec_a/b/c. A kernel's name under kernel_name or kernel says what those of the kernel do, and must
-agree with the ones that are there. Columns hw_<name> override the hardware. Other columns are passed over.";
+agree with the ones that are there. Columns hw_<name> override the hardware, --hardware included. Other columns are passed
+over.";
 
 /// Compute feature rows from a CSV of problems and kernels
 #[derive(clap::Args)]
@@ -44,6 +46,8 @@ pub(crate) struct Args {
     /// Absent cells, and words without a number in the encoding
     #[arg(long, value_enum)]
     unknown: Option<Unknown>,
+    #[command(flatten)]
+    hardware: HardwareOption,
     /// List the features with what they depend on and mean, and read nothing
     #[arg(long)]
     list: bool,
@@ -81,11 +85,16 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
 
 fn extractor(args: &Args) -> Result<Extractor, CliError> {
     let mut extractor = match (&args.model, args.engine) {
-        (Some(directory), None) => super::load_model(directory, args.unknown)?.extractor().clone(),
-        (None, Some(engine)) => Extractor::of_engine(engine),
+        (Some(directory), None) => {
+            args.hardware.ask(super::load_model(directory, args.unknown)?)?.extractor().clone()
+        }
+        (None, Some(engine)) => {
+            let extractor = Extractor::of_engine(engine);
+            Extractor { hardware: args.hardware.over(extractor.hardware)?, ..extractor }
+        }
         // Both: the model's rules and hardware, the engine's columns.
         (Some(directory), Some(engine)) => {
-            let model = super::load_model(directory, args.unknown)?;
+            let model = args.hardware.ask(super::load_model(directory, args.unknown)?)?;
             if model.spec().op() != engine.op() {
                 return Err(CliError::usage(format!(
                     "--engine {} is for {}, the model is for {}",

@@ -8,6 +8,7 @@ pub(crate) mod enumerate;
 pub(crate) mod evaluate;
 pub(crate) mod explain;
 pub(crate) mod features;
+pub(crate) mod hardware;
 pub(crate) mod inspect;
 pub(crate) mod merge;
 pub(crate) mod predict;
@@ -32,6 +33,7 @@ use ck_select::select::Ranker;
 use ck_select::vocab::UnknownWord;
 use clap::ValueEnum;
 
+use self::hardware::HardwareOption;
 use crate::error::CliError;
 
 /// What to do with words that the model's encoding has no number for.
@@ -75,6 +77,8 @@ pub(crate) struct ModelAndPool {
     rank_by: Option<Target>,
     #[command(flatten)]
     force: Force,
+    #[command(flatten)]
+    hardware: HardwareOption,
 }
 
 /// Whether a model is asked for what it is not for.
@@ -104,6 +108,7 @@ impl ModelAndPool {
         if let Some(target) = self.rank_by {
             model = model.ranking_by(target)?;
         }
+        model = self.hardware.ask(model)?;
         let pool = Pool::read(&self.pool)?;
         let mut defaults = model.spec().problem_defaults();
         // A model that does not record its direction is asked in the direction of the pool.

@@ -18,7 +18,9 @@ const EXAMPLES: &str = "Examples:
 
 Output columns: `raw` is the forest's prediction, LightGBM's predict() bit for bit; `value` is `raw` after the
 inverse transform of the spec (expm1 for log targets, otherwise clamped at 0). A LightGBM file without a spec has
-no transform, so both are equal.";
+no transform, so both are equal.
+
+Rows hold the constants of their GPU in them: `ckselect features --hardware` computes rows for another one.";
 
 /// Predict raw feature rows
 #[derive(clap::Args)]

@@ -9,6 +9,7 @@ use ck_select::problem::Problem;
 use ck_select::select::Ranker;
 use ck_select_offline::search::{Constraints, Outcome, Settings, Strategy, search, search_pool};
 
+use super::hardware::HardwareOption;
 use super::{Force, Unknown, load_model};
 use crate::error::CliError;
 use crate::output::Output;
@@ -18,11 +19,12 @@ use crate::table::{Format, Table};
 const EXAMPLES: &str = "Examples:
   ckselect search --model models/gemm --problem 'M=128,N=1536,K=7168,layout=rcr'
   ckselect search --model models/gemm --problem '…' --strategy de --budget 2000 --seed 7
-  ckselect search --model models/gemm --problem 'M=128,N=1536,K=7168,arch=gfx950' --strategy exhaustive --constraints buildable
+  ckselect search --model models/gemm --problem 'M=128,N=1536,K=7168,arch=gfx950' --strategy exhaustive
+  ckselect search --model models/gemm --problem '…' --constraints memory
   ckselect search --model models/conv --problem 'C=64,K=64,Hi=56,Wi=56,Y=3,X=3' --pool kernels.txt
 
 Without a pool the space is upstream's: 32 million combinations of tile, waves, instruction, pipeline, scheduler, epilogue,
-padding and persistence of GEMM kernels. Of a pool, of either operation, all kernels are scored; `ckselect rank` says more of
+padding and persistence of GEMM kernels, of which only those are searched that can be built. Of a pool, of either operation, all kernels are scored; `ckselect rank` says more of
 them.";
 
 /// Search for kernels that a model predicts to be fast
@@ -50,15 +52,18 @@ pub(crate) struct Args {
     /// Only the best COUNT kernels
     #[arg(long, value_name = "COUNT", default_value_t = 10)]
     top: usize,
-    /// What is allowed: upstream (one byte an element), memory (the bytes that elements have) or buildable (what the
-    /// tile engine's validator accepts)
-    #[arg(long, value_name = "RULES", default_value = "memory", value_parser = constraints)]
+    /// What is allowed: buildable (what the tile engine's validator accepts for the architecture), memory (what fits
+    /// into shared memory) or upstream (the same with one byte an element). The last two find kernels that no compiler
+    /// accepts, too
+    #[arg(long, value_name = "RULES", default_value = "buildable", value_parser = constraints)]
     constraints: Constraints,
     /// Words without a number in the model's encoding; by default the model's own rule
     #[arg(long, value_enum)]
     unknown: Option<Unknown>,
     #[command(flatten)]
     force: Force,
+    #[command(flatten)]
+    hardware: HardwareOption,
     /// How to write the result
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
@@ -80,7 +85,8 @@ fn constraints(word: &str) -> Result<Constraints, String> {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {
-    let model = Arc::new(args.force.apply(load_model(&args.model, args.unknown)?));
+    let model = args.force.apply(load_model(&args.model, args.unknown)?);
+    let model = Arc::new(args.hardware.ask(model)?);
     let problem = Problem::parse(model.spec().op(), &args.problem, &model.spec().problem_defaults())
         .map_err(|error| CliError::usage(format!("--problem: {error}")))?;
     let outcome = match &args.pool {

@@ -12,8 +12,6 @@ use crate::table::Format;
 mod plan;
 #[cfg(feature = "train")]
 mod run;
-#[cfg(feature = "train")]
-mod timestamp;
 
 const EXAMPLES: &str = "Examples:
   ckselect train --data sweep.csv --out models/mine --op grouped_conv --arch gfx950

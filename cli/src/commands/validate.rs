@@ -14,6 +14,7 @@ use ck_select_offline::validate::Validation;
 
 use super::Force;
 use super::data::Data;
+use super::hardware::HardwareOption;
 use crate::error::CliError;
 use crate::output::Output;
 use crate::table::{Cell, Format, Table};
@@ -40,6 +41,8 @@ pub(crate) struct Args {
     /// Kernels to choose from; by default those that were measured
     #[arg(long, value_name = "FILE", requires = "model")]
     pool: Option<PathBuf>,
+    #[command(flatten)]
+    hardware: HardwareOption,
     #[command(flatten)]
     data: Data,
     /// The operation, when there is no model to say it
@@ -82,7 +85,8 @@ fn requirement(text: &str) -> Result<Requirement, String> {
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     let (measurements, validation) = match (&args.model, &args.predictions) {
         (Some(directory), _) => {
-            let model = Arc::new(args.force.apply(Model::open(directory)?));
+            let model = args.hardware.ask(args.force.apply(Model::open(directory)?))?;
+            let model = Arc::new(model);
             let measurements = args.data.read_for(&model)?;
             let pool = Arc::new(match &args.pool {
                 Some(path) => Pool::read(path)?,
@@ -91,6 +95,9 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
             let trials = trials(&measurements);
             let validation = Validation::of_model(&model, &pool, &measurements, &trials)?;
             (measurements, validation)
+        }
+        (None, Some(_)) if args.hardware.is_given() => {
+            return Err(CliError::usage("--hardware is for a model, choices of a file have none"));
         }
         (None, Some(path)) => {
             let measurements = args.data.read_all(args.op, None)?;

@@ -62,19 +62,23 @@ pub enum NameForm {
     WithoutIntrawave,
 }
 
-/// Keys that upstream's users write and that do nothing.
-const HINTS: &[(&str, &str)] = &[
+/// Keys that are often written in `trait_config`.
+const TRAIT_HINTS: &[(&str, &str)] = &[
     ("wave_mode", "the key for schedulers is 'scheduler'"),
     ("dtype", "the key for types is 'data_type'"),
+    ("datatype", "the key for types is 'data_type'"),
     ("ndim", "the key for dimensions is 'ndim_spatial'"),
 ];
 
-pub(super) fn read(root: &mut Object<'_>, warnings: &mut Vec<String>) -> Result<ConvConfig, Fault> {
-    let place = root.place_of("variant");
-    let direction = match root.get("variant") {
-        Some(value) => word(value).map_err(|reason| (place, reason))?,
-        None => return Err((place, "found nothing, expected forward, bwd_data or bwd_weight".to_owned())),
-    };
+/// Keys of lists of instances, which mean nothing to a sweep.
+pub(super) const ROOT_HINTS: &[(&str, &str)] = &[
+    ("datatype", "types of a sweep are 'trait_config.data_type'"),
+    ("ndim_spatial", "dimensions of a sweep are 'trait_config.ndim_spatial'"),
+    ("layout", "every kernel of a sweep has the layout of the rules"),
+];
+
+pub(super) fn read(root: &mut Object<'_>) -> Result<ConvConfig, Fault> {
+    let direction = root.needed("variant", "forward, bwd_data or bwd_weight", word)?;
     let mut config = ConvConfig {
         direction,
         dtypes: None,
@@ -101,7 +105,7 @@ pub(super) fn read(root: &mut Object<'_>, warnings: &mut Vec<String>) -> Result<
         config.split_image = traits.values("split_image", flag)?;
         config.explicit_gemm = traits.values("explicit_gemm", flag)?;
         config.two_stage = traits.values("two_stage", flag)?;
-        traits.warn_unknown(HINTS, warnings);
+        traits.finish_with(TRAIT_HINTS)?;
     }
     if let Some(mut ours) = root.object("ck_select")? {
         let sources = [("product", TraitSource::Product), ("suffix_pool", TraitSource::SuffixPool)];

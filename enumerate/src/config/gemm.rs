@@ -50,7 +50,7 @@ const MAX_VALUES: usize = 4096;
 /// Largest value of one parameter.
 const MAX_VALUE: u32 = 1 << 16;
 
-pub(super) fn read(root: &mut Object<'_>, warnings: &mut Vec<String>) -> Result<GemmConfig, Fault> {
+pub(super) fn read(root: &mut Object<'_>) -> Result<GemmConfig, Fault> {
     let mut lds = LdsLimit::Hardware;
     let mut sweep = false;
     if let Some(mut ours) = root.object("ck_select")? {
@@ -73,7 +73,7 @@ pub(super) fn read(root: &mut Object<'_>, warnings: &mut Vec<String>) -> Result<
     let tile = triple(["tile_m", "tile_n", "tile_k"])?;
     let wave = triple(["warp_m", "warp_n", "warp_k"])?;
     let warp_tile = triple(["warp_tile_m", "warp_tile_n", "warp_tile_k"])?;
-    tiles.warn_unknown(&[], warnings);
+    tiles.finish()?;
     let mut traits = root.object("trait_config")?.ok_or_else(|| missing("trait_config"))?;
     let ranges = GemmRanges {
         tile,
@@ -90,7 +90,7 @@ pub(super) fn read(root: &mut Object<'_>, warnings: &mut Vec<String>) -> Result<
         persistent: needed(&mut traits, "persistent", flag)?,
         lds,
     };
-    traits.warn_unknown(&[], warnings);
+    traits.finish()?;
     Ok(GemmConfig::Ranges(Box::new(ranges)))
 }
 

@@ -1,15 +1,17 @@
 //! Configurations: which kernels to enumerate, in upstream's JSON.
 //!
 //! Upstream passes over keys that it does not know, so that a misspelt one silently means its default. Here such a key is
-//! passed over with a warning. What upstream's files cannot say stands under a key of our own, `ck_select`, in which
-//! nothing unknown is accepted.
+//! an error. What upstream's files cannot say stands under a key of our own, `ck_select`.
 
 mod conv;
 mod gemm;
+mod instances;
 mod reader;
+mod strict;
 
 pub use conv::{Compv4Tiles, ConvConfig, NameForm, TraitSource};
 pub use gemm::{GemmConfig, GemmRanges, LdsLimit};
+pub use instances::{Family, Instances, OtherKernel};
 
 use std::fmt;
 use std::io::Read as _;
@@ -19,7 +21,8 @@ use ck_select::files;
 use ck_select::vocab::Op;
 use serde_json::Value;
 
-use reader::{Object, in_file};
+use reader::{Fault, Object, in_file};
+use strict::Strict;
 
 /// Largest file that is read.
 const MAX_BYTES: u64 = 4 << 20;
@@ -27,19 +30,12 @@ const MAX_BYTES: u64 = 4 << 20;
 /// What to enumerate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Config {
-    /// Kernels of a grouped convolution.
+    /// A sweep of a grouped convolution.
     Conv(Box<ConvConfig>),
+    /// Kernels of a grouped convolution, one by one.
+    Instances(Instances),
     /// Kernels of GEMM universal.
     Gemm(GemmConfig),
-}
-
-/// A configuration with what its reader noticed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ReadConfig {
-    /// The configuration.
-    pub config: Config,
-    /// Keys without effect, one sentence each, with the file's name.
-    pub warnings: Vec<String>,
 }
 
 /// A configuration that cannot be used.
@@ -66,13 +62,13 @@ impl Config {
     /// The operation whose kernels it is about.
     pub const fn op(&self) -> Op {
         match self {
-            Self::Conv(_) => Op::GroupedConv,
+            Self::Conv(_) | Self::Instances(_) => Op::GroupedConv,
             Self::Gemm(_) => Op::Gemm,
         }
     }
 
     /// Reads a file; see [`Config::from_json`].
-    pub fn read(path: &Path, op: Option<Op>) -> Result<ReadConfig, ConfigError> {
+    pub fn read(path: &Path, op: Option<Op>) -> Result<Self, ConfigError> {
         let label = path.display().to_string();
         let read = || {
             let mut bytes = Vec::new();
@@ -94,35 +90,43 @@ impl Config {
     /// use ck_select_enumerate::config::Config;
     ///
     /// let text = br#"{"variant": "forward", "trait_config": {"wave_mode": {"values": ["intrawave"]}}}"#;
-    /// let read = Config::from_json("sweep.json", text, None)?;
-    /// assert!(read.warnings[0].starts_with(
-    ///     "sweep.json, trait_config.wave_mode: this key has no effect; the key for schedulers is 'scheduler'"
-    /// ));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// let error = Config::from_json("sweep.json", text, None).unwrap_err().to_string();
+    /// assert!(error.starts_with("sweep.json, trait_config.wave_mode: unknown key, expected one of: data_type, "));
+    /// assert!(error.ends_with("the key for schedulers is 'scheduler'"));
     /// ```
-    pub fn from_json(label: &str, bytes: &[u8], op: Option<Op>) -> Result<ReadConfig, ConfigError> {
+    pub fn from_json(label: &str, bytes: &[u8], op: Option<Op>) -> Result<Self, ConfigError> {
         let fault = in_file(label);
-        let root: Value = serde_json::from_slice(bytes)
+        let Strict(root) = serde_json::from_slice(bytes)
             .map_err(|error| fault((String::new(), format!("JSON: {error}"))))?;
-        let mut object = Object::root(&root).map_err(&fault)?;
-        let mut warnings = Vec::new();
+        Self::of_value(&root, op).map_err(fault)
+    }
+
+    fn of_value(root: &Value, op: Option<Op>) -> Result<Self, Fault> {
+        let mut object = Object::at(String::new(), root)?;
         let op = op.or_else(|| root.get("variant").map(|_| Op::GroupedConv)).or_else(|| {
             root.get("tile_config").or_else(|| root.pointer("/ck_select/kernels")).map(|_| Op::Gemm)
         });
-        let config = match op {
-            Some(Op::GroupedConv) => {
-                conv::read(&mut object, &mut warnings).map(|conv| Self::Conv(Box::new(conv)))
+        match op {
+            Some(Op::GroupedConv) if root.get("instances").is_some() => {
+                let config = instances::read(&mut object)?;
+                object.finish()?;
+                Ok(Self::Instances(config))
             }
-            Some(Op::Gemm) => gemm::read(&mut object, &mut warnings).map(Self::Gemm),
+            Some(Op::GroupedConv) => {
+                let config = conv::read(&mut object)?;
+                object.finish_with(conv::ROOT_HINTS)?;
+                Ok(Self::Conv(Box::new(config)))
+            }
+            Some(Op::Gemm) => {
+                let config = gemm::read(&mut object)?;
+                object.finish()?;
+                Ok(Self::Gemm(config))
+            }
             None => Err((
                 String::new(),
                 "neither 'variant' (a grouped convolution) nor 'tile_config' (a GEMM) is there".to_owned(),
             )),
-        };
-        let config = config.map_err(&fault)?;
-        object.warn_unknown(&[], &mut warnings);
-        let warnings = warnings.into_iter().map(|warning| format!("{label}, {warning}")).collect();
-        Ok(ReadConfig { config, warnings })
+        }
     }
 }
 

@@ -18,10 +18,11 @@ pub(super) struct Object<'a> {
 }
 
 impl<'a> Object<'a> {
-    pub(super) fn root(value: &'a Value) -> Result<Self, Fault> {
+    /// The object at a place of the file; the whole file has the empty place.
+    pub(super) fn at(place: String, value: &'a Value) -> Result<Self, Fault> {
         match value {
-            Value::Object(map) => Ok(Self { map, place: String::new(), known: Vec::new() }),
-            other => Err((String::new(), format!("found {}, expected an object", kind(other)))),
+            Value::Object(map) => Ok(Self { map, place, known: Vec::new() }),
+            other => Err((place, format!("found {}, expected an object", kind(other)))),
         }
     }
 
@@ -37,11 +38,28 @@ impl<'a> Object<'a> {
 
     pub(super) fn object(&mut self, key: &'static str) -> Result<Option<Object<'a>>, Fault> {
         let place = self.place_of(key);
-        match self.get(key) {
-            None => Ok(None),
-            Some(Value::Object(map)) => Ok(Some(Object { map, place, known: Vec::new() })),
-            Some(other) => Err((place, format!("found {}, expected an object", kind(other)))),
-        }
+        self.get(key).map(|value| Object::at(place, value)).transpose()
+    }
+
+    /// What `read` makes of the value under `key`; `None` where there is none.
+    pub(super) fn optional<T>(
+        &mut self,
+        key: &'static str,
+        read: impl Fn(&Value) -> Result<T, String>,
+    ) -> Result<Option<T>, Fault> {
+        let place = self.place_of(key);
+        self.get(key).map(|value| read(value).map_err(|reason| (place, reason))).transpose()
+    }
+
+    /// The same where there has to be one.
+    pub(super) fn needed<T>(
+        &mut self,
+        key: &'static str,
+        expected: &str,
+        read: impl Fn(&Value) -> Result<T, String>,
+    ) -> Result<T, Fault> {
+        let place = self.place_of(key);
+        self.optional(key, read)?.ok_or_else(|| (place, format!("found nothing, expected {expected}")))
     }
 
     /// A word of a closed list.
@@ -84,32 +102,24 @@ impl<'a> Object<'a> {
         items.iter().enumerate().map(item).collect()
     }
 
-    /// Refuses keys that were not asked for: inside of small objects they can only be mistakes.
+    /// Refuses keys that were not asked for. What a key would have changed nobody can know, so it is never passed over.
     pub(super) fn finish(self) -> Result<(), Fault> {
-        match self.unknown().next() {
-            Some(key) => {
-                Err((self.place_of(key), format!("unknown key, expected one of: {}", self.known.join(", "))))
-            }
-            None => Ok(()),
-        }
+        self.finish_with(&[])
     }
 
-    /// Says which keys upstream would pass over in silence.
-    pub(super) fn warn_unknown(&self, hints: &[(&str, &str)], warnings: &mut Vec<String>) {
-        for key in self.unknown() {
-            let hint = hints
-                .iter()
-                .find(|(unknown, _)| unknown == &key)
-                .map(|(_, hint)| format!("; {hint}"))
-                .unwrap_or_default();
-            let known = self.known.join(", ");
-            warnings.push(format!("{}: this key has no effect{hint} (known: {known})", self.place_of(key)));
-        }
+    /// The same, with advice for keys that are often written.
+    pub(super) fn finish_with(self, hints: &[(&str, &str)]) -> Result<(), Fault> {
+        let unknown = |key: &&str| !self.known.contains(key) && !is_comment(key);
+        let Some(key) = self.map.keys().map(String::as_str).find(unknown) else { return Ok(()) };
+        let hint = hints.iter().find(|(written, _)| *written == key);
+        let hint = hint.map(|(_, hint)| format!("; {hint}")).unwrap_or_default();
+        Err((self.place_of(key), format!("unknown key, expected one of: {}{hint}", self.known.join(", "))))
     }
+}
 
-    fn unknown(&self) -> impl Iterator<Item = &'a str> + '_ {
-        self.map.keys().map(String::as_str).filter(|key| !self.known.contains(key))
-    }
+/// Keys for readers of the file.
+fn is_comment(key: &str) -> bool {
+    key.starts_with(['_', '$']) || ["comment", "description"].contains(&key)
 }
 
 /// Puts the file's name before a fault.

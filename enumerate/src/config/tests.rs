@@ -8,6 +8,10 @@ fn error(text: &str) -> String {
 fn every_mistake_is_named_with_its_place() {
     for (text, message) in [
         ("{", "f.json: JSON: EOF while parsing an object at line 1 column 1"),
+        (
+            r#"{"variant": "forward", "trait_config": {"pipeline": {"values": ["mem"], "values": ["compv3"]}}}"#,
+            "f.json: JSON: the key 'values' stands twice in one object",
+        ),
         ("[1]", "f.json: found a list, expected an object"),
         ("{}", "f.json: neither 'variant' (a grouped convolution) nor 'tile_config' (a GEMM) is there"),
         (
@@ -70,6 +74,20 @@ fn every_mistake_is_named_with_its_place() {
             r#"{"ck_select": {"kernels": "all"}}"#,
             "f.json, ck_select.kernels: found 'all', expected one of: ranges, ml_sweep",
         ),
+        (
+            r#"{"variant": "forward", "trait_config": {"wave_mode": {"values": ["intrawave"]}}}"#,
+            "f.json, trait_config.wave_mode: unknown key, expected one of: data_type, ndim_spatial, pipeline, \
+             scheduler, num_groups_to_merge, double_smem_buffer, split_image, explicit_gemm, two_stage; the key for \
+             schedulers is 'scheduler'",
+        ),
+        (
+            r#"{"variant": "forward", "datatype": "fp16"}"#,
+            "f.json, datatype: unknown key, expected one of: variant, trait_config, ck_select; types of a sweep are",
+        ),
+        (
+            r#"{"ck_select": {"kernels": "ml_sweep"}, "tiles": 1}"#,
+            "f.json, tiles: unknown key, expected one of: ck_select",
+        ),
         (r#"{"ck_select": {"kernels": "ranges"}}"#, "f.json, tile_config: found nothing, expected an object"),
     ] {
         let found = error(text);
@@ -80,8 +98,8 @@ fn every_mistake_is_named_with_its_place() {
 #[test]
 fn ranges_hold_both_ends() {
     let text = include_str!("../../../configs/gemm_default.json");
-    let read = Config::from_json("gemm_default.json", text.as_bytes(), None).unwrap();
-    let Config::Gemm(GemmConfig::Ranges(ranges)) = read.config else { panic!() };
+    let config = Config::from_json("gemm_default.json", text.as_bytes(), None).unwrap();
+    let Config::Gemm(GemmConfig::Ranges(ranges)) = config else { panic!() };
     assert_eq!(ranges.tile[0], [128, 192, 256]);
     assert_eq!(ranges.tile[2].len(), 8);
     assert_eq!(ranges.wave[1], [4, 2, 1], "lists keep their order");
@@ -90,9 +108,12 @@ fn ranges_hold_both_ends() {
 #[test]
 fn the_operation_can_be_forced() {
     let both = r#"{"variant": "forward", "tile_config": {}}"#;
-    let read = Config::from_json("f", both.as_bytes(), None).unwrap();
-    assert_eq!((read.config.op(), read.warnings.len()), (Op::GroupedConv, 1));
-    assert!(Config::from_json("f", both.as_bytes(), Some(Op::Gemm)).is_err());
+    let error = |op| Config::from_json("f", both.as_bytes(), op).unwrap_err().place;
+    assert_eq!(error(None), "tile_config");
+    assert_eq!(error(Some(Op::GroupedConv)), "tile_config");
+    assert_eq!(error(Some(Op::Gemm)), "tile_config.tile_m");
+    let ours = br#"{"variant": "forward", "_note": 1, "comment": "c", "description": [], "$schema": ""}"#;
+    assert_eq!(Config::from_json("f", ours, None).unwrap().op(), Op::GroupedConv, "notes change nothing");
     assert!(
         Config::read(Path::new("/no/such/file"), None)
             .unwrap_err()

@@ -2,6 +2,7 @@
 
 mod conv;
 mod gemm;
+mod instances;
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -9,10 +10,10 @@ use ck_select::kernel::{Kernel, KernelKind};
 use ck_select::pool::Pool;
 use ck_select::vocab::{Arch, Direction, Dtype, GemmLayout, UnknownWord};
 
-use crate::config::Config;
+use crate::config::{Config, OtherKernel};
 use crate::filter::{Filter, FilterError};
 use crate::rules::Rules;
-use crate::valid::conv_refusal;
+use crate::valid::{conv_refusal, instance_refusal};
 
 /// What is asked of a configuration.
 #[derive(Debug, Clone)]
@@ -50,13 +51,15 @@ impl Request {
 pub struct Enumeration {
     /// The kernels, in order, each name once.
     pub kernels: Vec<Kernel>,
+    /// Kernels of a list that have a name and no descriptor. No rule judges them.
+    pub others: Vec<OtherKernel>,
     /// How many the configuration expands to, repeated names included.
     pub expanded: usize,
     /// How many had the name of an earlier one.
     pub repeated: usize,
     /// How many were left out because they cannot be built, by reason.
     pub refused: BTreeMap<&'static str, usize>,
-    /// How many the filters left out.
+    /// How many the filters left out; all of `others` when there is a filter, because they have no fields.
     pub filtered: usize,
     /// What upstream would pass over in silence.
     pub warnings: Vec<String>,
@@ -69,6 +72,9 @@ pub enum EnumerateError {
     /// An architecture whose name is none.
     #[error(transparent)]
     Arch(#[from] UnknownWord),
+    /// Dimensions for a list of instances.
+    #[error("instances have the dimensions of their list, others cannot be asked for")]
+    FixedDimensions,
     /// Rules without the direction.
     #[error("the rules have no direction {0}")]
     NoDirection(Direction),
@@ -102,6 +108,7 @@ pub enum EnumerateError {
 #[derive(Default)]
 struct Kernels {
     list: Vec<Kernel>,
+    others: Vec<OtherKernel>,
     names: HashSet<String>,
     expanded: usize,
     refused: BTreeMap<&'static str, usize>,
@@ -130,8 +137,8 @@ impl Kernels {
 /// use ck_select_enumerate::{Request, enumerate};
 ///
 /// let text = br#"{"variant": "bwd_data", "trait_config": {"data_type": {"values": ["bf16"]}}}"#;
-/// let read = Config::from_json("sweep.json", text, None)?;
-/// let sweep = enumerate(&Rules::built_in()?, &read.config, &Request::new("gfx950"))?;
+/// let config = Config::from_json("sweep.json", text, None)?;
+/// let sweep = enumerate(&Rules::built_in()?, &config, &Request::new("gfx950"))?;
 /// // Backward pipelines other than mem become compv3, so that most of the expanded kernels repeat a name.
 /// assert_eq!((sweep.expanded, sweep.kernels.len()), (172, 40));
 /// assert_eq!(sweep.kernels[0].name, "grouped_conv_bwd_data_bf16_2d_16x64x64_compv3_intrawave");
@@ -141,6 +148,8 @@ pub fn enumerate(rules: &Rules, config: &Config, request: &Request) -> Result<En
     let arch: Arch = request.target.parse()?;
     let mut kernels = match config {
         Config::Conv(config) => conv::expand(rules, config, arch, request.ndim)?,
+        Config::Instances(_) if request.ndim.is_some() => return Err(EnumerateError::FixedDimensions),
+        Config::Instances(config) => instances::expand(config, arch)?,
         Config::Gemm(config) => {
             let shared = gemm::Shared {
                 rules,
@@ -152,11 +161,15 @@ pub fn enumerate(rules: &Rules, config: &Config, request: &Request) -> Result<En
             gemm::expand(shared, config, request.valid_only)?
         }
     };
-    let repeated = kernels.expanded - kernels.refused.values().sum::<usize>() - kernels.list.len();
+    let repeated = kernels.expanded
+        - kernels.refused.values().sum::<usize>()
+        - kernels.list.len()
+        - kernels.others.len();
     if request.valid_only {
+        let refusal = if matches!(config, Config::Instances(_)) { instance_refusal } else { conv_refusal };
         let refused = &mut kernels.refused;
         kernels.list.retain(|kernel| match &kernel.kind {
-            KernelKind::Conv(conv) => match conv_refusal(rules, conv, arch.as_str()) {
+            KernelKind::Conv(conv) => match refusal(rules, conv, arch.as_str()) {
                 Some(refusal) => {
                     *refused.entry(refusal.as_str()).or_default() += 1;
                     false
@@ -167,15 +180,19 @@ pub fn enumerate(rules: &Rules, config: &Config, request: &Request) -> Result<En
             KernelKind::Gemm(_) => true,
         });
     }
-    let before = kernels.list.len();
+    let before = kernels.list.len() + kernels.others.len();
     let list = filtered(kernels.list, &request.filters)?;
+    if !request.filters.is_empty() {
+        kernels.others.clear();
+    }
     Ok(Enumeration {
         expanded: kernels.expanded,
         repeated,
         refused: kernels.refused,
-        filtered: before - list.len(),
+        filtered: before - list.len() - kernels.others.len(),
         warnings: kernels.warnings,
         kernels: list,
+        others: kernels.others,
     })
 }
 

@@ -45,9 +45,9 @@ impl Page {
         self.raw("</dl>\n");
     }
 
-    /// Rows of HTML under a header of text.
+    /// Rows of HTML under a header of text, in a box of their own that scrolls where the page is too narrow.
     pub(super) fn table(&mut self, header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) {
-        self.raw("<table>\n<thead><tr>");
+        self.raw("<div class=\"table\" tabindex=\"0\">\n<table>\n<thead><tr>");
         for cell in header {
             self.raw(&format!("<th>{}</th>", escape(cell)));
         }
@@ -59,7 +59,7 @@ impl Page {
             }
             self.raw("</tr>\n");
         }
-        self.raw("</tbody>\n</table>\n");
+        self.raw("</tbody>\n</table>\n</div>\n");
     }
 
     /// HTML as it is.

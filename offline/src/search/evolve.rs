@@ -38,8 +38,12 @@ pub(super) fn evolve(
     for _ in 0..generations {
         // Donors are of the old population, whatever becomes of it.
         let trials: Vec<(usize, Point)> = (0..population.len())
-            .map(|member| (member, trial(&population, member, random)))
-            .filter(|(_, trial)| scorer.space.is_valid(trial))
+            .filter_map(|member| {
+                let mut trials = (0..scorer.space.trials()).map(|_| trial(&population, member, random));
+                trials
+                    .find(|trial| scorer.space.is_trial(trial, &population[member].0))
+                    .map(|trial| (member, trial))
+            })
             .collect();
         let points: Vec<Point> = trials.iter().map(|(_, point)| *point).collect();
         let scores = scorer.scores(&points, &mut scratch)?;

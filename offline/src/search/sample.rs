@@ -7,8 +7,8 @@ use super::score::{Scored, Scorer};
 use super::space::Point;
 use super::{Progress, SearchError};
 
-/// Draws for one point, after which it is given up.
-const TRIES: usize = 50;
+/// Draws for one point, after which it is given up. Of what can be built there may be one point in a thousand.
+const TRIES: usize = 20_000;
 
 /// A valid point, unless none was drawn.
 pub(super) fn valid_point(scorer: &Scorer<'_>, random: &mut impl Rng) -> Option<Point> {
@@ -22,7 +22,10 @@ pub(super) fn random(
     random: &mut impl Rng,
     progress: Progress<'_>,
 ) -> Result<(Vec<Scored>, usize), SearchError> {
-    let points: Vec<Point> = (0..budget).filter_map(|_| valid_point(scorer, random)).collect();
+    let points: Vec<Point> = (0..budget).map_while(|_| valid_point(scorer, random)).collect();
+    if points.is_empty() && budget > 0 {
+        return Err(SearchError::NoPoint);
+    }
     let mut scratch = RankScratch::default();
     let mut scored = Vec::with_capacity(points.len());
     for part in points.chunks(4096) {

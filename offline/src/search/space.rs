@@ -66,7 +66,8 @@ impl<'a> Space<'a> {
         arch: &'a str,
     ) -> Result<Self, SearchError> {
         if constraints == Constraints::Buildable && arch.is_empty() {
-            let message = "what can be built depends on the architecture: give arch=… with the problem";
+            let message = "what can be built depends on the architecture: give arch=… with the problem, or constraints other \
+                           than buildable";
             return Err(SearchError::Constraints(message.to_owned()));
         }
         let unknown =
@@ -74,10 +75,24 @@ impl<'a> Space<'a> {
         let element_bits = rules.arch.element_bits.get(&problem.dtype_a).copied().ok_or_else(unknown)?;
         let validator = GemmValidator::new(rules, arch, problem.dtype_a, problem.layout, LdsLimit::Hardware)
             .ok_or_else(unknown)?;
+        // A validator without tables accepts everything, which is not what was asked for.
+        if let (Constraints::Buildable, [first, ..]) = (constraints, validator.warnings().as_slice()) {
+            let message = format!(
+                "what can be built for {arch} is not known: {first}; give constraints other than buildable"
+            );
+            return Err(SearchError::Constraints(message));
+        }
         let words = model.extractor().rules.pipeline_codes.words();
         Ok(Self {
             problem: *problem,
-            pipelines: words.iter().filter_map(|word| word.parse().ok()).collect(),
+            // The tile engine implements those that its validator judges, and refuses no other.
+            pipelines: words
+                .iter()
+                .filter_map(|word| word.parse().ok())
+                .filter(|pipeline| {
+                    constraints != Constraints::Buildable || rules.gemm.cover_pipelines.contains(pipeline)
+                })
+                .collect(),
             constraints,
             lds_bytes: u64::try_from(model.extractor().hardware.lds_capacity).unwrap_or(0),
             element_bits: element_bits.into(),
@@ -110,6 +125,20 @@ impl<'a> Space<'a> {
     /// A point of uniformly chosen values, valid or not.
     pub(super) fn draw(&self, random: &mut impl Rng) -> Point {
         Point(self.lengths().map(|length| random.random_range(0..length)))
+    }
+
+    /// Whether evolution scores a point that was made of its parent. Upstream scores the parent itself again, too; among the few
+    /// points that can be built that would be most of them.
+    pub(super) fn is_trial(&self, point: &Point, parent: &Point) -> bool {
+        self.is_valid(point) && (self.constraints != Constraints::Buildable || point != parent)
+    }
+
+    /// How often evolution tries to change a point. Upstream tries once, which suffices where most points are valid.
+    pub(super) const fn trials(&self) -> usize {
+        match self.constraints {
+            Constraints::Upstream | Constraints::Memory => 1,
+            Constraints::Buildable => 200,
+        }
     }
 
     fn shapes(point: &Point) -> (Mnk, Mnk, Mnk) {
@@ -246,6 +275,9 @@ internal_value=1\nis_linear=0\nshrinkage=1\n\nend of trees\n";
         let problem = GemmProblem::new(128, 1536, 7168);
         let error = Space::new(&model(65_536), &problem, Constraints::Buildable, &rules, "").err().unwrap();
         assert!(error.to_string().contains("give arch="), "{error}");
+        let error =
+            Space::new(&model(65_536), &problem, Constraints::Buildable, &rules, "gfx908").err().unwrap();
+        assert!(error.to_string().contains("the rules know no waves of 'gfx908'"), "{error}");
         let space = Space::new(&model(65_536), &problem, Constraints::Buildable, &rules, "gfx950").unwrap();
         let valid =
             (0..space.size()).step_by(101).filter(|&number| space.is_valid(&space.point(number))).count();

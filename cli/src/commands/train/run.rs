@@ -8,11 +8,12 @@ use ck_select_offline::measurements::{Measurements, Wanted};
 use ck_select_offline::train::{CardInputs, Directory, TrainError, Trained, Watcher, train};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
-use super::{Args, plan, timestamp};
+use super::{Args, plan};
 use crate::error::CliError;
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::table::{Cell, Table};
+use crate::timestamp::timestamp;
 
 pub(super) fn run(args: &Args) -> Result<(), CliError> {
     let (files, roles) = plan::files(args)?;
@@ -34,7 +35,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
         dtype,
         direction,
         command: command(std::env::args()),
-        timestamp: timestamp::timestamp(),
+        timestamp: timestamp(),
         digests: ck_select_offline::trained::digests(&measurements)?,
     };
     let workers = rayon::ThreadPoolBuilder::new()

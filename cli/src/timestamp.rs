@@ -1,9 +1,9 @@
-//! The time of a training, in the form that manifests have.
+//! The time of a training or of a page, in the form that manifests have.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Now, or the time that `SOURCE_DATE_EPOCH` says, which makes a manifest reproducible; in UTC.
-pub(super) fn timestamp() -> String {
+/// Now, or the time that `SOURCE_DATE_EPOCH` says, which makes what holds it reproducible; in UTC.
+pub(crate) fn timestamp() -> String {
     let told = std::env::var("SOURCE_DATE_EPOCH").ok().and_then(|text| text.parse().ok());
     let now = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     format(told.unwrap_or_else(now))

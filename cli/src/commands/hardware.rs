@@ -1,0 +1,70 @@
+//! Hardware constants by the caller, instead of those that a model was trained with.
+
+use std::path::Path;
+
+use ck_select::files;
+use ck_select::hardware::Hardware;
+use ck_select::model::Model;
+use ck_select::vocab::Arch;
+use serde_json::{Map, Value};
+
+use crate::error::CliError;
+
+/// Whose constants features are computed with.
+#[derive(clap::Args)]
+pub(crate) struct HardwareOption {
+    /// Constants of the GPU instead of the model's: an architecture with a profile (gfx90a, gfx942, gfx950, gfx1201,
+    /// gfx1250, sm_90), or a JSON file with an object of constants, which replace the model's one by one (`ckselect
+    /// inspect` has their names)
+    #[arg(long, value_name = "FILE|NAME")]
+    hardware: Option<String>,
+}
+
+impl HardwareOption {
+    pub(crate) const fn is_given(&self) -> bool {
+        self.hardware.is_some()
+    }
+
+    /// The constants to use where `own` are those of a model or of a schema.
+    pub(crate) fn over(&self, own: Hardware) -> Result<Hardware, CliError> {
+        let Some(asked) = &self.hardware else { return Ok(own) };
+        if Path::new(asked).is_file() {
+            return read(asked, own);
+        }
+        let profile = asked.parse().ok().and_then(|arch: Arch| Hardware::for_arch(&arch));
+        profile.ok_or_else(|| {
+            let known = Hardware::PROFILES.join(", ");
+            CliError::usage(format!(
+                "--hardware: '{asked}' is neither a file nor an architecture with a profile; there are {known}"
+            ))
+        })
+    }
+
+    /// The model, asked with these constants. What differs from its training is said: it has never seen such a GPU.
+    pub(crate) fn ask(&self, model: Model) -> Result<Model, CliError> {
+        let own = model.extractor().hardware;
+        let hardware = self.over(own)?;
+        let differs = |name: &&str| hardware.get(name) != own.get(name);
+        let shown = |hardware: Hardware, name| hardware.get(name).unwrap_or_default();
+        let differences = Hardware::NAMES.into_iter().filter(differs);
+        let differences: Vec<String> = differences
+            .map(|name| format!("{name} {} instead of {}", shown(hardware, name), shown(own, name)))
+            .collect();
+        if differences.is_empty() {
+            return Ok(model);
+        }
+        say!("ckselect: --hardware: not what the model was trained with: {}", differences.join(", "));
+        Ok(model.with_hardware(hardware))
+    }
+}
+
+fn read(path: &str, own: Hardware) -> Result<Hardware, CliError> {
+    let text = files::read_to_string(path).map_err(|error| CliError::io(path, &error))?;
+    let fields: Map<String, Value> =
+        serde_json::from_str(&text).map_err(|error| CliError::failed(format!("{path}: {error}")))?;
+    if fields.is_empty() {
+        let known = Hardware::NAMES.join(", ");
+        return Err(CliError::failed(format!("{path}: found no constants, expected some of {known}")));
+    }
+    own.overridden_by(&fields).map_err(|error| CliError::failed(format!("{path}: {error}")))
+}
