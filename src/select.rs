@@ -1,7 +1,11 @@
 //! Ranking: which kernels of a pool are best for a problem, and why.
 
+mod targets;
+
 use std::cmp::Ordering;
 use std::sync::Arc;
+
+pub use targets::TargetScorer;
 
 use crate::features::{KernelSide, ProblemSide, SideError};
 use crate::forest::{Contributions, FeatureInfo, RowError};
