@@ -90,6 +90,22 @@ impl Model {
         Self::assemble(name.to_owned(), spec, parsed)
     }
 
+    /// A model whose forests the build script packed.
+    pub(super) fn from_packed(
+        name: &str,
+        spec: FeatureSpec,
+        forests: &[(Target, &[u8])],
+    ) -> Result<Self, ModelError> {
+        let mut read = [const { None }; Target::ALL.len()];
+        for &(target, bytes) in forests {
+            let file = format!("{name}/{}", target.file_name());
+            let forest = Forest::unpack(bytes)
+                .map_err(|source| ModelError::Forest { file: file.clone(), source: Box::new(source) })?;
+            read[target as usize] = Some(Arc::new(checked(&file, forest, &spec)?));
+        }
+        Self::assemble(name.to_owned(), spec, read)
+    }
+
     fn assemble(
         name: String,
         spec: FeatureSpec,
