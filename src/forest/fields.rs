@@ -35,10 +35,11 @@ impl<'a> Fields<'a> {
     pub(super) fn put_packed(
         &mut self,
         place: Place,
-        key: &str,
+        key: &[u8],
         list: Packed<'a>,
     ) -> Result<(), ForestError> {
-        self.slot(key).map_or(Ok(()), |slot| self.put_value(place, slot, "", Some(list)))
+        let slot = self.keys.iter().position(|known| known.as_bytes() == key);
+        slot.map_or(Ok(()), |slot| self.put_value(place, slot, "", Some(list)))
     }
 
     fn put_value(

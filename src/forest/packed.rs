@@ -96,7 +96,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Contents, ForestError> {
             match rest.take(1)? {
                 [0] => fields.put(place, rest.text()?)?,
                 kind => {
-                    let key = rest.text()?;
+                    let key = rest.bytes()?;
                     fields.put_packed(place, key, Packed { kind: kind[0], bytes: rest.bytes()? })?;
                 }
             }

@@ -2,11 +2,11 @@
 
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use flate2::bufread::MultiGzDecoder;
 
-use super::{FeatureSpec, Model, ModelError, Target};
+use super::{FeatureSpec, Later, Model, ModelError, Target};
 use crate::files;
 use crate::forest::{Forest, ReadError};
 
@@ -90,20 +90,25 @@ impl Model {
         Self::assemble(name.to_owned(), spec, parsed)
     }
 
-    /// A model whose forests the build script packed.
+    /// A model whose forests the build script packed. The one that ranks is read now.
     pub(super) fn from_packed(
         name: &str,
         spec: FeatureSpec,
-        forests: &[(Target, &[u8])],
+        forests: &[(Target, &'static [u8])],
     ) -> Result<Self, ModelError> {
         let mut read = [const { None }; Target::ALL.len()];
-        for &(target, bytes) in forests {
+        let mut later = [const { None }; Target::ALL.len()];
+        for &(target, packed) in forests {
+            if target != spec.rank_by {
+                later[target as usize] = Some(Later { packed, forest: OnceLock::new() });
+                continue;
+            }
             let file = format!("{name}/{}", target.file_name());
-            let forest = Forest::unpack(bytes)
+            let forest = Forest::unpack(packed)
                 .map_err(|source| ModelError::Forest { file: file.clone(), source: Box::new(source) })?;
             read[target as usize] = Some(Arc::new(checked(&file, forest, &spec)?));
         }
-        Self::assemble(name.to_owned(), spec, read)
+        Ok(Self { later, ..Self::assemble(name.to_owned(), spec, read)? })
     }
 
     fn assemble(
@@ -115,7 +120,7 @@ impl Model {
         if forests[rank_by as usize].is_none() {
             return Err(ModelError::NoForest { model: name, file: rank_by.file_name() });
         }
-        Ok(Self { name, place: None, spec, forests })
+        Ok(Self { name, place: None, spec, forests, later: [const { None }; Target::ALL.len()] })
     }
 }
 

@@ -107,8 +107,8 @@ impl Numbers {
 /// What the nodes of a forest ask about one feature; nodes are counted through all trees.
 #[derive(Default)]
 struct Asked<'a> {
-    /// How missing values are treated, the threshold as [`rank`] has it, and the node.
-    numeric: Vec<(u8, u64, u32)>,
+    /// By how missing values are treated: the threshold as [`rank`] has it, and the node.
+    numeric: [Vec<(u64, u32)>; 6],
     /// The set of categories, and the node.
     categorical: Vec<(&'a [u32], u32)>,
 }
@@ -125,8 +125,8 @@ impl Ladders {
                 let asked = &mut asked[node.feature as usize];
                 match node.split {
                     Split::Numeric { threshold, missing, default_left } => {
-                        let rule = missing as u8 * 2 + u8::from(default_left);
-                        asked.numeric.push((rule, rank(threshold.get()), nodes));
+                        let rule = missing as usize * 2 + usize::from(default_left);
+                        asked.numeric[rule].push((rank(threshold.get()), nodes));
                     }
                     Split::Categorical { set } => {
                         asked.categorical.push((tree.category_sets().words(set), nodes));
@@ -151,20 +151,19 @@ impl Ladders {
 
     /// Adds what is asked about one column, and says which number each node's question has.
     fn add(&mut self, scope: Column, column: usize, asked: &mut Asked<'_>, numbers: &mut [Question]) {
-        asked.numeric.sort_unstable();
-        for ladder in asked.numeric.chunk_by(|(a, ..), (b, ..)| a == b) {
+        for (rule, ladder) in asked.numeric.iter_mut().enumerate().filter(|(_, ladder)| !ladder.is_empty()) {
+            ladder.sort_unstable_by_key(|&(rank, _)| rank);
             let start = self.questions;
             let mut thresholds = Vec::new();
-            for question in ladder.chunk_by(|(_, a, _), (_, b, _)| a == b) {
-                for &(.., node) in question {
+            for question in ladder.chunk_by(|(a, _), (b, _)| a == b) {
+                for &(_, node) in question {
                     numbers[node as usize] = self.questions as Question;
                 }
-                thresholds.push(threshold(question[0].1));
+                thresholds.push(threshold(question[0].0));
                 self.questions += 1;
             }
-            let (rule, default_left) = (ladder[0].0 / 2, ladder[0].0 % 2 == 1);
-            let missing = [Missing::Never, Missing::Zero, Missing::Nan][usize::from(rule)];
-            let rule = Rule::Numeric { thresholds, missing, default_left };
+            let missing = [Missing::Never, Missing::Zero, Missing::Nan][rule / 2];
+            let rule = Rule::Numeric { thresholds, missing, default_left: rule % 2 == 1 };
             self.ladders.push(Ladder { scope, column, questions: start..self.questions, rule });
         }
         asked.categorical.sort_unstable();
