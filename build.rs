@@ -3,6 +3,8 @@
 
 #[path = "build/embed.rs"]
 mod embed;
+#[path = "build/pack.rs"]
+mod pack;
 
 use std::path::Path;
 use std::{env, fs, process};
@@ -30,12 +32,14 @@ fn main() {
 
 fn embed_models() -> Result<(), String> {
     let variable = |name: &str| env::var(name).map_err(|error| format!("{name}: {error}"));
+    let out = variable("OUT_DIR")?;
+    let out = Path::new(&out);
     let table = if env::var_os("CARGO_FEATURE_EMBEDDED_MODELS").is_some() {
-        embed::table(&Path::new(&variable("CARGO_MANIFEST_DIR")?).join("models"))?
+        embed::table(&Path::new(&variable("CARGO_MANIFEST_DIR")?).join("models"), out)?
     } else {
         "&[]".to_owned()
     };
-    let path = Path::new(&variable("OUT_DIR")?).join("embedded_models.rs");
+    let path = out.join("embedded_models.rs");
     fs::write(&path, table).map_err(|error| format!("{}: {error}", path.display()))
 }
 

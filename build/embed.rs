@@ -2,7 +2,12 @@
 
 use std::fmt::Write as _;
 use std::fs;
+use std::io::Read as _;
 use std::path::Path;
+
+use flate2::read::MultiGzDecoder;
+
+use super::pack::pack;
 
 const SPEC: &str = "feature_spec.json";
 /// A forest's file, without `.gz`, and what it predicts.
@@ -13,10 +18,13 @@ const FORESTS: [(&str, &str); 4] = [
     ("model_relative.lgbm", "Relative"),
 ];
 
+fn fault(path: &Path, error: &dyn std::fmt::Display) -> String {
+    format!("{}: {error}", path.display())
+}
+
 /// The source of the table of all model directories inside `models`, by name, but for those of NVIDIA's GPUs, which no user of
-/// the dispatcher has. Files beside them are passed over.
-pub(crate) fn table(models: &Path) -> Result<String, String> {
-    let fault = |path: &Path, error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
+/// the dispatcher has. Files beside them are passed over. Forests are packed into files inside `out`.
+pub(crate) fn table(models: &Path, out: &Path) -> Result<String, String> {
     let mut directories = Vec::new();
     for entry in fs::read_dir(models).map_err(|error| fault(models, &error))? {
         let path = entry.map_err(|error| fault(models, &error))?.path();
@@ -43,7 +51,10 @@ pub(crate) fn table(models: &Path) -> Result<String, String> {
             // As in a directory that is loaded, a plain forest goes before a compressed one.
             let files = [directory.join(file), directory.join(format!("{file}.gz"))];
             if let Some(path) = files.iter().find(|path| path.is_file()) {
-                let _ = writeln!(source, "(Target::{target}, {}),", bytes(path));
+                let packed = out.join(format!("{name}.{file}.packed"));
+                let contents = pack(&text(path)?).map_err(|error| fault(path, &error))?;
+                fs::write(&packed, contents).map_err(|error| fault(&packed, &error))?;
+                let _ = writeln!(source, "(Target::{target}, {}),", bytes(&packed));
                 forests += 1;
             }
         }
@@ -54,6 +65,18 @@ pub(crate) fn table(models: &Path) -> Result<String, String> {
     }
     source += "]\n";
     Ok(source)
+}
+
+/// A forest's text, inflated if need be.
+fn text(path: &Path) -> Result<String, String> {
+    let bytes = fs::read(path).map_err(|error| fault(path, &error))?;
+    let mut text = String::new();
+    let read = if bytes.starts_with(&[0x1f, 0x8b]) {
+        MultiGzDecoder::new(bytes.as_slice()).read_to_string(&mut text)
+    } else {
+        bytes.as_slice().read_to_string(&mut text)
+    };
+    read.map(|_| text).map_err(|error| fault(path, &error))
 }
 
 /// A model's name ends with its architecture; these are called `sm90` and so on.

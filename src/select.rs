@@ -2,9 +2,11 @@
 
 mod error;
 mod outside;
+mod targets;
 
 pub use error::{LeftOut, LeftOutReason, RankError};
 pub use outside::OutOfRange;
+pub use targets::TargetScorer;
 
 use std::cmp::Ordering;
 use std::sync::Arc;

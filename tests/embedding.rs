@@ -2,13 +2,17 @@
 
 #[path = "../build/embed.rs"]
 mod embed;
+#[path = "../build/pack.rs"]
+mod pack;
 
 use std::fs;
+use std::io::Write as _;
 
 #[test]
 fn every_model_directory_is_in_the_table() {
-    let folder = tempfile::tempdir().unwrap();
-    let table = || embed::table(folder.path());
+    const FOREST: &str = "tree\nTree=0\nnum_leaves=1\nleaf_value=1\n\nend of trees\n";
+    let (folder, out) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let table = || embed::table(folder.path(), out.path());
     assert_eq!(table().unwrap(), "&[\n]\n", "no models, an empty table");
     fs::write(folder.path().join("README.md"), "not a model").unwrap();
     for name in ["second", "first"] {
@@ -17,12 +21,17 @@ fn every_model_directory_is_in_the_table() {
         assert!(table().unwrap_err().ends_with(": no feature_spec.json, so it is no model directory"));
         fs::write(model.join("feature_spec.json"), "{}").unwrap();
         assert!(table().unwrap_err().ends_with(": no forest, such as model_tflops.lgbm.gz"));
-        fs::write(model.join("model_tflops.lgbm.gz"), "forest").unwrap();
+        let forest = model.join("model_tflops.lgbm.gz");
+        fs::write(&forest, "forest").unwrap();
+        assert!(table().unwrap_err().ends_with("model_tflops.lgbm.gz: no tree in the text"));
+        let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        gzip.write_all(FOREST.as_bytes()).unwrap();
+        fs::write(forest, gzip.finish().unwrap()).unwrap();
         table().unwrap();
     }
     let first = folder.path().join("first");
-    fs::write(first.join("model_latency.lgbm"), "forest").unwrap();
-    fs::write(first.join("model_latency.lgbm.gz"), "forest").unwrap();
+    fs::write(first.join("model_latency.lgbm"), FOREST).unwrap();
+    fs::write(first.join("model_latency.lgbm.gz"), "not read").unwrap();
     let source = table().unwrap();
     let names: Vec<_> = source.lines().filter(|line| line.contains("name:")).collect();
     assert!(names[0].contains("name: c\"first\"") && names[1].contains("name: c\"second\""), "{source}");
@@ -30,9 +39,12 @@ fn every_model_directory_is_in_the_table() {
     assert_eq!(forests.len(), 3, "a plain forest goes before a compressed one: {source}");
     fs::create_dir(folder.path().join("conv_bf16_sm90")).unwrap();
     assert_eq!(table().unwrap(), source, "models for NVIDIA's GPUs stay files");
-    assert!(forests[1].starts_with("(Target::Latency, ") && forests[1].contains("model_latency.lgbm\""));
+    assert!(
+        forests[1].starts_with("(Target::Latency, ")
+            && forests[1].contains("first.model_latency.lgbm.packed\"")
+    );
 
     fs::create_dir(folder.path().join("with blank")).unwrap();
     assert!(table().unwrap_err().contains("a model's name has only letters"));
-    assert!(embed::table(&folder.path().join("nothing")).unwrap_err().contains("No such file"));
+    assert!(embed::table(&folder.path().join("nothing"), out.path()).unwrap_err().contains("No such file"));
 }

@@ -55,7 +55,7 @@ fn memory_is_bounded_by_the_text_and_not_by_its_claims() {
         format!("tree\nversion=v4\nnum_class=1\nmax_feature_idx=99999\nfeature_names={names}\nfeature_infos={infos}\nend of trees\n").into()
     }));
     texts.push(("as many trees as fit".into(), {
-        let tree = |index| format!("Tree={index}\nnum_leaves=1\nnum_cat=0\nleaf_value=1\n");
+        let tree = |index| format!("Tree={index}\nnum_leaves=1\nnum_cat=0\nleaf_value=1\n\n");
         let trees: String = (0..20_000).map(tree).collect();
         format!("tree\nversion=v4\nnum_class=1\nmax_feature_idx=0\nfeature_names=x\nfeature_infos=none\n{trees}end of trees\n").into()
     }));

@@ -1,7 +1,7 @@
 //! Reading tables: CSV rows as named cells, with errors that name file and line.
 
 use std::collections::HashMap;
-use std::io::{self, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
 use ck_select::features::Fields;
@@ -16,51 +16,30 @@ pub(crate) struct CsvFile {
     pub(crate) reader: csv::Reader<Box<dyn Read>>,
 }
 
-/// A whole file as text.
-pub(crate) struct Text {
-    pub(crate) name: String,
-    pub(crate) text: String,
-}
-
-/// Reads a file whole. `-` is standard input.
-pub(crate) fn read_text(path: &Path) -> Result<Text, CliError> {
-    let (name, text) = if path == Path::new("-") {
-        ("standard input".to_owned(), io::read_to_string(io::stdin()))
-    } else {
-        (path.display().to_string(), files::read_to_string(path))
-    };
-    match text {
-        Ok(text) => Ok(Text { name, text }),
-        Err(error) => Err(refused(name, &error)),
+/// Opens a file for reading, with what errors call it. `-` is standard input.
+pub(crate) fn open(path: &Path) -> Result<(String, Box<dyn BufRead>), CliError> {
+    if path == Path::new("-") {
+        return Ok(("standard input".to_owned(), Box::new(io::stdin().lock())));
     }
-}
-
-/// Says how to read a pipe, where that is what was given.
-fn refused(name: impl std::fmt::Display, error: &io::Error) -> CliError {
-    match error.kind() {
-        io::ErrorKind::InvalidInput => CliError::failed(format!("{name}: {error}, or - for standard input")),
-        _ => CliError::io(name, error),
+    let name = path.display().to_string();
+    match files::open(path) {
+        Ok(file) => Ok((name, Box::new(BufReader::new(file)))),
+        // Says how to read a pipe, where that is what was given.
+        Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
+            Err(CliError::failed(format!("{name}: {error}, or - for standard input")))
+        }
+        Err(error) => Err(CliError::io(name, &error)),
     }
 }
 
 impl CsvFile {
-    /// A file that is in memory already.
-    pub(crate) fn of_text(text: Text, with_header: bool) -> Self {
-        Self::new(text.name, Box::new(io::Cursor::new(text.text)), with_header)
-    }
-
     pub(crate) fn open(path: &Path, with_header: bool) -> Result<Self, CliError> {
-        let (name, source): (String, Box<dyn Read>) = if path == Path::new("-") {
-            ("standard input".to_owned(), Box::new(io::stdin()))
-        } else {
-            let name = path.display().to_string();
-            let file = files::open(path).map_err(|error| refused(&name, &error))?;
-            (name, Box::new(file))
-        };
+        let (name, source) = open(path)?;
         Ok(Self::new(name, source, with_header))
     }
 
-    fn new(name: String, source: Box<dyn Read>, with_header: bool) -> Self {
+    /// A file that is open already.
+    pub(crate) fn new(name: String, source: Box<dyn Read>, with_header: bool) -> Self {
         let reader = csv::ReaderBuilder::new()
             .has_headers(with_header)
             .comment(Some(b'#'))

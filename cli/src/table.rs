@@ -1,5 +1,6 @@
 //! Results as a table for people, CSV or JSON for programs.
 
+use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use clap::ValueEnum;
@@ -63,18 +64,23 @@ impl Cell {
     fn short(&self) -> String {
         match self {
             Self::Real(value) if value.is_finite() => short_number(*value),
-            _ => self.exact(),
+            _ => {
+                let mut text = String::new();
+                self.push_exact(&mut text);
+                text
+            }
         }
     }
 
     /// For programs: text that reads back to the same bits.
-    fn exact(&self) -> String {
-        match self {
-            Self::Text(text) => text.clone(),
-            Self::Count(count) => count.to_string(),
-            Self::Real(value) => format!("{value:?}"),
-            Self::Empty => String::new(),
-        }
+    fn push_exact(&self, to: &mut String) {
+        // Writing to a string does not fail.
+        let _ = match self {
+            Self::Text(text) => to.write_str(text),
+            Self::Count(count) => write!(to, "{count}"),
+            Self::Real(value) => write!(to, "{value:?}"),
+            Self::Empty => Ok(()),
+        };
     }
 
     fn json(&self) -> Value {
@@ -121,103 +127,152 @@ impl Table {
 
     /// The rows as objects.
     pub(crate) fn to_json(&self) -> Value {
-        let object = |row: &Vec<Cell>| {
-            let fields = self.header.iter().cloned().zip(row.iter().map(Cell::json));
-            Value::Object(fields.collect::<Map<_, _>>())
-        };
-        Value::Array(self.rows.iter().map(object).collect())
+        Value::Array(self.rows.iter().map(|row| object(&self.header, row)).collect())
     }
 
     pub(crate) fn write(&self, format: Format, out: &mut dyn Write) -> io::Result<()> {
-        match format {
-            Format::Table => self.write_aligned(out),
-            Format::Csv => self.write_csv(out),
-            Format::Json => {
-                serde_json::to_writer_pretty(&mut *out, &self.to_json())?;
-                writeln!(out)
-            }
+        let mut layout = Layout::new(format, self.header.clone());
+        layout.write(&self.rows, out)?;
+        layout.finish(out)
+    }
+}
+
+fn object(header: &[String], row: &[Cell]) -> Value {
+    let fields = header.iter().cloned().zip(row.iter().map(Cell::json));
+    Value::Object(fields.collect::<Map<_, _>>())
+}
+
+/// How rows look, and what of that depends on the rows before them.
+struct Layout {
+    format: Format,
+    header: Vec<String>,
+    /// Whether the header is written, and how many rows.
+    started: bool,
+    rows: usize,
+    /// Of an aligned table, the width of each column and whether it has numbers.
+    widths: Vec<usize>,
+    numeric: Vec<bool>,
+}
+
+impl Layout {
+    fn new(format: Format, header: Vec<String>) -> Self {
+        let widths = header.iter().map(|name| name.chars().count()).collect();
+        let numeric = vec![false; header.len()];
+        Self { format, header, started: false, rows: 0, widths, numeric }
+    }
+
+    /// Writes the next rows, under the header if they are the first.
+    fn write(&mut self, rows: &[Vec<Cell>], out: &mut dyn Write) -> io::Result<()> {
+        match self.format {
+            Format::Table => self.write_aligned(rows, out)?,
+            Format::Csv => self.write_csv(rows, out)?,
+            Format::Json => self.write_json(rows, out)?,
+        }
+        self.started = true;
+        self.rows += rows.len();
+        Ok(())
+    }
+
+    fn finish(&mut self, out: &mut dyn Write) -> io::Result<()> {
+        if !self.started {
+            self.write(&[], out)?;
+        }
+        match self.format {
+            Format::Json if self.rows == 0 => out.write_all(b"[]\n"),
+            Format::Json => out.write_all(b"\n]\n"),
+            Format::Table | Format::Csv => Ok(()),
         }
     }
 
-    fn write_csv(&self, out: &mut dyn Write) -> io::Result<()> {
+    fn write_csv(&self, rows: &[Vec<Cell>], out: &mut dyn Write) -> io::Result<()> {
         let mut writer = csv::Writer::from_writer(out);
-        writer.write_record(&self.header)?;
-        for row in &self.rows {
-            writer.write_record(row.iter().map(Cell::exact))?;
+        if !self.started {
+            writer.write_record(&self.header)?;
+        }
+        let mut text = String::new();
+        for row in rows {
+            for cell in row {
+                text.clear();
+                cell.push_exact(&mut text);
+                writer.write_field(&text)?;
+            }
+            writer.write_record(None::<&[u8]>)?;
         }
         writer.flush()
     }
 
-    fn write_aligned(&self, out: &mut dyn Write) -> io::Result<()> {
-        let texts: Vec<Vec<String>> =
-            self.rows.iter().map(|row| row.iter().map(Cell::short).collect()).collect();
-        let width = |column: usize| {
-            let cells = texts.iter().map(|row| row[column].chars().count());
-            cells.chain([self.header[column].chars().count()]).max().unwrap_or(0)
-        };
-        let widths: Vec<usize> = (0..self.header.len()).map(width).collect();
-        // A column of numbers is aligned at its end, with its header.
-        let numeric: Vec<bool> = (0..self.header.len())
-            .map(|column| self.rows.iter().any(|row| row[column].is_number()))
-            .collect();
+    fn write_json(&self, rows: &[Vec<Cell>], out: &mut dyn Write) -> io::Result<()> {
+        for (place, row) in rows.iter().enumerate() {
+            let text = serde_json::to_string_pretty(&object(&self.header, row))?;
+            let before = if self.rows + place == 0 { "[\n  " } else { ",\n  " };
+            // Line ends within strings are escaped, so these are all between fields.
+            write!(out, "{before}{}", text.replace('\n', "\n  "))?;
+        }
+        Ok(())
+    }
+
+    /// Columns are as wide as the rows so far need, and stay so.
+    fn write_aligned(&mut self, rows: &[Vec<Cell>], out: &mut dyn Write) -> io::Result<()> {
+        let texts: Vec<Vec<String>> = rows.iter().map(|row| row.iter().map(Cell::short).collect()).collect();
+        for (row, texts) in rows.iter().zip(&texts) {
+            for (column, (cell, text)) in row.iter().zip(texts).enumerate() {
+                self.widths[column] = self.widths[column].max(text.chars().count());
+                self.numeric[column] |= cell.is_number();
+            }
+        }
         let mut line = |cells: &[String]| {
-            let aligned: Vec<String> = cells
-                .iter()
-                .zip(widths.iter().zip(&numeric))
-                .map(
-                    |(cell, (&width, &numeric))| {
-                        if numeric { format!("{cell:>width$}") } else { format!("{cell:<width$}") }
-                    },
-                )
-                .collect();
-            writeln!(out, "{}", aligned.join("  ").trim_end())
+            let mut text = String::new();
+            for (cell, (&width, &numeric)) in cells.iter().zip(self.widths.iter().zip(&self.numeric)) {
+                // A column of numbers is aligned at its end, with its header. Writing to a string does not fail.
+                let _ =
+                    if numeric { write!(text, "{cell:>width$}  ") } else { write!(text, "{cell:<width$}  ") };
+            }
+            writeln!(out, "{}", text.trim_end())
         };
-        line(&self.header)?;
+        if !self.started {
+            line(&self.header)?;
+        }
         texts.iter().try_for_each(|row| line(row))
     }
 }
 
-/// Rows of numbers, of which there may be many: CSV is written row by row, the other formats at the end.
+/// A table that is written while its rows come, so that memory does not grow with their number.
 pub(crate) struct Rows {
-    format: Format,
     out: Output,
-    table: Table,
+    layout: Layout,
+    block: Vec<Vec<Cell>>,
 }
 
 impl Rows {
+    /// Rows that are written at once. Aligned tables of no more rows look as if all had been known before.
+    const BLOCK: usize = 4096;
+
     pub(crate) fn new<S: Into<String>>(
         format: Format,
-        mut out: Output,
+        out: Output,
         header: impl IntoIterator<Item = S>,
-    ) -> Result<Self, CliError> {
-        let table = Table::new(header);
-        if format == Format::Csv {
-            table.write(Format::Csv, &mut out).map_err(|error| CliError::io(out.name(), &error))?;
-        }
-        Ok(Self { format, out, table })
+    ) -> Self {
+        let layout = Layout::new(format, header.into_iter().map(Into::into).collect());
+        Self { out, layout, block: Vec::new() }
     }
 
-    pub(crate) fn push(&mut self, row: &[f64]) -> Result<(), CliError> {
-        if self.format != Format::Csv {
-            self.table.push(row.iter().copied().map(Cell::Real).collect());
-            return Ok(());
-        }
-        let mut write = || {
-            for (column, value) in row.iter().enumerate() {
-                let comma = if column == 0 { "" } else { "," };
-                // Debug prints the shortest digits that read back to the same bits.
-                write!(self.out, "{comma}{value:?}")?;
-            }
-            writeln!(self.out)
-        };
-        write().map_err(|error| CliError::io(self.out.name(), &error))
+    pub(crate) fn push(&mut self, row: Vec<Cell>) -> Result<(), CliError> {
+        debug_assert_eq!(row.len(), self.layout.header.len());
+        self.block.push(row);
+        if self.block.len() < Self::BLOCK { Ok(()) } else { self.flush() }
+    }
+
+    /// Writes the rows that are waiting for others.
+    fn flush(&mut self) -> Result<(), CliError> {
+        let written = self.layout.write(&self.block, &mut self.out).and_then(|()| self.out.flush());
+        self.block.clear();
+        written.map_err(|error| CliError::io(self.out.name(), &error))
     }
 
     pub(crate) fn finish(mut self) -> Result<(), CliError> {
-        if self.format != Format::Csv {
-            let written = self.table.write(self.format, &mut self.out);
-            written.map_err(|error| CliError::io(self.out.name(), &error))?;
-        }
+        self.flush()?;
+        let finished = self.layout.finish(&mut self.out);
+        finished.map_err(|error| CliError::io(self.out.name(), &error))?;
         self.out.finish()
     }
 }
@@ -248,6 +303,32 @@ mod tests {
             json,
             serde_json::json!([{"kernel": "a,b", "score": 0.1}, {"kernel": "c", "score": null}])
         );
+    }
+
+    /// In parts, rows are what they are at once; of an aligned table only widths that a later part needs are not known.
+    #[test]
+    fn parts_are_what_the_whole_is() {
+        let rows: Vec<Vec<Cell>> = (0..9)
+            .map(|row| vec![format!("kernel \"{row}\"\n").into(), (f64::from(row) / 3.0).into()])
+            .collect();
+        for format in [Format::Table, Format::Csv, Format::Json] {
+            let written = |part: usize| {
+                let mut layout = Layout::new(format, vec!["kernel".into(), "score".into()]);
+                let mut out = Vec::new();
+                rows.chunks(part).for_each(|part| layout.write(part, &mut out).unwrap());
+                layout.finish(&mut out).unwrap();
+                String::from_utf8(out).unwrap()
+            };
+            let whole = written(9);
+            assert_eq!(written(4), whole, "{format:?}");
+            if format == Format::Json {
+                let table = Table { header: vec!["kernel".into(), "score".into()], rows: rows.clone() };
+                assert_eq!(whole, serde_json::to_string_pretty(&table.to_json()).unwrap() + "\n");
+            }
+        }
+        let mut none = Vec::new();
+        Layout::new(Format::Json, vec!["kernel".into()]).finish(&mut none).unwrap();
+        assert_eq!(none, b"[]\n");
     }
 
     #[test]

@@ -1,8 +1,11 @@
 //! `ckselect rank --problems` over lists of problems, which `CK_SELECT_CAPTURE` writes.
 
 use std::fs;
+use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
 
 fn run(arguments: &[&str]) -> Output {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
@@ -49,4 +52,44 @@ fn captured_problems_can_be_ranked() {
     fs::write(&path, format!("{text}onv,X=1\n")).unwrap();
     let error = String::from_utf8(rank(path.to_str().unwrap()).stderr).unwrap();
     assert!(error.contains(", line 6: "), "{error}");
+}
+
+/// A CSV and a list, of any length: rows come out while problems still go in.
+#[test]
+fn rows_are_written_while_problems_are_read() {
+    const PROBLEMS: usize = 9000;
+    let csv = |row: usize| format!("{},{},64,28,28,3,3\n", 1 + row % 64, 8 * (1 + row / 64));
+    let list = |row: usize| {
+        format!("N={},C={},K=64,Hi=28,Wi=28,Y=3,X=3,op=grouped_conv\n", 1 + row % 64, 8 * (1 + row / 64))
+    };
+    for (header, line) in [("N,C,K,Hi,Wi,Y,X\n", &csv as &dyn Fn(usize) -> String), ("# seen\n\n", &list)] {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_ckselect"))
+            .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(".."))
+            .args(["rank", "--model", "tests/golden/models/conv_small", "--pool", "configs/forward_bf16.txt"])
+            .args(["--problems", "-", "--top", "1", "--format", "csv"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut text = header.to_owned();
+        (0..PROBLEMS).for_each(|row| text += &line(row));
+        let last = line(PROBLEMS);
+        let (seen, first_row) = mpsc::channel();
+        // Keeps the pipe open until a row has come out.
+        let writer = std::thread::spawn(move || {
+            stdin.write_all(text.as_bytes()).unwrap();
+            let in_time = first_row.recv_timeout(Duration::from_secs(120)).is_ok();
+            stdin.write_all(last.as_bytes()).unwrap();
+            in_time
+        });
+        assert_eq!(lines.next().unwrap().unwrap(), "problem,rank,kernel,score");
+        let first = lines.next().unwrap().unwrap();
+        assert!(first.starts_with("0,1,grouped_conv_forward_bf16_2d_"), "{first}");
+        let _ = seen.send(());
+        assert_eq!(lines.count(), PROBLEMS);
+        assert!(writer.join().unwrap(), "no row came before the input ended");
+        assert!(child.wait().unwrap().success());
+    }
 }

@@ -54,7 +54,7 @@
 
 // How the files divide the work. `parts` reads the bytes and shares the trees out to threads, `text` cuts them into lines
 // and lists, `tokens` finds where their numbers are, `lanes` reads several of these at once and `number` those that are
-// odd. `fields` sorts the lines of a header or tree by key. `header`, `tree_text` (with `categories` and `shape`) and
+// odd. `packed` reads what the build script made of a text. `fields` sorts the lines of a header or tree by key. `header`, `tree_text` (with `categories` and `shape`) and
 // `sections` say what the keys mean and check it; what they let through and `nodes` keeps, `row` and `contributions` walk
 // without asking again. `error` is where any of them says what is wrong.
 
@@ -68,6 +68,7 @@ mod lanes;
 mod nodes;
 mod number;
 mod objective;
+mod packed;
 mod parts;
 mod row;
 mod sections;
@@ -122,8 +123,9 @@ pub struct Forest {
 impl Forest {
     /// Reads the whole text of a LightGBM model.
     ///
-    /// Line ends may be of either kind. Blank lines, lines that begin with `#`, keys that are not known and sections
-    /// after the trees are passed over; `tree_sizes` may be absent. Whatever the bytes are, the call returns: it does
+    /// Line ends may be of either kind. Keys that are not known and sections after the trees are passed over, and in the header
+    /// blank lines and those that begin with `#`; `tree_sizes` may be absent. What LightGBM reads as another forest than the
+    /// lines say, such as a tree with a line without `=`, is refused. Whatever the bytes are, the call returns: it does
     /// not panic, and it needs memory for a small multiple of the text. Of a text of many megabytes the trees are
     /// parsed by several threads, which end with the call.
     pub fn parse(text: &[u8]) -> Result<Forest, ForestError> {
@@ -142,6 +144,11 @@ impl Forest {
             Err(Fault::Text(error)) => Err(ReadError::Text(error)),
             Err(Fault::Source(error)) => Err(ReadError::Io(error)),
         }
+    }
+
+    /// Reads a forest that the build script packed, `build/pack.rs`.
+    pub(crate) fn unpack(bytes: &[u8]) -> Result<Forest, ForestError> {
+        packed::read(bytes).map(Forest::of)
     }
 
     fn of(Contents { header, trees, parameters }: Contents) -> Forest {

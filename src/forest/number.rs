@@ -4,6 +4,7 @@
 //! is odd there, and what stands alone, is read here. Both ways round correctly, as LightGBM reads what scores depend on.
 
 use super::lanes::{self, Several};
+use super::packed::Unpacked;
 use super::tokens::Tokens;
 
 /// A number that can be read from a text.
@@ -19,6 +20,9 @@ pub(super) trait Number: Copy {
 
     /// The number for what was read, if it fits.
     fn convert(read: Self::Read) -> Option<Self>;
+
+    /// The number that a packed list has, if it is of this type.
+    fn unpack(number: Unpacked) -> Option<Self>;
 }
 
 /// More digits might not fit; LightGBM's integers have at most ten.
@@ -53,6 +57,14 @@ macro_rules! integers {
             fn convert(read: i64) -> Option<$type> {
                 read.try_into().ok()
             }
+
+            #[inline]
+            fn unpack(number: Unpacked) -> Option<$type> {
+                match number {
+                    Unpacked::Integer(value) => value.try_into().ok(),
+                    Unpacked::Single(_) | Unpacked::Double(_) => None,
+                }
+            }
         }
     )*};
 }
@@ -60,7 +72,7 @@ macro_rules! integers {
 integers!(u8, i32, u32, usize);
 
 macro_rules! floats {
-    ($($type:ty, $several:path);*) => {$(
+    ($($type:ty, $several:path, $unpacked:ident);*) => {$(
         impl Number for $type {
             type Read = $type;
 
@@ -77,11 +89,16 @@ macro_rules! floats {
             fn convert(read: $type) -> Option<$type> {
                 Some(read)
             }
+
+            #[inline]
+            fn unpack(number: Unpacked) -> Option<$type> {
+                if let Unpacked::$unpacked(value) = number { Some(value) } else { None }
+            }
         }
     )*};
 }
 
-floats!(f64, lanes::doubles; f32, lanes::singles);
+floats!(f64, lanes::doubles, Double; f32, lanes::singles, Single);
 
 #[cfg(test)]
 mod tests {

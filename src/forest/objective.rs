@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     fn parse(value: &str) -> Result<Objective, ForestError> {
-        Objective::parse(Field { place: Place::line(6).field("objective"), value })
+        Objective::parse(Field::new(Place::line(6).field("objective"), value))
     }
 
     #[test]

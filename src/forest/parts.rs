@@ -18,7 +18,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use memchr::{memchr_iter, memmem, memrchr};
 
-use super::error::{ForestError, Place, Reason};
+use super::error::{ForestError, Place, Reason, cut};
+use super::fields::Fields;
 use super::header::Header;
 use super::text::{Field, Lines};
 use super::tree::Tree;
@@ -159,7 +160,7 @@ pub(super) fn read<S: Source>(source: S, plan: Plan) -> Result<Contents, Fault<S
 }
 
 /// What follows the trees: checks their number, and keeps the parameters.
-fn end(header: &Header, text: &[u8], before: Before) -> Result<Option<String>, ForestError> {
+pub(super) fn end(header: &Header, text: &[u8], before: Before) -> Result<Option<String>, ForestError> {
     let text = utf8(text).map_err(|error| error.shifted(before))?;
     let mut lines = Lines::new(text);
     lines.next();
@@ -357,12 +358,57 @@ fn last_tree(text: &[u8]) -> Option<usize> {
     None
 }
 
-fn utf8(text: &[u8]) -> Result<&str, ForestError> {
+pub(super) fn utf8(text: &[u8]) -> Result<&str, ForestError> {
     std::str::from_utf8(text).map_err(|error| {
         let offset = error.valid_up_to();
         let line = 1 + memchr_iter(b'\n', &text[..offset]).count();
         Place::line(line).error(Reason::NotUtf8 { offset })
     })
+}
+
+/// A tree of which there may be more lines.
+///
+/// LightGBM ends a tree at the first blank line. Until then it takes what lies between line ends and `=` for a key: a line
+/// without `=` makes the next one's key unknown, and a comment does the same. Texts that it would read so are refused.
+struct Open<'a> {
+    place: Place,
+    first: &'a str,
+    fields: Fields<'a>,
+    lines: usize,
+    /// Whether a blank line came.
+    over: bool,
+}
+
+impl<'a> Open<'a> {
+    /// Lines that LightGBM reads of a tree.
+    const MOST_LINES: usize = 22;
+
+    fn put(&mut self, place: Place, line: &'a str) -> Result<(), ForestError> {
+        let expected = match (self.over, line.is_empty()) {
+            (_, true) => {
+                self.over = true;
+                return Ok(());
+            }
+            (true, false) => "`Tree=` or `end of trees`, since a blank line ends a tree",
+            (false, false) if !line.contains('=') => "a line `key=value`",
+            (false, false) if self.lines == Self::MOST_LINES => {
+                "a blank line, since a tree has at most 22 lines"
+            }
+            (false, false) => {
+                self.lines += 1;
+                return self.fields.put(place, line);
+            }
+        };
+        Err(place.error(Reason::Line { found: cut(line), expected }))
+    }
+
+    fn parse(&self, features: usize) -> Result<Tree, ForestError> {
+        if !self.over {
+            let expected = "a tree that a blank line ends";
+            return Err(self.place.error(Reason::Line { found: cut(self.first), expected }));
+        }
+        tree_text::parse(&self.fields, features)
+    }
 }
 
 /// Consecutive trees. Places are counted from the part's beginning.
@@ -395,28 +441,29 @@ impl Part {
         features: usize,
         closed: bool,
     ) -> Result<(), ForestError> {
-        let mut open = None;
-        while let Some(line) = lines.next() {
+        let mut open: Option<Open<'_>> = None;
+        while let Some(line) = lines.next_of_any_kind() {
             let number = line.strip_prefix("Tree=");
             if number.is_some()
-                && let Some(fields) = open.take()
+                && let Some(tree) = open.take()
             {
-                self.trees.push(tree_text::parse(&fields, features)?);
+                self.trees.push(tree.parse(features)?);
             }
             let place = lines.place().tree(self.trees.len());
             if let Some(number) = number {
                 self.validate_number(place, number)?;
-                open = Some(tree_text::fields(place));
-            } else if let Some(fields) = &mut open {
-                fields.put(place, line)?;
+                let fields = tree_text::fields(place);
+                open = Some(Open { place, first: line, fields, lines: 0, over: false });
+            } else if let Some(tree) = &mut open {
+                tree.put(place, line)?;
             }
         }
         if !closed {
             let place = lines.place().tree(self.trees.len());
             return Err(place.error(Reason::Truncated { expected: "`end of trees`" }));
         }
-        if let Some(fields) = open {
-            self.trees.push(tree_text::parse(&fields, features)?);
+        if let Some(tree) = open {
+            self.trees.push(tree.parse(features)?);
         }
         Ok(())
     }
@@ -424,7 +471,7 @@ impl Part {
     /// Trees count up; a number out of line means that trees were lost, added or swapped.
     fn validate_number(&mut self, place: Place, value: &str) -> Result<(), ForestError> {
         let place = place.field("Tree");
-        let number = Field { place, value }.number("a tree's number", |_: usize| true)?;
+        let number = Field::new(place, value).number("a tree's number", |_: usize| true)?;
         let Some((_, _, first)) = self.first else {
             self.first = Some((place, value.to_owned(), number));
             return Ok(());

@@ -2,9 +2,10 @@
 
 use super::error::{ForestError, Place, Reason};
 use super::number::Number;
+use super::packed::Packed;
 use super::tokens::Tokens;
 
-/// The lines of the text with their numbers, without blank lines and `#` comments, each without its line end.
+/// The lines of the text with their numbers, each without its line end. As an iterator, without blank lines and `#` comments.
 #[derive(Clone)]
 pub(super) struct Lines<'a> {
     rest: &'a str,
@@ -32,21 +33,30 @@ impl<'a> Lines<'a> {
     }
 }
 
+impl<'a> Lines<'a> {
+    /// The next line, blank or not.
+    pub(super) fn next_of_any_kind(&mut self) -> Option<&'a str> {
+        if self.rest.is_empty() {
+            return None;
+        }
+        let end = memchr::memchr(b'\n', self.rest.as_bytes());
+        let (line, rest) = end.map_or((self.rest, ""), |end| (&self.rest[..end], &self.rest[end + 1..]));
+        self.rest = rest;
+        self.number += 1;
+        Some(line.strip_suffix('\r').unwrap_or(line))
+    }
+}
+
 impl<'a> Iterator for Lines<'a> {
     type Item = &'a str;
 
     fn next(&mut self) -> Option<&'a str> {
-        while !self.rest.is_empty() {
-            let end = memchr::memchr(b'\n', self.rest.as_bytes());
-            let (line, rest) = end.map_or((self.rest, ""), |end| (&self.rest[..end], &self.rest[end + 1..]));
-            self.rest = rest;
-            self.number += 1;
-            let line = line.strip_suffix('\r').unwrap_or(line);
+        loop {
+            let line = self.next_of_any_kind()?;
             if !line.is_empty() && !line.starts_with('#') {
                 return Some(line);
             }
         }
-        None
     }
 }
 
@@ -55,9 +65,15 @@ impl<'a> Iterator for Lines<'a> {
 pub(super) struct Field<'a> {
     pub(super) place: Place,
     pub(super) value: &'a str,
+    /// The value instead of its text.
+    pub(super) packed: Option<Packed<'a>>,
 }
 
 impl<'a> Field<'a> {
+    pub(super) fn new(place: Place, value: &'a str) -> Field<'a> {
+        Field { place, value, packed: None }
+    }
+
     /// The blank-separated parts of the value.
     pub(super) fn tokens(&self) -> impl Iterator<Item = &'a str> {
         let value = self.value;
@@ -100,6 +116,15 @@ impl<'a> Field<'a> {
         accept: impl Fn(T) -> bool,
         mut put: impl FnMut(usize, T),
     ) -> Result<(), ForestError> {
+        if let Some(packed) = self.packed {
+            for index in 0..packed.len().min(count.expected) {
+                match packed.get(index) {
+                    Some(number) if accept(number) => put(index, number),
+                    _ => return Err(self.place.index(index).value("a packed value", expected)),
+                }
+            }
+            return count.check(self.place, packed.len());
+        }
         let mut tokens = Tokens::new(self.value.as_bytes());
         let mut found = 0;
         while found < count.expected {
@@ -121,7 +146,7 @@ impl<'a> Field<'a> {
 
     /// More numbers than the value can hold, hardly.
     pub(super) fn most(&self) -> usize {
-        self.value.len().div_ceil(2)
+        self.packed.map_or(self.value.len().div_ceil(2), Packed::len)
     }
 }
 
@@ -156,7 +181,7 @@ mod tests {
     }
 
     fn field(value: &str) -> Field<'_> {
-        Field { place: Place::line(7).tree(2).field("left_child"), value }
+        Field::new(Place::line(7).tree(2).field("left_child"), value)
     }
 
     fn message(value: &str) -> String {

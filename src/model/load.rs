@@ -2,11 +2,11 @@
 
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use flate2::bufread::MultiGzDecoder;
 
-use super::{FeatureSpec, Model, ModelError, ModelKey, Target};
+use super::{FeatureSpec, Later, Model, ModelError, ModelKey, Target};
 use crate::files;
 use crate::forest::{Forest, ReadError};
 
@@ -90,6 +90,27 @@ impl Model {
         Self::assemble(name.to_owned(), spec, parsed)
     }
 
+    /// A model whose forests the build script packed. The one that ranks is read now.
+    pub(super) fn from_packed(
+        name: &str,
+        spec: FeatureSpec,
+        forests: &[(Target, &'static [u8])],
+    ) -> Result<Self, ModelError> {
+        let mut read = [const { None }; Target::ALL.len()];
+        let mut later = [const { None }; Target::ALL.len()];
+        for &(target, packed) in forests {
+            if target != spec.rank_by {
+                later[target as usize] = Some(Later { packed, forest: OnceLock::new() });
+                continue;
+            }
+            let file = format!("{name}/{}", target.file_name());
+            let forest = Forest::unpack(packed)
+                .map_err(|source| ModelError::Forest { file: file.clone(), source: Box::new(source) })?;
+            read[target as usize] = Some(Arc::new(checked(&file, forest, &spec)?));
+        }
+        Ok(Self { later, ..Self::assemble(name.to_owned(), spec, read)? })
+    }
+
     fn assemble(
         name: String,
         spec: FeatureSpec,
@@ -100,7 +121,7 @@ impl Model {
             return Err(ModelError::NoForest { model: name, file: rank_by.file_name() });
         }
         let key = ModelKey::of(&spec);
-        Ok(Self { name, place: None, spec, key, forests })
+        Ok(Self { name, place: None, spec, key, forests, later: [const { None }; Target::ALL.len()] })
     }
 }
 

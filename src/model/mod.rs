@@ -22,7 +22,7 @@ pub use trained::{TrainedFile, TrainedOn};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::features::Extractor;
 use crate::forest::Forest;
@@ -98,6 +98,22 @@ pub struct Model {
     spec: FeatureSpec,
     key: ModelKey,
     forests: [Option<Arc<Forest>>; Target::ALL.len()],
+    /// Of an embedded model, the forests that do not rank, which a selection does not need.
+    later: [Option<Later>; Target::ALL.len()],
+}
+
+/// An embedded forest that is read when it is first asked for.
+#[derive(Debug, Clone)]
+struct Later {
+    packed: &'static [u8],
+    /// `None` for one that cannot be read; the tests read all that there are.
+    forest: OnceLock<Option<Arc<Forest>>>,
+}
+
+impl Later {
+    fn forest(&self) -> Option<&Arc<Forest>> {
+        self.forest.get_or_init(|| Forest::unpack(self.packed).ok().map(Arc::new)).as_ref()
+    }
 }
 
 /// What a model says of one kernel; `None` where it has no forest for it.
@@ -147,7 +163,7 @@ impl Model {
 
     /// The forest of a target, if the model has one.
     pub fn forest(&self, target: Target) -> Option<&Arc<Forest>> {
-        self.forests[target as usize].as_ref()
+        self.forests[target as usize].as_ref().or_else(|| self.later[target as usize].as_ref()?.forest())
     }
 
     /// The targets that have a forest.
@@ -162,9 +178,10 @@ impl Model {
 
     /// The same model, ranking by another of its targets.
     pub fn ranking_by(mut self, target: Target) -> Result<Self, ModelError> {
-        if self.forest(target).is_none() {
+        let Some(forest) = self.forest(target).cloned() else {
             return Err(ModelError::NoForest { model: self.name, file: target.file_name() });
-        }
+        };
+        self.forests[target as usize] = Some(forest);
         self.spec.rank_by = target;
         self.place = None;
         Ok(self)

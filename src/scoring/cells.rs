@@ -17,7 +17,7 @@
 
 use std::rc::Rc;
 
-use super::ladder::Ladders;
+use super::ladder::{Ladders, Numbers};
 use super::pool::{Column, Lanes};
 use crate::forest::{Child, Forest, Node, Target, Tree};
 
@@ -70,7 +70,7 @@ impl Batch {
 type Reach = Rc<[u64]>;
 
 struct Layout<'a> {
-    ladders: &'a Ladders,
+    numbers: &'a Numbers,
     /// For each question about kernels alone, the lanes that answer yes.
     yes: Vec<Option<Reach>>,
     cells: Vec<u32>,
@@ -87,20 +87,26 @@ struct Task {
 
 impl Cells {
     /// `None` when a tree is too large for the cells' distances. `batch` is the most trees to walk at once.
-    pub(super) fn new(forest: &Forest, ladders: &Ladders, lanes: &Lanes, batch: usize) -> Option<Cells> {
-        let mut layout = Layout { ladders, yes: kernel_answers(ladders, lanes), cells: Vec::new(), nodes: 0 };
+    pub(super) fn new(
+        forest: &Forest,
+        ladders: &Ladders,
+        numbers: &Numbers,
+        lanes: &Lanes,
+        batch: usize,
+    ) -> Option<Cells> {
+        let mut layout = Layout { numbers, yes: kernel_answers(ladders, lanes), cells: Vec::new(), nodes: 0 };
         let all: Reach =
             (0..lanes.len().div_ceil(64)).map(|word| super::low_bits(lanes.len() - word * 64)).collect();
         let mut batches: Vec<Batch> = Vec::new();
         let mut current = Batch::new(0);
-        for tree in forest.trees() {
+        for (number, tree) in forest.trees().iter().enumerate() {
             layout.cells.resize(layout.cells.len().next_multiple_of(LINE), 0);
             let mut start = layout.cells.len();
             if current.trees == batch || start + 4 * FAR_MAX - current.start > CELL as usize {
                 batches.push(std::mem::replace(&mut current, Batch::new(start)));
             }
             let nodes = layout.nodes;
-            layout.tree(tree, &all)?;
+            layout.tree(number, tree, &all)?;
             let place = (start - current.start) as u32 | (current.trees as u32) << TREE_SHIFT;
             if layout.nodes == nodes {
                 current.lone_leaves.push(place);
@@ -170,11 +176,11 @@ fn kernel_answers(ladders: &Ladders, lanes: &Lanes) -> Vec<Option<Reach>> {
 }
 
 impl Layout<'_> {
-    fn tree(&mut self, tree: &Tree, all: &Reach) -> Option<()> {
+    fn tree(&mut self, number: usize, tree: &Tree, all: &Reach) -> Option<()> {
         let mut tasks = vec![Task { child: tree.root(), reach: Rc::clone(all), parent: None }];
         while let Some(Task { child, reach, parent }) = tasks.pop() {
             let here = self.cells.len();
-            let (child, reach, split) = self.undecided(tree, child, reach);
+            let (child, reach, split) = self.undecided(number, tree, child, reach);
             let target = child.target();
             if let Some((parent, far)) = parent {
                 let distance = here - parent;
@@ -194,9 +200,9 @@ impl Layout<'_> {
                     self.cells.extend([bits as u32, (bits >> 32) as u32]);
                 }
                 Target::Node(node) => {
-                    let Node { feature, split: question, left, right } = tree.node(node);
+                    let Node { left, right, .. } = tree.node(node);
                     let flipped = count(tree, left) < count(tree, right);
-                    let question = u32::from(self.ladders.number(tree, feature, question));
+                    let question = u32::from(self.numbers.of(number, node));
                     self.cells.push(question | if flipped { FLIPPED } else { 0 });
                     self.nodes += 1;
                     let (left_reach, right_reach) = split.unwrap_or_else(|| (Rc::clone(&reach), reach));
@@ -214,14 +220,14 @@ impl Layout<'_> {
     /// node or leaf, who can reach it, and who can reach its left and right child if that differs.
     fn undecided(
         &self,
+        number: usize,
         tree: &Tree,
         mut child: Child,
         reach: Reach,
     ) -> (Child, Reach, Option<(Reach, Reach)>) {
         while let Target::Node(node) = child.target() {
-            let Node { feature, split, left, right } = tree.node(node);
-            let question = self.ladders.number(tree, feature, split);
-            let Some(yes) = &self.yes[usize::from(question)] else { break };
+            let Some(yes) = &self.yes[usize::from(self.numbers.of(number, node))] else { break };
+            let Node { left, right, .. } = tree.node(node);
             let both: Reach = reach.iter().zip(yes.iter()).map(|(reach, yes)| reach & yes).collect();
             let rest: Reach = reach.iter().zip(yes.iter()).map(|(reach, yes)| reach & !yes).collect();
             if rest.iter().all(|&word| word == 0) {

@@ -1,10 +1,9 @@
 //! Questions, sorted so that one search answers all that a forest asks about one value.
 
-use std::collections::HashMap;
 use std::ops::Range;
 
 use super::pool::Column;
-use crate::forest::{Forest, Missing, Split, Tree, ZERO_THRESHOLD};
+use crate::forest::{Forest, Missing, Split, ZERO_THRESHOLD};
 
 /// The number of a question in a forest. Equal questions of different nodes share it.
 pub(super) type Question = u16;
@@ -81,101 +80,101 @@ fn contains(words: &[u32], value: f64) -> bool {
     words.get(category / 32).is_some_and(|word| word >> (category % 32) & 1 == 1)
 }
 
-/// All questions of a forest.
+/// All questions of a forest, in the same order each time.
 #[derive(Debug, Default)]
 #[allow(clippy::struct_field_names)] // a list of what it is named for
 pub(super) struct Ladders {
     pub(super) ladders: Vec<Ladder>,
     /// How many questions there are.
     pub(super) questions: usize,
-    numbers: HashMap<Key, Question>,
 }
 
-/// What makes two nodes ask the same.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-enum Key {
-    Numeric { feature: u32, missing: u8, default_left: bool, threshold: u64 },
-    Categorical { feature: u32, words: Vec<u32> },
+/// The number of each node's question, for the laying out of cells.
+#[derive(Debug)]
+pub(super) struct Numbers {
+    /// Where each tree's nodes begin.
+    starts: Vec<usize>,
+    questions: Vec<Question>,
 }
 
-impl Key {
-    fn new(tree: &Tree, feature: u32, split: Split) -> Key {
-        match split {
-            Split::Numeric { threshold, missing, default_left } => Key::Numeric {
-                feature,
-                missing: missing as u8,
-                default_left,
-                // Both zeros are one threshold.
-                threshold: (threshold.get() + 0.0).to_bits(),
-            },
-            Split::Categorical { set } => {
-                Key::Categorical { feature, words: tree.category_sets().words(set).to_vec() }
-            }
-        }
+impl Numbers {
+    /// The number of the question of one of a tree's nodes.
+    pub(super) fn of(&self, tree: usize, node: usize) -> Question {
+        self.questions[self.starts[tree] + node]
     }
+}
+
+/// What the nodes of a forest ask about one feature; nodes are counted through all trees.
+#[derive(Default)]
+struct Asked<'a> {
+    /// By how missing values are treated: the threshold as [`rank`] has it, and the node.
+    numeric: [Vec<(u64, u32)>; 6],
+    /// The set of categories, and the node.
+    categorical: Vec<(&'a [u32], u32)>,
 }
 
 impl Ladders {
-    /// `None` when there are more questions than numbers for them.
-    pub(super) fn new(forest: &Forest, columns: &[Column]) -> Option<Ladders> {
-        let mut keys: HashMap<Key, Split> = HashMap::new();
+    /// `None` when there are more questions, or nodes, than numbers for them.
+    pub(super) fn new(forest: &Forest, columns: &[Column]) -> Option<(Ladders, Numbers)> {
+        let mut asked: Vec<Asked<'_>> = columns.iter().map(|_| Asked::default()).collect();
+        let mut starts = Vec::with_capacity(forest.trees().len());
+        let mut nodes: u32 = 0;
         for tree in forest.trees() {
+            starts.push(nodes as usize);
             for node in tree.nodes() {
-                keys.entry(Key::new(tree, node.feature, node.split)).or_insert(node.split);
-            }
-        }
-        if keys.len() > usize::from(Question::MAX) {
-            return None;
-        }
-        let mut within = Vec::with_capacity(columns.len());
-        let mut counts = HashMap::new();
-        for &column in columns {
-            let count = counts.entry(column as u8).or_insert(0usize);
-            within.push(*count);
-            *count += 1;
-        }
-        let mut keys: Vec<(Key, Split)> = keys.into_iter().collect();
-        keys.sort_by(|(a, _), (b, _)| a.rank(columns).partial_cmp(&b.rank(columns)).unwrap_or(a.tie(b)));
-
-        let mut all = Ladders::default();
-        for (key, split) in keys {
-            let number = all.questions;
-            all.questions += 1;
-            let feature = key.feature() as usize;
-            match (&key, split) {
-                (Key::Categorical { words, .. }, _) => {
-                    all.start(columns[feature], within[feature], Rule::Categorical { words: words.clone() });
-                }
-                (Key::Numeric { .. }, Split::Numeric { threshold, missing, default_left }) => {
-                    let goes_on = all.ladders.last_mut().filter(|last| {
-                        last.scope == columns[feature]
-                            && last.column == within[feature]
-                            && matches!(&last.rule, Rule::Numeric { missing: m, default_left: d, .. }
-                                if *m == missing && *d == default_left)
-                    });
-                    if let Some(Ladder { questions, rule: Rule::Numeric { thresholds, .. }, .. }) = goes_on {
-                        thresholds.push(threshold.get());
-                        questions.end += 1;
-                    } else {
-                        let rule = Rule::Numeric { thresholds: vec![threshold.get()], missing, default_left };
-                        all.start(columns[feature], within[feature], rule);
+                let asked = &mut asked[node.feature as usize];
+                match node.split {
+                    Split::Numeric { threshold, missing, default_left } => {
+                        let rule = missing as usize * 2 + usize::from(default_left);
+                        asked.numeric[rule].push((rank(threshold.get()), nodes));
+                    }
+                    Split::Categorical { set } => {
+                        asked.categorical.push((tree.category_sets().words(set), nodes));
                     }
                 }
-                (Key::Numeric { .. }, Split::Categorical { .. }) => {}
+                nodes = nodes.checked_add(1)?;
             }
-            all.numbers.insert(key, number as Question);
         }
-        Some(all)
+        let mut numbers = Numbers { starts, questions: vec![0; nodes as usize] };
+        let mut all = Ladders::default();
+        for scope in [Column::Uniform, Column::Kernel, Column::Pair] {
+            let features = columns.iter().zip(&mut asked).filter(|(column, _)| **column == scope);
+            for (column, (_, asked)) in features.enumerate() {
+                all.add(scope, column, asked, &mut numbers.questions);
+                if all.questions > usize::from(Question::MAX) {
+                    return None;
+                }
+            }
+        }
+        Some((all, numbers))
     }
 
-    fn start(&mut self, scope: Column, column: usize, rule: Rule) {
-        self.ladders.push(Ladder { scope, column, questions: self.questions - 1..self.questions, rule });
-    }
-
-    /// The number of a node's question.
-    pub(super) fn number(&self, tree: &Tree, feature: u32, split: Split) -> Question {
-        // Every node's key was entered by `new`, so the fallback is never taken.
-        self.numbers.get(&Key::new(tree, feature, split)).copied().unwrap_or(0)
+    /// Adds what is asked about one column, and says which number each node's question has.
+    fn add(&mut self, scope: Column, column: usize, asked: &mut Asked<'_>, numbers: &mut [Question]) {
+        for (rule, ladder) in asked.numeric.iter_mut().enumerate().filter(|(_, ladder)| !ladder.is_empty()) {
+            ladder.sort_unstable_by_key(|&(rank, _)| rank);
+            let start = self.questions;
+            let mut thresholds = Vec::new();
+            for question in ladder.chunk_by(|(a, _), (b, _)| a == b) {
+                for &(_, node) in question {
+                    numbers[node as usize] = self.questions as Question;
+                }
+                thresholds.push(threshold(question[0].0));
+                self.questions += 1;
+            }
+            let missing = [Missing::Never, Missing::Zero, Missing::Nan][rule / 2];
+            let rule = Rule::Numeric { thresholds, missing, default_left: rule % 2 == 1 };
+            self.ladders.push(Ladder { scope, column, questions: start..self.questions, rule });
+        }
+        asked.categorical.sort_unstable();
+        for question in asked.categorical.chunk_by(|(a, _), (b, _)| a == b) {
+            for &(_, node) in question {
+                numbers[node as usize] = self.questions as Question;
+            }
+            let rule = Rule::Categorical { words: question[0].0.to_vec() };
+            self.ladders.push(Ladder { scope, column, questions: self.questions..self.questions + 1, rule });
+            self.questions += 1;
+        }
     }
 
     /// The ladders of one scope.
@@ -184,29 +183,99 @@ impl Ladders {
     }
 }
 
-impl Key {
-    fn feature(&self) -> u32 {
-        match self {
-            Key::Numeric { feature, .. } | Key::Categorical { feature, .. } => *feature,
+const SIGN: u64 = 1 << 63;
+
+/// A number that orders as the threshold does, which is not NaN. Both zeros are one threshold.
+fn rank(threshold: f64) -> u64 {
+    let bits = (threshold + 0.0).to_bits();
+    if bits & SIGN == 0 { bits | SIGN } else { !bits }
+}
+
+/// The threshold of a rank.
+fn threshold(rank: u64) -> f64 {
+    f64::from_bits(if rank & SIGN == 0 { !rank } else { rank & !SIGN })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write as _;
+
+    use super::*;
+
+    /// A forest of trees with one node each: thresholds, rising and falling, and categories.
+    fn forest(sets: u32) -> Forest {
+        let mut text = "tree\nversion=v4\nnum_class=1\nnum_tree_per_iteration=1\nmax_feature_idx=1\nobjective=regression\n\
+                        feature_names=a b\nfeature_infos=none none\n\n"
+            .to_owned();
+        for tree in 0..2 * sets {
+            let set = (tree * 7 + 3) % sets;
+            let _ =
+                write!(text, "Tree={tree}\nnum_leaves=2\nleaf_value=1 2\nleft_child=-1\nright_child=-2\n");
+            let _ = if tree % 2 == 0 {
+                write!(
+                    text,
+                    "num_cat=1\nsplit_feature=0\nthreshold=0\ndecision_type=1\ncat_boundaries=0 1\n\
+                              cat_threshold={}\n\n",
+                    set + 1
+                )
+            } else {
+                write!(
+                    text,
+                    "num_cat=0\nsplit_feature=1\nthreshold={}\ndecision_type={}\n\n",
+                    f64::from(set) - 4.5,
+                    [0, 2, 8, 10][tree as usize / 2 % 4]
+                )
+            };
         }
+        text += "end of trees\n";
+        Forest::parse(text.as_bytes()).unwrap()
     }
 
-    /// Sorts questions by ladder, and by threshold within it. Thresholds are never NaN.
-    fn rank(&self, columns: &[Column]) -> (u8, u32, u8, bool, f64) {
-        let scope = columns[self.feature() as usize] as u8;
-        match *self {
-            Key::Numeric { feature, missing, default_left, threshold } => {
-                (scope, feature, missing, default_left, f64::from_bits(threshold))
+    /// Categorical questions stood in the order of a hash map, which is another one each time.
+    #[test]
+    fn questions_have_the_same_order_each_time() {
+        let forest = forest(40);
+        let made = || format!("{:?}", Ladders::new(&forest, &[Column::Uniform, Column::Pair]).unwrap());
+        let first = made();
+        assert!((0..5).all(|_| made() == first));
+        let (ladders, _) = Ladders::new(&forest, &[Column::Uniform, Column::Pair]).unwrap();
+        let words = ladders.of(Column::Uniform).map(|ladder| match &ladder.rule {
+            Rule::Categorical { words } => words[0],
+            Rule::Numeric { .. } => 0,
+        });
+        assert!(words.is_sorted_by(|a, b| a < b));
+    }
+
+    /// Each node's number leads back to its own question.
+    #[test]
+    fn numbers_are_of_the_nodes_questions() {
+        let forest = forest(40);
+        let (ladders, numbers) = Ladders::new(&forest, &[Column::Kernel, Column::Pair]).unwrap();
+        for (place, tree) in forest.trees().iter().enumerate() {
+            let (node, question) = (tree.node(0), usize::from(numbers.of(place, 0)));
+            let ladder = ladders.ladders.iter().find(|ladder| ladder.questions.contains(&question)).unwrap();
+            match (&ladder.rule, node.split) {
+                (Rule::Categorical { words }, Split::Categorical { set }) => {
+                    assert_eq!(words, tree.category_sets().words(set));
+                }
+                (rule @ Rule::Numeric { .. }, Split::Numeric { threshold, missing, default_left }) => {
+                    let Rule::Numeric { thresholds, missing: found, default_left: left } = rule else {
+                        panic!()
+                    };
+                    assert_eq!(thresholds[question - ladder.questions.start], threshold.get());
+                    assert_eq!((*found, *left), (missing, default_left));
+                    assert!(thresholds.is_sorted_by(|a, b| a < b));
+                }
+                (rule, split) => panic!("{rule:?} for {split:?}"),
             }
-            Key::Categorical { feature, .. } => (scope, feature, u8::MAX, false, 0.0),
         }
     }
 
-    fn tie(&self, other: &Key) -> std::cmp::Ordering {
-        let words = |key: &Key| match key {
-            Key::Categorical { words, .. } => words.clone(),
-            Key::Numeric { .. } => Vec::new(),
-        };
-        words(self).cmp(&words(other))
+    #[test]
+    fn ranks_order_as_thresholds_do() {
+        let rising = [f64::NEG_INFINITY, -1e300, -1.0, -5e-324, 0.0, 5e-324, 1.0, f64::MAX, f64::INFINITY];
+        assert!(rising.is_sorted_by(|&a, &b| rank(a) < rank(b)));
+        assert!(rising.iter().all(|&number| threshold(rank(number)).to_bits() == number.to_bits()));
+        assert_eq!(rank(-0.0), rank(0.0));
     }
 }

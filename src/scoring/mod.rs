@@ -262,13 +262,13 @@ impl PoolScorer {
 
 impl Way {
     fn new(forest: &Forest, pool: &PoolTable<'_>, lanes: &Lanes, classes: usize, isa: Isa) -> Option<Way> {
-        let ladders = Ladders::new(forest, pool.columns)?;
+        let (ladders, numbers) = Ladders::new(forest, pool.columns)?;
         if lanes.len() <= narrow::LANES {
-            let cells = Cells::new(forest, &ladders, lanes, narrow::BATCH)?;
+            let cells = Cells::new(forest, &ladders, &numbers, lanes, narrow::BATCH)?;
             let walk = Box::new(Narrow::new(lanes, &ladders, &cells, classes, isa));
             return Some(Way::Narrow { walk, ladders, cells });
         }
-        let cells = Cells::new(forest, &ladders, lanes, wide::BATCH)?;
+        let cells = Cells::new(forest, &ladders, &numbers, lanes, wide::BATCH)?;
         let walk = Wide::new(lanes, &ladders, isa);
         Some(Way::Wide { walk, ladders, cells })
     }

@@ -11,7 +11,7 @@ use super::hardware::HardwareOption;
 use crate::error::CliError;
 use crate::input::{CsvFile, NamedRow};
 use crate::output::Output;
-use crate::table::{Format, Rows, Table};
+use crate::table::{Cell, Format, Rows, Table};
 
 const EXAMPLES: &str = "Examples:
   ckselect features --engine conv97 --input rows.csv --output features.csv
@@ -71,14 +71,14 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     let names = extractor.schema.names();
     let out = Output::create(args.output.as_deref())?;
     let header = names.iter().map(|name| format!("f:{name}"));
-    let mut rows = Rows::new(args.format.unwrap_or(Format::Csv), out, header)?;
+    let mut rows = Rows::new(args.format.unwrap_or(Format::Csv), out, header);
     let mut row = vec![0.0; names.len()];
     let mut record = StringRecord::new();
     while file.next(&mut record)? {
         let fields = NamedRow { columns: &columns, record: &record };
         let inputs = RowInputs::read(&extractor, &fields).map_err(|error| file.fault(&record, error))?;
         extractor.schema.fill(&inputs.problem, &inputs.kernel, &inputs.hardware, &mut row);
-        rows.push(&row)?;
+        rows.push(row.iter().copied().map(Cell::Real).collect())?;
     }
     rows.finish()
 }

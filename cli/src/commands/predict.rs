@@ -107,7 +107,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     let source = Source::load(args)?;
     let forest = source.forest()?;
     let mut file = CsvFile::open(&args.matrix, false)?;
-    let mut rows = Rows::new(args.format, Output::create(args.output.as_deref())?, ["raw", "value"])?;
+    let mut rows = Rows::new(args.format, Output::create(args.output.as_deref())?, ["raw", "value"]);
 
     let mut record = StringRecord::new();
     let mut row = vec![0.0; forest.num_features()];
@@ -127,7 +127,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         };
         read_row(&file, &record, order, &mut row)?;
         let raw = forest.predict(&row)?;
-        rows.push(&[raw, source.value(raw)])?;
+        rows.push(vec![raw.into(), source.value(raw).into()])?;
     }
     rows.finish()
 }
