@@ -1,11 +1,13 @@
 //! Reading tables: CSV rows as named cells, with errors that name file and line.
 
 use std::collections::HashMap;
-use std::io::{self, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
 use ck_select::features::Fields;
 use ck_select::files;
+use ck_select::problem::check_names;
+use ck_select::vocab::Op;
 use csv::StringRecord;
 
 use crate::error::CliError;
@@ -16,21 +18,14 @@ pub(crate) struct CsvFile {
     pub(crate) reader: csv::Reader<Box<dyn Read>>,
 }
 
-/// A whole file as text.
-pub(crate) struct Text {
-    pub(crate) name: String,
-    pub(crate) text: String,
-}
-
-/// Reads a file whole. `-` is standard input.
-pub(crate) fn read_text(path: &Path) -> Result<Text, CliError> {
-    let (name, text) = if path == Path::new("-") {
-        ("standard input".to_owned(), io::read_to_string(io::stdin()))
-    } else {
-        (path.display().to_string(), files::read_to_string(path))
-    };
-    match text {
-        Ok(text) => Ok(Text { name, text }),
+/// Opens a file for reading, with what errors call it. `-` is standard input.
+pub(crate) fn open(path: &Path) -> Result<(String, Box<dyn BufRead>), CliError> {
+    if path == Path::new("-") {
+        return Ok(("standard input".to_owned(), Box::new(io::stdin().lock())));
+    }
+    let name = path.display().to_string();
+    match files::open(path) {
+        Ok(file) => Ok((name, Box::new(BufReader::new(file)))),
         Err(error) => Err(refused(name, &error)),
     }
 }
@@ -44,29 +39,15 @@ fn refused(name: impl std::fmt::Display, error: &io::Error) -> CliError {
 }
 
 impl CsvFile {
-    /// A file that is in memory already.
-    pub(crate) fn of_text(text: Text, with_header: bool) -> Self {
-        Self::new(text.name, Box::new(io::Cursor::new(text.text)), with_header)
-    }
-
     pub(crate) fn open(path: &Path, with_header: bool) -> Result<Self, CliError> {
-        let (name, source): (String, Box<dyn Read>) = if path == Path::new("-") {
-            ("standard input".to_owned(), Box::new(io::stdin()))
-        } else {
-            let name = path.display().to_string();
-            let file = files::open(path).map_err(|error| refused(&name, &error))?;
-            (name, Box::new(file))
-        };
-        Ok(Self::new(name, source, with_header))
-    }
-
-    fn new(name: String, source: Box<dyn Read>, with_header: bool) -> Self {
+        let (name, source) = open(path)?;
+        let source: Box<dyn Read> = source;
         let reader = csv::ReaderBuilder::new()
             .has_headers(with_header)
             .comment(Some(b'#'))
             .trim(csv::Trim::All)
             .from_reader(source);
-        Self { name, reader }
+        Ok(Self { name, reader })
     }
 
     /// The header's columns by name.
@@ -84,6 +65,19 @@ impl CsvFile {
             }
         }
         Ok(columns)
+    }
+
+    /// Refuses columns that must be misspelt, and names those that are passed over. `read` are the columns that are read.
+    pub(crate) fn check(&mut self, op: Op, read: &[&'static str]) -> Result<(), CliError> {
+        let header =
+            self.reader.headers().map_err(|error| CliError::failed(format!("{}: {error}", self.name)))?;
+        let names: Vec<&str> = header.iter().map(|column| column.trim_start_matches('\u{feff}')).collect();
+        let unknown = check_names(op, &names, read)
+            .map_err(|error| CliError::failed(format!("{}: header: {error}", self.name)))?;
+        if !unknown.is_empty() {
+            say!("ckselect: warning: {}: columns passed over: {}", self.name, unknown.join(", "));
+        }
+        Ok(())
     }
 
     /// Reads the next row into `record`; false at the end.

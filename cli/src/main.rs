@@ -19,6 +19,7 @@ mod commands;
 mod error;
 mod input;
 mod output;
+mod problems;
 mod progress;
 mod table;
 

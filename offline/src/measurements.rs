@@ -22,7 +22,7 @@ use ck_select::vocab::{Arch, Direction, Dtype, Op};
 
 pub use error::DataError;
 pub(crate) use names::Filter;
-pub(crate) use record::{Figures, Measured, Sink};
+pub(crate) use record::{Counts, Figures, Measured, Sink};
 pub use source::files_of;
 use source::read_text;
 pub(crate) use source::{columns_of, read as read_file};
@@ -76,6 +76,8 @@ pub struct Source {
     pub rows: usize,
     /// Rows of another operation, direction, dtype or architecture, left out as asked.
     pub other: usize,
+    /// Columns that are unknown and nothing like a known one.
+    pub unknown: Vec<String>,
 }
 
 /// Measured rows over distinct problems and kernels, in the order in which the files name them.
@@ -153,7 +155,7 @@ impl Measurements {
         let Wanted { op, direction, dtype, arch } = self.wanted;
         let mut taking = Taking { figures, ..Taking::new(self) };
         let counts = read_file(path, Filter { op: Some(op), direction, dtype, arch }, &mut taking)?;
-        self.sources.push(Source { path: path.to_owned(), rows: counts.rows, other: counts.other });
+        self.take_counts(path.to_owned(), counts);
         Ok(())
     }
 
@@ -163,8 +165,13 @@ impl Measurements {
         let Wanted { op, direction, dtype, arch } = self.wanted;
         let filter = Filter { op: Some(op), direction, dtype, arch };
         let counts = read_text(name, text, filter, &mut Taking::new(self))?;
-        self.sources.push(Source { path: PathBuf::from(name), rows: counts.rows, other: counts.other });
+        self.take_counts(PathBuf::from(name), counts);
         Ok(())
+    }
+
+    fn take_counts(&mut self, path: PathBuf, counts: Counts) {
+        let Counts { rows, other, unknown, .. } = counts;
+        self.sources.push(Source { path, rows, other, unknown });
     }
 
     /// What was asked for.

@@ -53,6 +53,10 @@ impl Data {
     fn read(&self, wanted: Wanted) -> Result<Measurements, CliError> {
         let measurements = Measurements::read(&self.files, wanted)?;
         for source in measurements.sources() {
+            if !source.unknown.is_empty() {
+                let file = source.path.display();
+                say!("ckselect: warning: {file}: columns passed over: {}", source.unknown.join(", "));
+            }
             if source.other > 0 {
                 say!(
                     "ckselect: {}: {} rows of another direction or element type are left out",

@@ -1,17 +1,16 @@
 //! `ckselect rank`: which kernels of a pool are best for a problem.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use ck_select::model::Target;
-use ck_select::problem::{Problem, ProblemDefaults, ProblemList};
-use ck_select::select::{RankScratch, Ranker};
-use csv::StringRecord;
+use ck_select::problem::Problem;
+use ck_select::select::RankScratch;
 use rayon::prelude::*;
 
 use super::ModelAndPool;
 use crate::error::CliError;
-use crate::input::{self, CsvFile, NamedRow, Text};
 use crate::output::Output;
+use crate::problems::{LeftOut, Problems};
 use crate::table::{Cell, Format, Table};
 
 const EXAMPLES: &str = "Examples:
@@ -32,9 +31,10 @@ pub(crate) struct Args {
     /// One problem, as key=value pairs
     #[arg(long, value_name = "PAIRS", group = "asked")]
     problem: Option<String>,
-    /// Many problems: a CSV with a column for each field, or a list with one problem a line and its operation as
-    /// `op=…` (what CK_SELECT_CAPTURE writes). Repeated problems of a list and of a benchmark CSV (with a `kernel`
-    /// column) count once
+    /// Many problems: a CSV with a column for each field, or a list with one problem a line, with its operation as
+    /// `op=…` (what CK_SELECT_CAPTURE writes) or without. Repeated problems of a list and of a benchmark CSV (with a
+    /// `kernel` column) count once. Misspelt columns are refused; problems that the pool cannot compute are left out and
+    /// counted
     #[arg(long, value_name = "FILE", group = "asked")]
     problems: Option<PathBuf>,
     /// Only the best COUNT kernels of each problem
@@ -84,75 +84,39 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         }
         Ok::<_, CliError>(rows)
     };
-    let ranked: Vec<Result<_, CliError>> = match (&args.problem, &args.problems) {
+    match (&args.problem, &args.problems) {
         (Some(text), _) => {
             let problem = super::parse_problem(&ranker, text, &defaults)?;
-            vec![rows(None, &problem, &mut RankScratch::default())]
+            rows(None, &problem, &mut RankScratch::default())?.into_iter().for_each(|row| table.push(row));
         }
-        // In the file's order, whichever thread ranked which.
-        (None, Some(path)) => read_problems(path, &ranker, &defaults)?
-            .par_iter()
-            .map_init(RankScratch::default, |scratch, (label, problem)| rows(Some(label), problem, scratch))
-            .collect(),
+        (None, Some(path)) => {
+            let problems = all_problems(Problems::open(path, ranker.model().spec().op(), &defaults)?)?;
+            let ranked: Vec<_> = problems
+                .par_iter()
+                .map_init(RankScratch::default, |scratch, (label, problem)| {
+                    rows(Some(label), problem, scratch)
+                })
+                .collect();
+            // In the file's order, whichever thread ranked which.
+            let mut left_out = LeftOut::default();
+            for (ranked, (label, _)) in ranked.into_iter().zip(&problems) {
+                let rows = left_out.take(label, ranked)?;
+                rows.into_iter().flatten().for_each(|row| table.push(row));
+            }
+            left_out.finish()?;
+        }
         (None, None) => return Err(CliError::usage("give --problem or --problems")),
-    };
-    for rows in ranked {
-        for row in rows? {
-            table.push(row);
-        }
     }
     let mut out = Output::create(args.output.as_deref())?;
     table.write(args.format, &mut out).map_err(|error| CliError::io(out.name(), &error))?;
     out.finish()
 }
 
-/// The problems of a list or of a CSV, each with its `problem_idx`, else with its place.
-fn read_problems(
-    path: &Path,
-    ranker: &Ranker,
-    defaults: &ProblemDefaults,
-) -> Result<Vec<(String, Problem)>, CliError> {
-    let text = input::read_text(path)?;
-    if ProblemList::recognizes(&text.text) {
-        return listed_problems(&text, ranker);
+fn all_problems(mut problems: Problems) -> Result<Vec<(String, Problem)>, CliError> {
+    let mut all = Vec::new();
+    while let Some(problem) = problems.next()? {
+        all.push(problem);
     }
-    let mut file = CsvFile::of_text(text, true);
-    let columns = file.columns()?;
-    // One row a measurement: a problem stands there once for each kernel.
-    let measurements = columns.contains_key("kernel") || columns.contains_key("kernel_name");
-    let label_column = columns.get("problem_idx").copied();
-    let mut seen = std::collections::HashSet::new();
-    let mut problems = Vec::new();
-    let mut record = StringRecord::new();
-    let mut place = 0;
-    while file.next(&mut record)? {
-        let fields = NamedRow { columns: &columns, record: &record };
-        let problem = Problem::from_fields(ranker.model().spec().op(), &fields, defaults)
-            .map_err(|error| file.fault(&record, error))?;
-        if !measurements || seen.insert(problem) {
-            let label = label_column.and_then(|column| record.get(column)).unwrap_or_default();
-            problems.push((if label.is_empty() { place.to_string() } else { label.to_owned() }, problem));
-            place += 1;
-        }
-    }
-    Ok(problems)
-}
-
-/// The problems of a list that are of the model's operation.
-fn listed_problems(text: &Text, ranker: &Ranker) -> Result<Vec<(String, Problem)>, CliError> {
-    let op = ranker.model().spec().op();
-    let ProblemList { problems, incomplete } = ProblemList::parse(&text.name, &text.text)?;
-    if let (Some(first), name) = (incomplete.first(), &text.name) {
-        let count = incomplete.len();
-        say!(
-            "ckselect: warning: {name}: {count} incomplete lines are passed over, the first is line {first}: they do not \
-             say op={op}"
-        );
-    }
-    let others = problems.iter().filter(|problem| problem.op() != op).count();
-    if others > 0 {
-        say!("ckselect: {}: {others} problems are passed over: they are not {op}", text.name);
-    }
-    let mine = problems.into_iter().filter(|problem| problem.op() == op);
-    Ok(mine.enumerate().map(|(place, problem)| (place.to_string(), problem)).collect())
+    problems.finish();
+    Ok(all)
 }
