@@ -9,13 +9,10 @@
 //! Blank lines and lines that begin with `#` are passed over. Whoever appends to such a list while it may be killed puts
 //! the operation last, so that a line that was cut off has none, or only the beginning of one, and shows itself.
 
-use std::collections::{HashMap, HashSet};
-use std::hash::{BuildHasher as _, RandomState};
-use std::io::{self, BufRead, Cursor};
-
-use csv::{ReaderBuilder, StringRecord};
+use std::io::{BufRead, Cursor};
 
 use super::header::{HeaderError, check_columns};
+use super::source::{Lines, Seen, Table, unreadable};
 use super::{InvalidField, Problem, ProblemDefaults, ProblemError};
 use crate::features::Fields;
 use crate::vocab::{Op, UnknownWord};
@@ -230,7 +227,7 @@ impl<'a> ProblemReader<'a> {
             label: label.to_owned(),
             op,
             defaults,
-            lines: Lines { source, text: String::new(), whole: true, number: 0, again: false },
+            lines: Lines::new(source),
             format: Format::Empty,
             seen: Seen::default(),
             any: false,
@@ -350,160 +347,6 @@ impl<'a> ProblemReader<'a> {
             return Ok(Some(ListedProblem { number, problem, said }));
         }
         Ok(None)
-    }
-}
-
-/// Lines that are neither blank nor comments.
-struct Lines<'a> {
-    source: Box<dyn BufRead + 'a>,
-    text: String,
-    /// Whether the last line has an end.
-    whole: bool,
-    /// Of the last line, from 1.
-    number: u64,
-    /// Whether the last line is given once more.
-    again: bool,
-}
-
-fn unreadable(error: io::Error) -> ProblemLineFault {
-    match error.kind() {
-        io::ErrorKind::InvalidData => ProblemLineFault::Read("not UTF-8".to_owned()),
-        _ => ProblemLineFault::Read(error.to_string()),
-    }
-}
-
-impl Lines<'_> {
-    /// Goes to the next line; false at the end.
-    fn next(&mut self) -> Result<bool, ProblemLineFault> {
-        if std::mem::take(&mut self.again) {
-            return Ok(true);
-        }
-        loop {
-            self.text.clear();
-            self.number += 1;
-            if !self.append()? {
-                return Ok(false);
-            }
-            if self.number == 1 && self.text.starts_with('\u{feff}') {
-                self.text.drain(..'\u{feff}'.len_utf8());
-            }
-            let line = self.line();
-            if !line.is_empty() && !line.starts_with('#') {
-                return Ok(true);
-            }
-        }
-    }
-
-    fn append(&mut self) -> Result<bool, ProblemLineFault> {
-        let read = self.source.read_line(&mut self.text).map_err(unreadable)?;
-        self.whole = self.text.ends_with('\n');
-        Ok(read > 0)
-    }
-
-    fn line(&self) -> &str {
-        self.text.trim()
-    }
-}
-
-/// A table's columns by name, and the row that was read last.
-struct Table {
-    columns: HashMap<String, usize>,
-    /// One row a measurement: a problem stands there once for each kernel.
-    once: bool,
-    /// The header, then rows.
-    record: StringRecord,
-    /// What the numbers stand for, by its hashes.
-    numbers: HashMap<u64, [u64; 2]>,
-}
-
-impl Table {
-    fn new(lines: &mut Lines<'_>) -> Result<Self, ProblemLineFault> {
-        let mut table = Self {
-            columns: HashMap::new(),
-            once: false,
-            record: StringRecord::new(),
-            numbers: HashMap::new(),
-        };
-        table.cut(lines)?;
-        table.columns = table.record.iter().map(str::to_owned).zip(0..).collect();
-        table.once = ["kernel", "kernel_name"].iter().any(|name| table.columns.contains_key(*name));
-        Ok(table)
-    }
-
-    fn read(&mut self, lines: &mut Lines<'_>) -> Result<(), ProblemLineFault> {
-        let expected = self.columns.len();
-        self.cut(lines)?;
-        let found = self.record.len();
-        if found == expected {
-            return Ok(());
-        }
-        Err(ProblemLineFault::Row(format!("found {found} cells, expected {expected} as in the header")))
-    }
-
-    /// Cuts a line into cells; a quoted cell may go over several lines.
-    fn cut(&mut self, lines: &mut Lines<'_>) -> Result<(), ProblemLineFault> {
-        self.record.clear();
-        if !lines.text.contains('"') {
-            lines.line().split(',').for_each(|cell| self.record.push_field(cell.trim()));
-            return Ok(());
-        }
-        let mut more = 0;
-        while lines.text.matches('"').count() % 2 == 1 && lines.append()? {
-            more += 1;
-        }
-        let mut reader =
-            ReaderBuilder::new().has_headers(false).flexible(true).from_reader(lines.text.as_bytes());
-        let read = reader.read_record(&mut self.record);
-        read.map_err(|error| ProblemLineFault::Row(error.to_string()))?;
-        self.record.trim();
-        lines.number += more;
-        Ok(())
-    }
-
-    /// The row's operation. Upstream's converters write `grouped` where they could not read a kernel's name.
-    fn op(&self) -> Result<Option<Op>, UnknownWord> {
-        match (self.get("op"), self.get("op_type")) {
-            (Some(word), _) => word.parse().map(Some),
-            (None, word) => Ok(word.and_then(|word| word.parse().ok())),
-        }
-    }
-
-    fn number(&self) -> Result<Option<u64>, InvalidField> {
-        let Some(&column) = self.columns.get("problem_idx") else { return Ok(None) };
-        let cell = self.record.get(column).unwrap_or_default();
-        cell.parse().map(Some).map_err(|_| {
-            InvalidField::new("problem_idx", format_args!("'{cell}'"), "a whole number, 0 or more")
-        })
-    }
-}
-
-impl Fields for Table {
-    fn get(&self, name: &str) -> Option<&str> {
-        let column = self.columns.get(name).or_else(|| match name {
-            "direction" => self.columns.get("variant"),
-            "ndim" => self.columns.get("ndim_spatial"),
-            _ => None,
-        });
-        self.record.get(*column?).filter(|cell| !cell.is_empty())
-    }
-}
-
-/// Which problems were there before: by 128 bits of hash, a tenth of what the problems take. That two of a million share
-/// theirs happens once in 10^26 files.
-#[derive(Default)]
-struct Seen {
-    keys: [RandomState; 2],
-    hashes: HashSet<[u64; 2]>,
-}
-
-impl Seen {
-    fn hashes_of(&self, asked: &(Problem, Said)) -> [u64; 2] {
-        self.keys.each_ref().map(|key| key.hash_one(asked))
-    }
-
-    /// Whether it is new.
-    fn insert(&mut self, asked: &(Problem, Said)) -> bool {
-        self.hashes.insert(self.hashes_of(asked))
     }
 }
 

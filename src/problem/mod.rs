@@ -4,6 +4,7 @@ mod columns;
 mod header;
 mod limits;
 mod list;
+mod source;
 mod text;
 mod words;
 
