@@ -6,6 +6,8 @@ use std::path::Path;
 
 use ck_select::features::Fields;
 use ck_select::files;
+use ck_select::problem::check_names;
+use ck_select::vocab::Op;
 use csv::StringRecord;
 
 use crate::error::CliError;
@@ -35,17 +37,12 @@ pub(crate) fn open(path: &Path) -> Result<(String, Box<dyn BufRead>), CliError> 
 impl CsvFile {
     pub(crate) fn open(path: &Path, with_header: bool) -> Result<Self, CliError> {
         let (name, source) = open(path)?;
-        Ok(Self::new(name, source, with_header))
-    }
-
-    /// A file that is open already.
-    pub(crate) fn new(name: String, source: Box<dyn Read>, with_header: bool) -> Self {
         let reader = csv::ReaderBuilder::new()
             .has_headers(with_header)
             .comment(Some(b'#'))
             .trim(csv::Trim::All)
             .from_reader(source);
-        Self { name, reader }
+        Ok(Self { name, reader })
     }
 
     /// The header's columns by name.
@@ -63,6 +60,19 @@ impl CsvFile {
             }
         }
         Ok(columns)
+    }
+
+    /// Refuses columns that must be misspelt, and names those that are passed over. `read` are the columns that are read.
+    pub(crate) fn check(&mut self, op: Op, read: &[&'static str]) -> Result<(), CliError> {
+        let header =
+            self.reader.headers().map_err(|error| CliError::failed(format!("{}: {error}", self.name)))?;
+        let names: Vec<&str> = header.iter().map(|column| column.trim_start_matches('\u{feff}')).collect();
+        let unknown = check_names(op, &names, read)
+            .map_err(|error| CliError::failed(format!("{}: header: {error}", self.name)))?;
+        if !unknown.is_empty() {
+            say!("ckselect: warning: {}: columns passed over: {}", self.name, unknown.join(", "));
+        }
+        Ok(())
     }
 
     /// Reads the next row into `record`; false at the end.

@@ -62,6 +62,43 @@ fn strict_writes_nothing() {
     assert!(bad(folder.path(), "convert none.csv -o a.parquet --arch gfx950", 1).contains("none.csv"));
 }
 
+#[test]
+fn misspelt_columns_and_impossible_figures_are_refused() {
+    let folder = TempDir::new().unwrap();
+    let write = |name: &str, text: String| fs::write(folder.path().join(name), text).unwrap();
+    write("header.csv", format!("{}\n{ROW},0.02,300,1\n", HEADER.replace("stride_h", "Stride_h")));
+    for line in [
+        "convert header.csv -o a.parquet --arch gfx950",
+        "validate --predictions header.csv --data header.csv",
+        "features --engine conv97 --input header.csv",
+    ] {
+        let error = bad(folder.path(), line, 1);
+        assert!(
+            error.contains("header.csv: header: unknown column 'Stride_h', expected stride_h"),
+            "{error}"
+        );
+    }
+    write("semicolons.csv", HEADER.replace(',', ";") + "\n1;2\n");
+    let error = bad(folder.path(), "convert semicolons.csv -o a.parquet --arch gfx950", 1);
+    assert!(error.contains("the columns are separated by ';', expected ','"), "{error}");
+    write("empty.csv", format!("{HEADER}\n"));
+    let error = bad(folder.path(), "convert empty.csv -o a.parquet --arch gfx950", 1);
+    assert!(error.contains("empty.csv: found no row below the header"), "{error}");
+
+    write(
+        "odd.csv",
+        format!("{HEADER},remark\n{ROW},0.02,300,1,x\n{ROW},0.02,255704,1,x\n{ROW},0.0000001,300,1,x\n"),
+    );
+    let (out, error) = good(folder.path(), "convert odd.csv -o a.parquet --arch gfx950 --format csv");
+    assert_eq!(out, "file,rows,invalid,other,rejected\nodd.csv,1,0,0,2\n");
+    assert!(
+        error.contains("line 3: tflops: found 255704, expected at most 20000: no device does more with bf16"),
+        "{error}"
+    );
+    assert!(error.contains("line 4: latency_ms: found 0.0000001, which makes 73987523 TFLOPS"), "{error}");
+    assert!(error.contains("warning: odd.csv: columns passed over: remark"), "{error}");
+}
+
 #[cfg(unix)]
 #[test]
 fn the_gpu_is_recorded_when_rocminfo_knows_it() {

@@ -48,10 +48,86 @@ fn captured_problems_can_be_ranked() {
         .collect();
     assert_eq!(labels, ["problem", "0", "1"], "a repeated problem counts once");
     assert!(stderr.contains("1 incomplete lines are passed over, the first is line 6"), "{stderr}");
-    assert!(stderr.contains("1 problems are passed over: they are not grouped_conv"), "{stderr}");
+    assert!(stderr.contains("1 problems are passed over: they are of another operation"), "{stderr}");
     fs::write(&path, format!("{text}onv,X=1\n")).unwrap();
     let error = String::from_utf8(rank(path.to_str().unwrap()).stderr).unwrap();
-    assert!(error.contains(", line 6: "), "{error}");
+    assert!(error.contains(": line 6: "), "{error}");
+}
+
+/// Ranks a file of problems: exit code, rows without the header, messages.
+fn ranked(text: &str) -> (Option<i32>, Vec<String>, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("problems");
+    fs::write(&path, text).unwrap();
+    let path = path.to_str().unwrap();
+    let model = ["rank", "--model", "tests/golden/models/conv_small", "--pool", "configs/forward_bf16.txt"];
+    let output = run(&[&model[..], &["--problems", path, "--top", "1", "--format", "csv"]].concat());
+    let rows = String::from_utf8(output.stdout).unwrap().lines().skip(1).map(str::to_owned).collect();
+    (output.status.code(), rows, String::from_utf8(output.stderr).unwrap().replace(path, "problems"))
+}
+
+#[test]
+fn misspelt_columns_are_refused_and_others_named_once() {
+    let row = "16,256,128,28,28,3,3,2,1";
+    let (code, rows, error) = ranked(&format!("N,C,K,Hi,Wi,Y,X,Stride_h,padh\n{row}\n"));
+    assert_eq!((code, rows.len()), (Some(1), 0));
+    assert_eq!(
+        error,
+        "ckselect: problems: line 1: unknown column 'Stride_h', expected stride_h; column 'padh', expected pad_h\n"
+    );
+    let (code, rows, error) = ranked(&format!("N,C,K,Hi,Wi,Y,X,layer,remark\n{row}\n{row}\n"));
+    assert_eq!((code, rows.len()), (Some(0), 2));
+    assert_eq!(
+        error,
+        "ckselect: warning: problems: columns passed over, which are no field of a problem: layer, remark\n"
+    );
+}
+
+#[test]
+fn files_without_problems_say_what_they_hold() {
+    for (text, message) in [
+        ("", "found no grouped_conv problem, expected at least one"),
+        ("N,C,K,Hi,Wi,Y,X\n", "found no grouped_conv problem, expected at least one"),
+        ("N;C;K\n1;2;3\n", "line 1: the columns are separated by ';', expected ','"),
+        (
+            "n,c,k,hi,wi,y,x\n1,8,8,8,8,1,1\n",
+            "line 1: unknown column 'n', expected N; column 'c', expected C",
+        ),
+        (
+            "a,b\n1,2\n",
+            "line 1: no column 'C', expected C, K, Hi, Wi, Y, X for a grouped_conv problem; the columns are a, b",
+        ),
+        ("M=1,N=2,K=3\n", "found no grouped_conv problem, expected at least one; 1 of another operation"),
+    ] {
+        let (code, rows, error) = ranked(text);
+        assert_eq!((code, rows.len()), (Some(1), 0), "{text}");
+        assert!(error.starts_with(&format!("ckselect: problems: {message}")), "{error}");
+    }
+}
+
+#[test]
+fn a_list_need_not_say_its_operation() {
+    let (code, rows, error) =
+        ranked("N=16,C=256,K=128,Hi=28,Wi=28,Y=3,X=3\nN=1,C=64,K=64,Hi=56,Wi=56,Y=1,X=1");
+    assert_eq!((code, rows.len(), error.as_str()), (Some(0), 2, ""));
+}
+
+#[test]
+fn what_the_pool_cannot_compute_is_left_out_and_counted() {
+    let conv = "N=16,C=256,K=128,Hi=28,Wi=28,Y=3,X=3,op=grouped_conv";
+    let (code, rows, error) = ranked(&format!("{conv}\ndirection=bwd_data,{conv}\nG=2,{conv}\n"));
+    assert_eq!(code, Some(0), "{error}");
+    let labels: Vec<_> = rows.iter().map(|row| row.split(',').next().unwrap()).collect();
+    assert_eq!(labels, ["0", "2"]);
+    assert!(
+        error.starts_with(
+            "ckselect: warning: 1 of 3 problems cannot be ranked and are left out, the first is problem 1: "
+        ),
+        "{error}"
+    );
+    let (code, rows, error) = ranked(&format!("direction=bwd_data,{conv}\n"));
+    assert_eq!((code, rows.len()), (Some(1), 0));
+    assert!(error.starts_with("ckselect: 1 of 1 problems cannot be ranked"), "{error}");
 }
 
 /// A CSV and a list, of any length: rows come out while problems still go in.

@@ -2,7 +2,7 @@
 //! Filters, configurations and lists of problems: any text gives an answer or an error that names its place.
 
 use ck_select::kernel::Kernel;
-use ck_select::problem::ProblemList;
+use ck_select::problem::{ProblemDefaults, ProblemList};
 use ck_select::vocab::Op;
 use ck_select_enumerate::config::Config;
 use ck_select_enumerate::filter::Filter;
@@ -23,8 +23,10 @@ fuzz_target!(|text: &str| {
             assert!(error.to_string().starts_with("fuzz"));
         }
     }
-    match ProblemList::parse("fuzz", text) {
-        Ok(list) => assert!(list.problems.iter().all(|problem| problem.validate().is_ok())),
-        Err(error) => assert!(error.to_string().starts_with("fuzz, line ")),
+    for op in [Op::GroupedConv, Op::Gemm] {
+        match ProblemList::parse("fuzz", text.as_bytes(), op, &ProblemDefaults::of(op)) {
+            Ok(list) => assert!(list.problems.iter().all(|listed| listed.problem.validate().is_ok())),
+            Err(error) => assert!(error.to_string().starts_with("fuzz: ")),
+        }
     }
 });

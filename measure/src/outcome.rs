@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use ck_select::problem::Problem;
 use serde::{Deserialize, Serialize};
 
 /// What became of a kernel on a problem.
@@ -23,6 +24,18 @@ impl Outcome {
     /// A failure with its class and a message.
     pub fn failed(class: FailureClass, message: impl Into<String>) -> Self {
         Self::Failed(Failure::new(class, message))
+    }
+
+    /// The same, unless it is a time that no device can have taken for the problem: then it is a failure.
+    #[must_use]
+    pub fn plausible(self, problem: &Problem) -> Self {
+        match &self {
+            Self::Measured(measured) => match problem.check_figures(measured.tflops, measured.latency_ms) {
+                Ok(()) => self,
+                Err(error) => Self::failed(FailureClass::NotATime, error.to_string()),
+            },
+            _ => self,
+        }
     }
 
     /// The time in milliseconds, if it has one.
@@ -163,7 +176,7 @@ classes! {
     Garbage = "garbage",
     /// It printed more than anyone wants to read.
     Flood = "flood",
-    /// What it says is no time: zero, negative, infinite or not a number.
+    /// What it says is no time: zero, negative, infinite, not a number, or shorter than any device needs.
     NotATime = "not_a_time",
     /// The device was lost with it.
     Device = "device",
@@ -187,6 +200,19 @@ mod tests {
         assert_eq!(long.message.chars().count(), Failure::MAX_MESSAGE);
         assert!(long.message.starts_with("…ä") && long.message.ends_with("end"));
         assert_eq!(Failure::new(FailureClass::Crash, " ").to_string(), "crash");
+    }
+
+    #[test]
+    fn what_no_device_can_do_is_no_time() {
+        let problem: Problem = ck_select::problem::GemmProblem::new(4096, 4096, 4096).into();
+        let of = |ms| Outcome::Measured(Measurement::of(ms, problem.flops()));
+        assert_eq!(of(1.0).plausible(&problem), of(1.0));
+        let Outcome::Failed(failure) = of(1e-6).plausible(&problem) else { panic!() };
+        assert_eq!(failure.class, FailureClass::NotATime);
+        assert!(
+            failure.message.starts_with("tflops: found 137438") && failure.message.contains("fp8"),
+            "{failure}"
+        );
     }
 
     #[test]

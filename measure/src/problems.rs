@@ -3,11 +3,11 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use ck_select::features::Fields;
 use ck_select::kernel::{Kernel, KernelKind};
-use ck_select::problem::{ConvProblem, GemmProblem, Problem, ProblemDefaults, ProblemError, ProblemLine};
+use ck_select::problem::{
+    ConvProblem, GemmProblem, ListedProblem, Problem, ProblemDefaults, ProblemListError, ProblemReader, Said,
+};
 use ck_select::vocab::Op;
-use csv::StringRecord;
 
 use crate::error::{MeasureError, at};
 
@@ -20,18 +20,6 @@ pub struct AskedProblem {
     pub problem: Problem,
     /// Which of its words the file says.
     pub said: Said,
-}
-
-/// Words that a file says itself. What it does not say is the kernel's: upstream's problem sets leave direction, types
-/// and layouts out, because the kernels' names have them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct Said {
-    /// The direction of a convolution.
-    pub direction: bool,
-    /// The element types.
-    pub dtype: bool,
-    /// The memory order.
-    pub layout: bool,
 }
 
 impl AskedProblem {
@@ -89,29 +77,26 @@ impl ProblemSet {
         Self::from_bytes(path, &bytes, op)
     }
 
-    /// Reads a file's contents; `label` names it in errors. The format shows itself:
-    ///
-    /// * **Text** has one problem a line, as `key=value` pairs, the way that problems are printed and captured. `#`
-    ///   begins a comment line. Problems of the other operation are passed over. When a line says its operation as
-    ///   `op=…`, as captured ones do, a line that does not was cut off and is passed over. A last line without an end that
-    ///   is no problem was torn by a crash of whoever wrote it, and is passed over, too.
-    /// * **CSV** has a column for each field, as for `ckselect rank`. Rows that repeat a problem count once.
+    /// Reads a file's contents as [`ProblemReader`] does, which says what they may be; `label` names them in errors.
+    /// Problems that are repeated count once.
     pub fn from_bytes(label: &Path, bytes: &[u8], op: Op) -> Result<Self, MeasureError> {
-        let text = std::str::from_utf8(bytes)
-            .map_err(|error| MeasureError::file(label, format!("byte {}: not UTF-8", error.valid_up_to())))?;
-        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        let first = text.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#'));
-        let mut reading =
-            Reading { label, op, seen: HashSet::new(), problems: Vec::new(), notes: Vec::new() };
-        match first {
-            None => {}
-            Some(line) if line.contains('=') => reading.text(text)?,
-            Some(_) => reading.csv(text)?,
+        let name = label.display().to_string();
+        let of_file = |error: ProblemListError| {
+            let line = error.line.map_or(String::new(), |line| format!("line {line}: "));
+            MeasureError::file(label, format!("{line}{}", error.fault))
+        };
+        let mut reader =
+            ProblemReader::new(&name, Box::new(bytes), op, ProblemDefaults::of(op)).map_err(of_file)?;
+        let mut seen = HashSet::new();
+        let mut problems = Vec::new();
+        while let Some(ListedProblem { number, problem, said }) = reader.next().map_err(of_file)? {
+            if seen.insert((problem, said)) {
+                let idx = number.unwrap_or(problems.len() as u64);
+                problems.push(AskedProblem { idx, problem, said });
+            }
         }
-        if reading.problems.is_empty() {
-            return Err(MeasureError::file(label, format!("found no {op} problem, expected at least one")));
-        }
-        Ok(Self { problems: reading.problems, notes: reading.notes })
+        let notes = reader.passed.notes().into_iter().map(|note| format!("{name}: {note}")).collect();
+        Ok(Self { problems, notes })
     }
 
     /// At most `count` of the problems, evenly over the file.
@@ -127,136 +112,6 @@ impl ProblemSet {
             });
         }
         self
-    }
-}
-
-struct Reading<'a> {
-    label: &'a Path,
-    op: Op,
-    seen: HashSet<(Problem, Said)>,
-    problems: Vec<AskedProblem>,
-    notes: Vec<String>,
-}
-
-impl Reading<'_> {
-    fn text(&mut self, text: &str) -> Result<(), MeasureError> {
-        let other = match self.op {
-            Op::GroupedConv => Op::Gemm,
-            Op::Gemm => Op::GroupedConv,
-        };
-        let mut others = 0;
-        let says_op = |line: &str| matches!(ProblemLine::parse(line), Ok(ProblemLine::Problem(_)));
-        let all_say_op = text.lines().any(says_op);
-        for (number, raw) in (1_u64..).zip(text.split_inclusive('\n')) {
-            let line = raw.trim();
-            if line.is_empty() || line.starts_with('#') {
-                continue;
-            }
-            if all_say_op {
-                match ProblemLine::parse(line) {
-                    Ok(ProblemLine::Problem(problem)) if problem.op() == self.op => {
-                        self.push(None, problem, said_in_line(line));
-                    }
-                    Ok(ProblemLine::Problem(_)) => others += 1,
-                    Ok(ProblemLine::Nothing | ProblemLine::Incomplete) => {
-                        let file = self.label.display();
-                        self.notes.push(format!("{file}: line {number}: passed over: it is torn"));
-                    }
-                    Err(fault) => {
-                        return Err(MeasureError::file(self.label, format!("line {number}: {fault}")));
-                    }
-                }
-                continue;
-            }
-            match Problem::parse(self.op, line, &ProblemDefaults::of(self.op)) {
-                Ok(problem) => self.push(None, problem, said_in_line(line)),
-                Err(ProblemError::UnknownKey { .. })
-                    if Problem::parse(other, line, &ProblemDefaults::of(other)).is_ok() =>
-                {
-                    others += 1;
-                }
-                Err(error) if raw.ends_with('\n') => {
-                    return Err(MeasureError::file(self.label, format!("line {number}: {error}")));
-                }
-                Err(_) => {
-                    let file = self.label.display();
-                    self.notes.push(format!("{file}: line {number}: passed over: it is torn"));
-                }
-            }
-        }
-        if others > 0 {
-            let (file, op) = (self.label.display(), self.op);
-            self.notes.push(format!("{file}: {others} lines passed over: no {op} problems"));
-        }
-        Ok(())
-    }
-
-    fn csv(&mut self, text: &str) -> Result<(), MeasureError> {
-        let malformed = |error: csv::Error| MeasureError::file(self.label, error);
-        let mut reader =
-            csv::ReaderBuilder::new().comment(Some(b'#')).trim(csv::Trim::All).from_reader(text.as_bytes());
-        let header = reader.headers().map_err(malformed)?.clone();
-        let mut record = StringRecord::new();
-        let mut numbers: HashSet<u64> = HashSet::new();
-        while reader.read_record(&mut record).map_err(malformed)? {
-            let line = record.position().map_or(0, csv::Position::line);
-            let fault = |reason: String| MeasureError::file(self.label, format!("line {line}: {reason}"));
-            let row = Row { header: &header, record: &record };
-            let problem = Problem::from_fields(self.op, &row, &ProblemDefaults::of(self.op))
-                .map_err(|error| fault(error.to_string()))?;
-            let said = said_by(|name| row.get(name).is_some());
-            if self.seen.contains(&(problem, said)) {
-                continue;
-            }
-            let idx = match row.get("problem_idx") {
-                None => None,
-                Some(cell) => Some(cell.parse::<u64>().map_err(|_| {
-                    fault(format!("problem_idx: found '{cell}', expected a whole number, 0 or more"))
-                })?),
-            };
-            let number = idx.unwrap_or(self.problems.len() as u64);
-            if !numbers.insert(number) {
-                return Err(fault(format!("problem_idx {number} stands for two different problems")));
-            }
-            self.push(Some(number), problem, said);
-        }
-        Ok(())
-    }
-
-    fn push(&mut self, idx: Option<u64>, problem: Problem, said: Said) {
-        if self.seen.insert((problem, said)) {
-            let idx = idx.unwrap_or(self.problems.len() as u64);
-            self.problems.push(AskedProblem { idx, problem, said });
-        }
-    }
-}
-
-pub(crate) fn said_by(has: impl Fn(&str) -> bool) -> Said {
-    Said {
-        direction: has("direction"),
-        dtype: ["dtype", "dtype_in", "dtype_a"].into_iter().any(&has),
-        layout: has("layout"),
-    }
-}
-
-fn said_in_line(line: &str) -> Said {
-    let keys: HashSet<&str> = line
-        .split(|c: char| c == ',' || c.is_whitespace())
-        .filter_map(|pair| pair.split_once('=').map(|(key, _)| key))
-        .collect();
-    said_by(|name| keys.contains(name))
-}
-
-/// One CSV row by column names.
-pub(crate) struct Row<'a> {
-    pub(crate) header: &'a StringRecord,
-    pub(crate) record: &'a StringRecord,
-}
-
-impl Fields for Row<'_> {
-    fn get(&self, name: &str) -> Option<&str> {
-        let place = self.header.iter().position(|column| column == name)?;
-        self.record.get(place).filter(|cell| !cell.is_empty())
     }
 }
 
@@ -299,7 +154,10 @@ mod tests {
         assert_eq!(numbers(&set), [0, 1]);
         assert_eq!(
             set.notes,
-            ["p: line 5: passed over: it is torn", "p: 1 lines passed over: no grouped_conv problems"]
+            [
+                "p: 1 incomplete lines are passed over, the first is line 5: they do not say op=…",
+                "p: 1 problems are passed over: they are of another operation"
+            ]
         );
         let error = conv("C=64,K=64,Hi=8,Wi=8,Y=1,X=1\nC=64\n").unwrap_err();
         assert!(error.starts_with("p: line 2: K: found nothing"), "{error}");
@@ -318,7 +176,10 @@ mod tests {
         assert_eq!(numbers(&set), [0, 1]);
         assert_eq!(
             set.notes,
-            ["p: line 3: passed over: it is torn", "p: 1 lines passed over: no grouped_conv problems"]
+            [
+                "p: 1 incomplete lines are passed over, the first is line 3: they do not say op=…",
+                "p: 1 problems are passed over: they are of another operation"
+            ]
         );
         let error = conv("C=64,K=64,Hi=8,Wi=8,Y=1,X=1,op=grouped_conv\nC=64,op=grouped_conv\n").unwrap_err();
         assert!(error.starts_with("p: line 2: K: found nothing"), "{error}");

@@ -70,6 +70,8 @@ pub struct FileReport {
     pub other: usize,
     /// Places that should hold a row and do not.
     pub rejected: usize,
+    /// Columns that are unknown and nothing like a known one.
+    pub unknown: Vec<String>,
 }
 
 /// What happens on the way.
@@ -138,6 +140,7 @@ fn read(
             invalid: sender.invalid(),
             other: counts.other,
             rejected: counts.rejected,
+            unknown: counts.unknown,
         });
     }
     sender.finish(extras.op)?;

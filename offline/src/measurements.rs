@@ -22,7 +22,7 @@ use ck_select::vocab::{Arch, Direction, Dtype, Op};
 
 pub use error::DataError;
 pub(crate) use names::Filter;
-pub(crate) use record::{Figures, Measured, Sink};
+pub(crate) use record::{Counts, Figures, Measured, Sink};
 pub use source::files_of;
 use source::read_text;
 pub(crate) use source::{columns_of, read as read_file};
@@ -78,6 +78,8 @@ pub struct Source {
     pub other: usize,
     /// The architectures among them, with their rows.
     pub other_arches: Vec<(Arch, usize)>,
+    /// Columns that are unknown and nothing like a known one.
+    pub unknown: Vec<String>,
 }
 
 impl Source {
@@ -175,12 +177,7 @@ impl Measurements {
         let mut taking = Taking { figures, ..Taking::new(self) };
         let counts = read_file(path, Filter { op: Some(op), direction, dtype, arch }, &mut taking)?;
         let other_arches = taking.other_arches;
-        self.sources.push(Source {
-            path: path.to_owned(),
-            rows: counts.rows,
-            other: counts.other,
-            other_arches,
-        });
+        self.take_counts(path.to_owned(), counts, other_arches);
         Ok(())
     }
 
@@ -192,13 +189,13 @@ impl Measurements {
         let mut taking = Taking::new(self);
         let counts = read_text(name, text, filter, &mut taking)?;
         let other_arches = taking.other_arches;
-        self.sources.push(Source {
-            path: PathBuf::from(name),
-            rows: counts.rows,
-            other: counts.other,
-            other_arches,
-        });
+        self.take_counts(PathBuf::from(name), counts, other_arches);
         Ok(())
+    }
+
+    fn take_counts(&mut self, path: PathBuf, counts: Counts, other_arches: Vec<(Arch, usize)>) {
+        let Counts { rows, other, unknown, .. } = counts;
+        self.sources.push(Source { path, rows, other, other_arches, unknown });
     }
 
     /// What was asked for.

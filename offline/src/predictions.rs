@@ -5,7 +5,8 @@ use std::path::Path;
 
 use ck_select::features::Fields;
 use ck_select::kernel::Kernel;
-use ck_select::problem::{FieldSet, Problem, ProblemDefaults};
+use ck_select::problem::{FieldSet, Problem, ProblemDefaults, check_names};
+use ck_select::vocab::Op;
 use csv::StringRecord;
 
 use crate::candidates::Trial;
@@ -16,6 +17,7 @@ use crate::measurements::{DataError, Measurements};
 #[derive(Debug, Clone, Default)]
 pub struct Predictions {
     rankings: HashMap<Problem, Vec<Ranking>>,
+    unknown: Vec<String>,
 }
 
 /// What a file says under one number of a problem.
@@ -41,6 +43,7 @@ struct Sheet {
     file: String,
     columns: HashMap<String, usize>,
     reader: csv::Reader<std::fs::File>,
+    unknown: Vec<String>,
 }
 
 struct Cells<'a>(&'a HashMap<String, usize>, &'a StringRecord);
@@ -53,7 +56,7 @@ impl Fields for Cells<'_> {
 }
 
 impl Sheet {
-    fn open(path: &Path) -> Result<Self, DataError> {
+    fn open(path: &Path, op: Op) -> Result<Self, DataError> {
         let file = path.display().to_string();
         let fault = |source| DataError::Csv { file: file.clone(), source };
         let mut reader = csv::ReaderBuilder::new()
@@ -62,12 +65,12 @@ impl Sheet {
             .from_path(path)
             .map_err(fault)?;
         let header = reader.headers().map_err(fault)?;
-        let columns = header
-            .iter()
-            .enumerate()
-            .map(|(index, name)| (name.trim_start_matches('\u{feff}').to_owned(), index))
-            .collect();
-        Ok(Self { file, columns, reader })
+        let names: Vec<&str> = header.iter().map(|name| name.trim_start_matches('\u{feff}')).collect();
+        let read = [&KERNEL_COLUMNS[..], &LABEL_COLUMNS, &["rank"]].concat();
+        let unknown = check_names(op, &names, &read)
+            .map_err(|error| DataError::format(&file, format_args!("header: {error}")))?;
+        let columns = names.iter().map(|&name| name.to_owned()).zip(0..).collect();
+        Ok(Self { file, columns, reader, unknown })
     }
 
     fn next(&mut self, record: &mut StringRecord) -> Result<bool, DataError> {
@@ -106,7 +109,7 @@ pub struct Labels(HashMap<String, Problem>);
 impl Labels {
     /// Reads the numbers of one CSV. A number of two different problems is an error: joining by it would lie.
     pub fn read(path: &Path, measurements: &Measurements) -> Result<Self, DataError> {
-        let mut sheet = Sheet::open(path)?;
+        let mut sheet = Sheet::open(path, measurements.wanted().op)?;
         let label_column = sheet.need(&LABEL_COLUMNS)?;
         let kernel_column = sheet.one_of(&KERNEL_COLUMNS);
         let mut labels = HashMap::new();
@@ -152,7 +155,7 @@ impl Predictions {
         measurements: &Measurements,
         labels: Option<&Labels>,
     ) -> Result<Self, DataError> {
-        let mut sheet = Sheet::open(path)?;
+        let mut sheet = Sheet::open(path, measurements.wanted().op)?;
         let kernel_column = sheet.need(&KERNEL_COLUMNS)?;
         let rank_column = sheet.one_of(&["rank"]);
         let spelled_out = sheet.has_problems();
@@ -191,7 +194,18 @@ impl Predictions {
         for ranking in rankings.values_mut().flatten() {
             ranking.places.sort_by_key(|place| place.rank);
         }
-        Ok(Self { rankings })
+        if rankings.is_empty() {
+            return Err(DataError::format(
+                &sheet.file,
+                "found no row below the header, expected at least one",
+            ));
+        }
+        Ok(Self { rankings, unknown: sheet.unknown })
+    }
+
+    /// Columns of the file that are unknown and nothing like a known one.
+    pub fn unknown(&self) -> &[String] {
+        &self.unknown
     }
 
     /// How many problems have a ranking.

@@ -98,7 +98,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
-    fn csv_and_parquet_say_the_same(rows in prop::collection::vec(row(), 0..200), quoted in any::<bool>()) {
+    fn csv_and_parquet_say_the_same(rows in prop::collection::vec(row(), 1..200), quoted in any::<bool>()) {
         let folder = TempDir::new().unwrap();
         let mut text = "kernel,problem_idx,N,C,K,G,Di,Hi,Wi,Z,Y,X,stride_d,stride_h,stride_w,pad_d,pad_h,pad_w,dilation_d,\
                         dilation_h,dilation_w,latency_ms,tflops,non_zero\n".to_owned();

@@ -333,7 +333,7 @@ fn mixtures_are_refused_and_filters_count_what_they_leave_out() {
 fn tables_convert_to_tables_and_back_to_csv() {
     let folder = TempDir::new().unwrap();
     let text = format!(
-        "{HEADER}\n{CONV},0,{CELLS},0.0123456789,300.5,7\n{CONV}_dsb,4,{CELLS},N/A,0.0,0\n{CONV}_2stage,9,{CELLS},1e-5,2.5,1\n"
+        "{HEADER}\n{CONV},0,{CELLS},0.0123456789,300.5,7\n{CONV}_dsb,4,{CELLS},N/A,0.0,0\n{CONV}_2stage,9,{CELLS},1e-5,2.5,0\n"
     );
     let input = file(&folder, "a.csv", &text);
     let [one, two, back] = ["one.parquet", "two.parquet", "back.csv"].map(|name| folder.path().join(name));

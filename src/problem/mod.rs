@@ -2,14 +2,21 @@
 
 mod columns;
 pub(crate) mod fields;
+mod header;
+mod limits;
 mod list;
+mod source;
 mod text;
 mod words;
 
 pub use columns::CONV_COLUMNS;
 pub use fields::FieldSet;
+pub use header::{HeaderError, UnknownColumn, check_columns, check_names};
 pub(crate) use list::line as problem_line;
-pub use list::{ProblemLine, ProblemLineFault, ProblemList, ProblemListError};
+pub use list::{
+    ListedProblem, PassedOver, ProblemLine, ProblemLineFault, ProblemList, ProblemListError, ProblemReader,
+    Said,
+};
 pub use text::{ProblemDefaults, ProblemError};
 pub(crate) use words::WORDS;
 

@@ -93,6 +93,14 @@ const CONV_KEYS: &[&str] = &[
 const GEMM_KEYS: &[&str] =
     &["M", "N", "K", "m", "n", "k", "split_k", "dtype", "dtype_a", "dtype_b", "dtype_c", "layout", "arch"];
 
+/// The fields that a problem of an operation has in text.
+pub(super) const fn keys(op: Op) -> &'static [&'static str] {
+    match op {
+        Op::GroupedConv => CONV_KEYS,
+        Op::Gemm => GEMM_KEYS,
+    }
+}
+
 impl Problem {
     /// Reads `key=value` pairs, separated by commas or blanks, and validates the problem.
     ///
@@ -109,17 +117,15 @@ impl Problem {
     /// # Ok::<(), ck_select::problem::ProblemError>(())
     /// ```
     pub fn parse(op: Op, text: &str, defaults: &ProblemDefaults) -> Result<Self, ProblemError> {
-        let accepted = match op {
-            Op::GroupedConv => CONV_KEYS,
-            Op::Gemm => GEMM_KEYS,
-        };
+        let accepted = keys(op);
         let mut pairs: Vec<(&str, &str)> = Vec::new();
         for part in text.split(|c: char| c == ',' || c.is_whitespace()).filter(|part| !part.is_empty()) {
             let (key, value) = part.split_once('=').ok_or_else(|| ProblemError::NotAPair(part.to_owned()))?;
             if !accepted.contains(&key) {
                 return Err(ProblemError::UnknownKey { op, key: key.to_owned(), accepted });
             }
-            if pairs.iter().any(|&(known, _)| known == key) {
+            // The extents of a GEMM are accepted in either case; no two fields of a problem differ in the case alone.
+            if pairs.iter().any(|&(known, _)| known.eq_ignore_ascii_case(key)) {
                 return Err(ProblemError::Twice(key.to_owned()));
             }
             pairs.push((key, value));
@@ -236,6 +242,18 @@ impl Cells<'_> {
         let side = |names: [&str; 3]| -> Result<[i64; 3], InvalidField> {
             Ok([self.or(names[0], pad[0])?, self.or(names[1], pad[1])?, self.or(names[2], pad[2])?])
         };
+        let left = ["pad_d_left", "pad_h_left", "pad_w_left"];
+        let pad_left = side(left)?;
+        // Tables say the side before an axis as `pad_*`; the side behind it may differ.
+        for (axis, name) in ["pad_d", "pad_h", "pad_w"].into_iter().enumerate() {
+            if self.0.get(name).is_some() && pad_left[axis] != pad[axis] {
+                return Err(InvalidField::new(
+                    left[axis],
+                    pad_left[axis],
+                    format!("{} as in {name}", pad[axis]),
+                ));
+            }
+        }
         let (depth, filter_depth) = (self.or("Di", 1)?, self.or("Z", 1)?);
         let ndim = match self.int("ndim")? {
             Some(ndim) => u8::try_from(ndim).map_err(|_| InvalidField::new("ndim", ndim, "1, 2 or 3"))?,
@@ -256,7 +274,7 @@ impl Cells<'_> {
             filter: [filter_depth, height("Y")?, self.needed("X")?],
             stride: self.axes(["stride_d", "stride_h", "stride_w"], 1)?,
             dilation: self.axes(["dilation_d", "dilation_h", "dilation_w"], 1)?,
-            pad_left: side(["pad_d_left", "pad_h_left", "pad_w_left"])?,
+            pad_left,
             pad_right: side(["pad_d_right", "pad_h_right", "pad_w_right"])?,
             split_k: self.split_k()?,
             dtype_in,
@@ -328,6 +346,7 @@ mod tests {
         for (text, message) in [
             ("N=16,C", "'C' is not of the form key=value"),
             ("N=1,N=2", "'N' is given twice"),
+            ("C=8,K=8,Hi=8,Wi=8,Y=1,X=1,pad_h=1,pad_h_left=2", "pad_h_left: found 2, expected 1 as in pad_h"),
             ("C=8,K=8,Hi=8,Wi=8,Y=1", "X: found nothing, expected a whole number"),
             ("C=8,K=8,Hi=8,Wi=8,Y=1,X=one", "X: found 'one', expected a whole number"),
             ("C=8,K=8,Hi=8,Wi=8,Y=1,X=1,stride_d=2", "stride_d: found 2, expected 1 in a 2D problem"),
@@ -338,6 +357,7 @@ mod tests {
         ] {
             assert_eq!(conv(text).unwrap_err().to_string(), message);
         }
+        assert_eq!(gemm("M=1,N=2,K=3,m=4").unwrap_err().to_string(), "'m' is given twice");
         let error = conv("M=5").unwrap_err().to_string();
         assert!(
             error.starts_with("grouped_conv problems have no field 'M', expected one of: N, C, K"),

@@ -131,6 +131,10 @@ fn capture_into(options: &mut Options) {
 fn summary(reports: &[FileReport], format: Format) -> Result<(), CliError> {
     let mut table = Table::new(["file", "rows", "invalid", "other", "rejected"]);
     for report in reports {
+        if !report.unknown.is_empty() {
+            let file = report.path.display();
+            say!("ckselect: warning: {file}: columns passed over: {}", report.unknown.join(", "));
+        }
         table.push(vec![
             Cell::from(report.path.display().to_string()),
             report.rows.into(),

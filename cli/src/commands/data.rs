@@ -54,6 +54,10 @@ impl Data {
     fn read(&self, wanted: Wanted) -> Result<Measurements, CliError> {
         let measurements = Measurements::read(&self.files, wanted)?;
         for source in measurements.sources() {
+            if !source.unknown.is_empty() {
+                let file = source.path.display();
+                say!("ckselect: warning: {file}: columns passed over: {}", source.unknown.join(", "));
+            }
             if let Some(left_out) = source.left_out(measurements.wanted()) {
                 say!("ckselect: {left_out}");
             }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use ck_select::features::{Engine, Extractor, RowInputs, conv, gemm};
+use ck_select::features::{Engine, Extractor, KernelSide, ProblemSide, RowInputs, conv, gemm};
 use ck_select::vocab::Op;
 use csv::StringRecord;
 
@@ -23,8 +23,8 @@ direction (else the model's), block_size, gemm_m_per_block, gemm_n_per_block, ge
 has_dsb, has_si, two_stage. Of GEMMs:
 m, n, k, split_k, dtype, layout, arch, tile_m/n/k, warp_m/n/k, warp_tile_m/n/k, pipeline, scheduler, epilogue,
 pad_m/n/k, persistent, vec_a/b/c. A kernel's name under kernel_name or kernel says what those of the kernel do, and must
-agree with the ones that are there. Columns hw_<name> override the hardware, --hardware included. Other columns are passed
-over.";
+agree with the ones that are there. Columns hw_<name> override the hardware, --hardware included. Columns that are close to
+one of these are refused as misspelt, others are named and passed over.";
 
 /// Compute feature rows from a CSV of problems and kernels
 #[derive(clap::Args)]
@@ -68,17 +68,27 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     let Some(input) = &args.input else { return Err(CliError::usage("--input is missing")) };
     let mut file = CsvFile::open(input, true)?;
     let columns = file.columns()?;
+    let op = extractor.schema.op();
+    file.check(
+        op,
+        &[ProblemSide::inputs(op).as_slice(), KernelSide::inputs(op), &["kernel", "kernel_name"]].concat(),
+    )?;
     let names = extractor.schema.names();
     let out = Output::create(args.output.as_deref())?;
     let header = names.iter().map(|name| format!("f:{name}"));
     let mut rows = Rows::new(args.format.unwrap_or(Format::Csv), out, header);
     let mut row = vec![0.0; names.len()];
     let mut record = StringRecord::new();
+    let mut any = false;
     while file.next(&mut record)? {
         let fields = NamedRow { columns: &columns, record: &record };
         let inputs = RowInputs::read(&extractor, &fields).map_err(|error| file.fault(&record, error))?;
         extractor.schema.fill(&inputs.problem, &inputs.kernel, &inputs.hardware, &mut row);
         rows.push(row.iter().copied().map(Cell::Real).collect())?;
+        any = true;
+    }
+    if !any {
+        return Err(CliError::failed(format!("{}: found no row, expected at least one", file.name)));
     }
     rows.finish()
 }

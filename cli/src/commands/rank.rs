@@ -37,9 +37,10 @@ pub(crate) struct Args {
     /// One problem, as key=value pairs
     #[arg(long, value_name = "PAIRS", group = "asked")]
     problem: Option<String>,
-    /// Many problems: a CSV with a column for each field, or a list with one problem a line and its operation as
-    /// `op=…` (what CK_SELECT_CAPTURE writes). Repeated problems of a list and of a benchmark CSV (with a `kernel`
-    /// column) count once. Rows are written while problems are still read
+    /// Many problems: a CSV with a column for each field, or a list with one problem a line, with its operation as
+    /// `op=…` (what CK_SELECT_CAPTURE writes) or without. Repeated problems of a list and of a benchmark CSV (with a
+    /// `kernel` column) count once. Misspelt columns are refused; problems that the pool cannot compute are left out and
+    /// counted. Rows are written while problems are still read
     #[arg(long, value_name = "FILE", group = "asked")]
     problems: Option<PathBuf>,
     /// Only the best COUNT kernels of each problem
@@ -135,8 +136,8 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
                 }
             }
             problems.finish();
-            rows.finish()?;
-            notes.say(&path.display().to_string())
+            notes.say(&path.display().to_string())?;
+            rows.finish()
         }
         (None, None) => Err(CliError::usage("give --problem or --problems")),
     }

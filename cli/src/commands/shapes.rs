@@ -6,12 +6,11 @@ use ck_select::problem::{Problem, ProblemDefaults};
 use ck_select::vocab::{Direction, Dtype, Op};
 use ck_select_offline::shapes::{self, Choice, Draw, Set, driver};
 use clap::ValueEnum;
-use csv::StringRecord;
 
 use super::word;
 use crate::error::CliError;
-use crate::input::{CsvFile, NamedRow};
 use crate::output::Output;
+use crate::problems::Problems;
 use crate::table::{Cell, Format, Table};
 
 const EXAMPLES: &str = "Examples:
@@ -64,7 +63,7 @@ pub(crate) struct Args {
     /// Only problems of --validation of at most so many GFLOP, for a sweep that must end
     #[arg(long, value_name = "GFLOP", requires = "validation")]
     most_gflop: Option<f64>,
-    /// CSVs of problems, or of measurements, that --validation keeps away from
+    /// Files of problems as `rank --problems` reads them, or benchmark CSVs, that --validation keeps away from
     #[arg(long, value_name = "FILE", requires = "validation", num_args = 1..)]
     apart_from: Vec<PathBuf>,
     /// What --validation and --training-set draw from: the same seed draws the same
@@ -166,18 +165,14 @@ fn validation(count: usize, args: &Args) -> Result<Vec<Problem>, CliError> {
     let choice = choice(args, args.op == Op::GroupedConv);
     let mut known = Vec::new();
     for path in &args.apart_from {
-        let mut file = CsvFile::open(path, true)?;
-        let columns = file.columns()?;
-        let mut record = StringRecord::new();
-        while file.next(&mut record)? {
-            let fields = NamedRow { columns: &columns, record: &record };
-            let defaults = ProblemDefaults { direction: choice.direction, dtype: choice.dtype, arch: None };
-            let problem = Problem::from_fields(args.op, &fields, &defaults)
-                .map_err(|error| file.fault(&record, error))?;
+        let defaults = ProblemDefaults { direction: choice.direction, dtype: choice.dtype, arch: None };
+        let mut problems = Problems::open(path, args.op, &defaults)?;
+        while let Some((_, problem)) = problems.next()? {
             if known.last() != Some(&problem) {
                 known.push(problem);
             }
         }
+        problems.finish();
     }
     let draw = Draw {
         count,

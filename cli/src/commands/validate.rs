@@ -133,7 +133,12 @@ pub(super) fn read_predictions(
     let labels = data.files.first().map(|first| Labels::read(first, measurements));
     // Measurements without numbers are no mistake unless the predictions need them, and then the reader says so.
     let labels = labels.and_then(Result::ok);
-    Ok(Predictions::read(path, measurements, labels.as_ref())?)
+    let predictions = Predictions::read(path, measurements, labels.as_ref())?;
+    if !predictions.unknown().is_empty() {
+        let (file, unknown) = (path.display(), predictions.unknown().join(", "));
+        say!("ckselect: warning: {file}: columns passed over: {unknown}");
+    }
+    Ok(predictions)
 }
 
 fn verdicts(validation: &Validation, measurements: &Measurements) -> Table {

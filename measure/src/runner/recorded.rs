@@ -5,7 +5,7 @@ use std::path::Path;
 
 use ck_select::features::Fields;
 use ck_select::kernel::Kernel;
-use ck_select::problem::{ConvProblem, GemmProblem, Problem, ProblemDefaults};
+use ck_select::problem::{ConvProblem, GemmProblem, Problem, ProblemDefaults, Said, check_columns};
 use ck_select::vocab::Op;
 use csv::StringRecord;
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::Answers;
 use crate::error::{MeasureError, at};
 use crate::outcome::{FailureClass, Measurement, Outcome};
-use crate::problems::{AskedProblem, Row, said_by};
+use crate::problems::AskedProblem;
 
 /// What became of kernels on problems, by the kernel's name and the problem as that kernel ran it.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -57,6 +57,14 @@ impl Recorded {
             let reason = format!("found columns {}, expected 'kernel' among them", found.join(","));
             return Err(MeasureError::file(label, reason));
         };
+        // A misspelt column would make records of other problems.
+        let names: Vec<&str> = header.iter().collect();
+        check_columns(
+            op,
+            &names,
+            &["kernel", "latency_ms", "tflops", "bandwidth_gb_s", "non_zero", "error_msg"],
+        )
+        .map_err(|error| MeasureError::file(label, format!("header: {error}")))?;
         let mut recorded = Self::new(label.display().to_string());
         let mut kernels: HashMap<String, Kernel> = HashMap::new();
         let mut record = StringRecord::new();
@@ -71,7 +79,7 @@ impl Recorded {
             }
             let problem = Problem::from_fields(op, &row, &ProblemDefaults::of(op))
                 .map_err(|error| fault(error.to_string()))?;
-            let said = said_by(|name| row.get(name).is_some());
+            let said = Said::by(&row);
             let asked = AskedProblem { idx: 0, problem, said };
             if let Some(problem) = kernels.get(name).and_then(|kernel| asked.for_kernel(kernel)) {
                 let outcome = outcome(&row, &problem).map_err(fault)?;
@@ -79,6 +87,19 @@ impl Recorded {
             }
         }
         Ok(recorded)
+    }
+}
+
+/// One row by column names.
+struct Row<'a> {
+    header: &'a StringRecord,
+    record: &'a StringRecord,
+}
+
+impl Fields for Row<'_> {
+    fn get(&self, name: &str) -> Option<&str> {
+        let place = self.header.iter().position(|column| column == name)?;
+        self.record.get(place).filter(|cell| !cell.is_empty())
     }
 }
 

@@ -181,7 +181,7 @@ impl<'a, 'l> Lanes<'a, 'l> {
                 Report::Settle => lock(self.ledger).sync()?,
                 Report::Outcome(place, outcome) => {
                     if let Some(&pair) = pairs.get(place) {
-                        self.record(gpu, pair, &outcome)?;
+                        self.record(gpu, pair, &outcome.plausible(&self.plan.problem(pair)))?;
                         reported.insert(pair);
                     }
                 }

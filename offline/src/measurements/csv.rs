@@ -14,7 +14,7 @@ use ck_select::features::Fields;
 use ck_select::problem::Problem;
 
 use super::names::{Named, Names};
-use super::problems::{Problems, columns as problem_columns, problem_of};
+use super::problems::{Problems, check_columns, columns as problem_columns, need_columns, problem_of};
 use super::record::{Counts, Figures, Measured, Sink};
 use super::{DataError, numbers};
 use cells::{Cells, Cutter};
@@ -28,8 +28,11 @@ pub(super) fn read(
     sink: &mut dyn Sink,
 ) -> Result<Counts, DataError> {
     let mut lines = Lines::new(reader);
-    let mut rows = Rows::new(Header::new(file, &names_of(file, &mut lines)?)?);
-    let mut counts = Counts::default();
+    let columns = names_of(file, &mut lines)?;
+    let unknown = check_columns(file, &columns, names.filter().op, true)?;
+    let mut rows = Rows::new(Header::new(file, &columns)?);
+    need_columns(file, &columns, names.filter().op)?;
+    let mut counts = Counts { unknown, ..Counts::default() };
     while let Some(line) = lines.next().map_err(|error| DataError::io(file, error))? {
         let taken = match line {
             Line::TooLong => Err(Fault::Row("longer than 1 MiB".to_owned())),
@@ -45,6 +48,9 @@ pub(super) fn read(
                 sink.reject(file, format!("line {}", lines.number()), reason)?;
             }
         }
+    }
+    if counts.rows + counts.other + counts.rejected == 0 {
+        return Err(DataError::format(file, "found no row below the header, expected at least one"));
     }
     Ok(counts)
 }
@@ -266,7 +272,7 @@ impl Row<'_> {
             kernels: names.kernels(),
             problem,
             serial,
-            figures: Figures::judge(tflops, latency, bandwidth, recorded, non_zero),
+            figures: Figures::judge(tflops, latency, bandwidth, recorded, non_zero, problem)?,
             non_zero,
             problem_idx: self.whole("problem_idx", header.problem_idx)?,
             run_id: run_id.filter(|text| !text.is_empty()),

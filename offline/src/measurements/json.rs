@@ -99,7 +99,7 @@ impl Results<'_> {
         let recorded = benchmark.get("is_valid").and_then(Value::as_bool);
         let (tflops, latency) = (figure("tflops")?, figure("avg_time_ms")?);
         let bandwidth = if latency > 0.0 { traffic(problem) / 1e9 / (latency / 1000.0) } else { 0.0 };
-        let mut figures = Figures::judge(tflops, latency, bandwidth, recorded, None);
+        let mut figures = Figures::judge(tflops, latency, bandwidth, recorded, None, problem)?;
         if recorded == Some(false) {
             (figures.tflops, figures.latency_ms, figures.bandwidth_gb_s) = (0.0, 0.0, 0.0);
         }

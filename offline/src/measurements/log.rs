@@ -206,7 +206,7 @@ impl Log<'_> {
             kernels: self.names.kernels(),
             problem,
             serial,
-            figures: Figures::judge(tflops, latency, figure("bandwidth(GB/s)")?, None, None),
+            figures: Figures::judge(tflops, latency, figure("bandwidth(GB/s)")?, None, None, problem)?,
             non_zero: None,
             problem_idx: None,
             run_id: None,

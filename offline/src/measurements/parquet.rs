@@ -5,6 +5,7 @@
 
 mod batches;
 mod columns;
+mod guard;
 
 use std::fmt::Display;
 use std::fs::File;
@@ -15,7 +16,9 @@ use parquet::errors::ParquetError;
 
 use super::DataError;
 use super::names::{Named, Names};
-use super::problems::{OwnedCells, Problems, columns as problem_columns, problem_of};
+use super::problems::{
+    OwnedCells, Problems, check_columns, columns as problem_columns, need_columns, problem_of,
+};
 use super::record::{Counts, Figures, Measured, Sink};
 use batches::Table;
 use columns::{Batch, Cell, Column, Part};
@@ -66,6 +69,10 @@ pub(super) fn read(
     };
     if table.rows() > 0 {
         check(file, &table, figures)?;
+        let columns: Vec<String> = table.columns().map(str::to_owned).collect();
+        let wanted = rows.names.filter().op;
+        rows.counts.unknown = check_columns(file, &columns, wanted, figures)?;
+        need_columns(file, &columns, wanted)?;
     }
     let read = table.read(
         |column| is_used(column) && !constants.iter().any(|(constant, _)| constant == column),
@@ -149,9 +156,8 @@ struct Rows<'a> {
 }
 
 impl Rows<'_> {
-    fn batch(&mut self, parts: Vec<Result<Part, String>>) -> Result<(), DataError> {
-        let parts: Result<Vec<Part>, String> = parts.into_iter().collect();
-        let columns = Batch::new(parts.map_err(|error| DataError::format(self.file, error))?, self.constants);
+    fn batch(&mut self, parts: Vec<Part>) -> Result<(), DataError> {
+        let columns = Batch::new(parts, self.constants);
         if let Column::Text { texts, .. } = &columns.kernel {
             self.dictionary.read(texts, self.names);
         }
@@ -237,7 +243,8 @@ impl Rows<'_> {
                 columns.bandwidth.figure("bandwidth_gb_s", row)?,
                 columns.is_valid.flag("is_valid", row)?,
                 non_zero,
-            );
+                problem,
+            )?;
             problem_idx = columns.problem_idx.whole("problem_idx", row)?;
         }
         if self.hardware_at != Some(self.changes) {

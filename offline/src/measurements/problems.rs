@@ -4,8 +4,10 @@ use std::collections::HashMap;
 
 use ck_select::features::Fields;
 use ck_select::kernel::{Kernel, KernelKind};
-use ck_select::problem::{CONV_COLUMNS, Problem, ProblemDefaults};
-use ck_select::vocab::Arch;
+use ck_select::problem::{CONV_COLUMNS, Problem, ProblemDefaults, check_names};
+use ck_select::vocab::{Arch, Op};
+
+use super::DataError;
 
 /// Columns that say what the problem is. Direction, type and layout stand in the kernel's name.
 pub(crate) fn columns() -> impl Iterator<Item = &'static str> {
@@ -27,6 +29,60 @@ const OTHER_COLUMNS: [&str; 12] = [
     "split_k",
     "arch",
 ];
+
+/// Further columns that readers look at, of which a misspelt one would be missed.
+const MEASURED: [&str; 10] = [
+    "kernel",
+    "kernel_name",
+    "tflops",
+    "measured_tflops",
+    "latency_ms",
+    "bandwidth_gb_s",
+    "non_zero",
+    "is_valid",
+    "problem_idx",
+    "run_id",
+];
+
+/// The operation whose columns a table has; one of both is read as what is wanted.
+fn op_of(columns: &[String], wanted: Option<Op>) -> Op {
+    let has = |name: &str| columns.iter().any(|column| column == name);
+    let is_conv = columns.iter().any(|name| ["c", "hi", "wi"].contains(&name.to_lowercase().as_str()));
+    match wanted {
+        Some(wanted) if is_conv && ["m", "n", "k"].into_iter().all(has) => wanted,
+        _ if is_conv => Op::GroupedConv,
+        _ => Op::Gemm,
+    }
+}
+
+/// Refuses misspelt columns. The unknown ones that may be passed over come back. Without `figures` nobody looks at what
+/// was measured.
+pub(super) fn check_columns(
+    file: &str,
+    columns: &[String],
+    wanted: Option<Op>,
+    figures: bool,
+) -> Result<Vec<String>, DataError> {
+    let names: Vec<&str> = columns.iter().map(String::as_str).collect();
+    let also = if figures { MEASURED.as_slice() } else { &MEASURED[..2] };
+    check_names(op_of(columns, wanted), &names, also)
+        .map_err(|error| DataError::format(file, format_args!("header: {error}")))
+}
+
+/// Refuses a table without the columns that every problem needs. One-dimensional convolutions have no height.
+pub(super) fn need_columns(file: &str, columns: &[String], wanted: Option<Op>) -> Result<(), DataError> {
+    let needed: &[[&'static str; 2]] = match op_of(columns, wanted) {
+        Op::GroupedConv => &[["C"; 2], ["K"; 2], ["Wi"; 2], ["X"; 2]],
+        Op::Gemm => &[["m", "M"], ["n", "N"], ["k", "K"]],
+    };
+    let has = |name: &&'static str| columns.iter().any(|column| column == name);
+    match needed.iter().find(|names| !names.iter().any(has)) {
+        Some([column, _]) => {
+            Err(DataError::NoColumn { file: file.to_owned(), column, found: columns.to_vec() })
+        }
+        None => Ok(()),
+    }
+}
 
 /// Distinct texts that are remembered: enough for any sweep sorted by problem or by kernel, and bounded, so that a
 /// file with a new problem in every row needs no more memory than another.

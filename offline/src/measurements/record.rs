@@ -37,18 +37,24 @@ impl Figures {
         Self { tflops: 0.0, latency_ms: f64::NAN, bandwidth_gb_s: f64::NAN, is_valid: false };
 
     /// Judges a row. `recorded` is what the file itself says about validity, `non_zero` how many elements of the
-    /// result were not zero: a kernel that wrote nothing was fast at nothing.
+    /// result were not zero: a kernel that wrote nothing was fast at nothing. Figures that no device can have measured are
+    /// no row, as a garbled number is none.
     pub(crate) fn judge(
         tflops: f64,
         latency_ms: f64,
         bandwidth_gb_s: f64,
         recorded: Option<bool>,
         non_zero: Option<i64>,
-    ) -> Self {
+        problem: &Problem,
+    ) -> Result<Self, String> {
         let measured = |value: f64| value > 0.0 && value.is_finite();
         let is_valid =
             measured(tflops) && measured(latency_ms) && recorded != Some(false) && non_zero != Some(0);
-        Self { tflops: if tflops.is_finite() { tflops } else { 0.0 }, latency_ms, bandwidth_gb_s, is_valid }
+        if is_valid {
+            problem.check_figures(tflops, latency_ms).map_err(|error| error.to_string())?;
+        }
+        let tflops = if tflops.is_finite() { tflops } else { 0.0 };
+        Ok(Self { tflops, latency_ms, bandwidth_gb_s, is_valid })
     }
 }
 
@@ -80,8 +86,10 @@ pub(crate) trait Sink {
 }
 
 /// What one file gave.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Counts {
+    /// Columns that are unknown and nothing like a known one.
+    pub(crate) unknown: Vec<String>,
     pub(crate) rows: usize,
     pub(crate) other: usize,
     pub(crate) rejected: usize,

@@ -126,8 +126,9 @@ fn text_format(path: &Path, beginning: &[u8]) -> Format {
         "log" | "txt" | "json" => Format::Log,
         _ => {
             let header = start.lines().find(|line| !line.starts_with('#')).unwrap_or_default();
-            let is_header = header.split(',').any(|cell| {
-                let cell = cell.trim().trim_matches('"');
+            // Also a header that its reader will refuse: it can say why.
+            let is_header = header.split([',', ';', '\t']).any(|cell| {
+                let cell = cell.trim().trim_matches('"').to_lowercase();
                 cell == "kernel" || cell == "kernel_name"
             });
             if is_header {

@@ -11,7 +11,6 @@ use std::thread;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, Field, Schema};
-use arrow::error::ArrowError;
 use bytes::Bytes;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
@@ -22,6 +21,8 @@ use parquet::file::metadata::RowGroupMetaData;
 use parquet::file::reader::{ChunkReader, Length};
 use parquet::file::statistics::Statistics;
 
+use super::guard::guarded;
+
 /// Rows of a batch: few enough that a batch of all columns stays in a cache. Row groups of our own are whole batches.
 const BATCH: usize = 1 << 14;
 /// More threads would wait for the one that takes the rows.
@@ -29,17 +30,26 @@ const MOST_THREADS: usize = 4;
 
 /// A table whose columns are known.
 pub(super) struct Table {
-    file: Arc<File>,
+    file: At,
     metadata: ArrowReaderMetadata,
 }
 
 impl Table {
     pub(super) fn open(file: File) -> Result<Self, ParquetError> {
-        let file = Arc::new(file);
-        let reader = At(Arc::clone(&file));
-        let stored = ArrowReaderMetadata::load(&reader, ArrowReaderOptions::new())?;
-        let options = ArrowReaderOptions::new().with_schema(with_dictionaries(stored.schema()));
-        let metadata = ArrowReaderMetadata::try_new(Arc::clone(stored.metadata()), options)?;
+        let length = file.metadata().map_err(|error| ParquetError::External(Box::new(error)))?.len();
+        let file = At { file: Arc::new(file), length };
+        let metadata = guarded(|| {
+            let stored = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new())?;
+            let options = ArrowReaderOptions::new().with_schema(with_dictionaries(stored.schema()));
+            ArrowReaderMetadata::try_new(Arc::clone(stored.metadata()), options)
+        })??;
+        let groups = metadata.metadata().row_groups().iter().map(RowGroupMetaData::num_rows);
+        let rows = groups.map(|rows| i128::from(rows.max(0))).sum::<i128>();
+        let said = metadata.metadata().file_metadata().num_rows();
+        if rows != i128::from(said) {
+            let message = format!("damaged: the row groups have {rows} rows, the file says {said}");
+            return Err(ParquetError::General(message));
+        }
         Ok(Self { file, metadata })
     }
 
@@ -56,6 +66,10 @@ impl Table {
     /// The value that a column of whole numbers has in every row, as the row groups' least and greatest values say: such a
     /// column need not be read. Tables repeat the hardware's constants, and whatever their sweep did not vary, in every row.
     pub(super) fn constant(&self, column: &str) -> Option<i64> {
+        guarded(|| self.constant_of(column)).ok()?
+    }
+
+    fn constant_of(&self, column: &str) -> Option<i64> {
         if *self.metadata.schema().field_with_name(column).ok()?.data_type() != DataType::Int64 {
             return None;
         }
@@ -77,7 +91,7 @@ impl Table {
     pub(super) fn read<P: Send, E: From<ParquetError>>(
         &self,
         is_used: impl Fn(&str) -> bool,
-        prepare: impl Fn(&RecordBatch) -> P + Sync,
+        prepare: impl Fn(&RecordBatch) -> Result<P, String> + Sync,
         mut take: impl FnMut(Vec<P>) -> Result<(), E>,
     ) -> Result<(), E> {
         let used: Vec<usize> =
@@ -87,18 +101,37 @@ impl Table {
         let threads = cores.saturating_sub(1).clamp(1, MOST_THREADS);
         let readers = (0..threads.min(used.len()))
             // Columns that are alike stand side by side, so each thread gets some of every kind.
-            .map(|thread| self.reader(used.iter().copied().skip(thread).step_by(threads)))
+            .map(|thread| guarded(|| self.reader(used.iter().copied().skip(thread).step_by(threads)))?)
             .collect::<Result<Vec<_>, _>>()?;
         let prepare = &prepare;
         thread::scope(|scope| {
             let parts: Vec<Receiver<_>> = readers
                 .into_iter()
-                .map(|reader| {
+                .map(|mut reader| {
                     let (sender, receiver) = sync_channel(1);
                     scope.spawn(move || {
-                        for batch in reader {
+                        let mut read = 0;
+                        let mut next = || {
+                            let batch = guarded(|| {
+                                let batch = reader.next()?;
+                                Some(batch.map(|batch| (batch.num_rows(), prepare(&batch))))
+                            });
+                            let batch = match batch {
+                                Ok(batch) => match batch? {
+                                    Ok((rows, Ok(part))) => Ok((rows, part)),
+                                    Ok((_, Err(reason))) => Err(ParquetError::General(reason)),
+                                    Err(error) => Err(error.into()),
+                                },
+                                Err(panic) => Err(panic),
+                            };
+                            let batch = batch.map_err(|error| self.in_groups(read, &error));
+                            read += batch.as_ref().map_or(0, |(rows, _)| *rows as u64);
+                            Some(batch)
+                        };
+                        while let Some(batch) = next() {
+                            let failed = batch.is_err();
                             // The receiver goes when the rows are not wanted any more.
-                            if sender.send(batch.map(|batch| prepare(&batch))).is_err() {
+                            if sender.send(batch).is_err() || failed {
                                 break;
                             }
                         }
@@ -106,32 +139,69 @@ impl Table {
                     receiver
                 })
                 .collect();
-            while let Some(batch) = joined(&parts)? {
+            let mut read = 0;
+            while let Some((rows, batch)) = self.joined(read, &parts)? {
                 take(batch)?;
+                read += rows;
             }
-            Ok(())
+            if read as i128 == i128::from(self.rows()) || parts.is_empty() {
+                return Ok(());
+            }
+            let message = format!("damaged: {read} rows are left of {}", self.rows());
+            Err(self.in_groups(read, &ParquetError::General(message)).into())
         })
+    }
+
+    /// The next batch's rows and parts; `None` at the end.
+    fn joined<P>(
+        &self,
+        read: u64,
+        parts: &[Receiver<Result<(usize, P), ParquetError>>],
+    ) -> Result<Option<(u64, Vec<P>)>, ParquetError> {
+        let received: Vec<_> = parts.iter().map(|part| part.recv().ok()).collect();
+        let mut batch = Vec::with_capacity(parts.len());
+        let mut lengths = Vec::with_capacity(parts.len());
+        for part in received {
+            let (rows, part) = part.transpose()?.unzip();
+            lengths.push(rows.unwrap_or_default());
+            batch.extend(part);
+        }
+        if lengths.windows(2).any(|pair| pair[0] != pair[1]) {
+            let message = format!("damaged: columns of {lengths:?} rows in one batch");
+            return Err(self.in_groups(read, &ParquetError::General(message)));
+        }
+        Ok(batch.first().is_some().then(|| (lengths[0] as u64, batch)))
+    }
+
+    /// An error of the batch that begins at a row, with the row groups that hold it.
+    fn in_groups(&self, row: u64, error: &ParquetError) -> ParquetError {
+        let groups = self.metadata.metadata().row_groups();
+        let mut end = 0;
+        let mut held = Vec::new();
+        for (place, group) in (1..).zip(groups) {
+            let begin = end;
+            end += group.num_rows().max(0) as u64;
+            if begin < row + BATCH as u64 && end > row {
+                held.push(place);
+            }
+        }
+        let place = match (held.first(), held.last()) {
+            (Some(first), Some(last)) if first == last => format!("row group {first} of {}", groups.len()),
+            (Some(first), Some(last)) => format!("row groups {first} to {last} of {}", groups.len()),
+            _ => "behind the last row group".to_owned(),
+        };
+        ParquetError::General(format!("{place}: {error}"))
     }
 
     fn reader(
         &self,
         columns: impl IntoIterator<Item = usize>,
     ) -> Result<ParquetRecordBatchReader, ParquetError> {
-        let reader = At(Arc::clone(&self.file));
-        let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(reader, self.metadata.clone());
+        let builder =
+            ParquetRecordBatchReaderBuilder::new_with_metadata(self.file.clone(), self.metadata.clone());
         let mask = ProjectionMask::roots(builder.parquet_schema(), columns);
         builder.with_projection(mask).with_batch_size(BATCH).build()
     }
-}
-
-/// The next batch's parts; `None` at the end.
-fn joined<P>(parts: &[Receiver<Result<P, ArrowError>>]) -> Result<Option<Vec<P>>, ParquetError> {
-    let mut batch = Vec::with_capacity(parts.len());
-    for part in parts {
-        let Ok(part) = part.recv() else { return Ok(None) };
-        batch.push(part?);
-    }
-    Ok((!batch.is_empty()).then_some(batch))
 }
 
 /// The same schema with texts as dictionaries, so that each distinct text is looked at once a batch.
@@ -153,11 +223,15 @@ fn with_dictionaries(schema: &Schema) -> Arc<Schema> {
 }
 
 /// A file that is read at places: threads that shared a handle's own position would move it for each other.
-struct At(Arc<File>);
+#[derive(Clone)]
+struct At {
+    file: Arc<File>,
+    length: u64,
+}
 
 impl Length for At {
     fn len(&self) -> u64 {
-        self.0.metadata().map_or(0, |metadata| metadata.len())
+        self.length
     }
 }
 
@@ -165,12 +239,17 @@ impl ChunkReader for At {
     type T = Onwards;
 
     fn get_read(&self, start: u64) -> Result<Onwards, ParquetError> {
-        Ok(Onwards { file: Arc::clone(&self.0), offset: start })
+        Ok(Onwards { file: Arc::clone(&self.file), offset: start })
     }
 
     fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes, ParquetError> {
+        // What a damaged file says of its own sizes must not decide how much memory is asked for.
+        if start.checked_add(length as u64).is_none_or(|end| end > self.length) {
+            let message = format!("{length} bytes at {start} of a file of {}", self.length);
+            return Err(ParquetError::EOF(message));
+        }
         let mut bytes = vec![0; length];
-        Onwards { file: Arc::clone(&self.0), offset: start }.read_exact(&mut bytes)?;
+        Onwards { file: Arc::clone(&self.file), offset: start }.read_exact(&mut bytes)?;
         Ok(bytes.into())
     }
 }

@@ -55,7 +55,12 @@ impl Column {
                 let array = cast(array, &kind_text)
                     .map_err(|_| format!("a column of type {kind}, expected numbers or text"))?;
                 let array = array.as_dictionary::<Int32Type>();
-                Self::Text { keys: array.keys().clone(), texts: array.values().as_string::<i32>().clone() }
+                let (keys, texts) = (array.keys().clone(), array.values().as_string::<i32>().clone());
+                // The reader does not look whether a damaged key has a text.
+                if let Some(key) = keys.iter().flatten().find(|&key| key < 0 || key as usize >= texts.len()) {
+                    return Err(format!("damaged: text {key} of a dictionary of {}", texts.len()));
+                }
+                Self::Text { keys, texts }
             }
         })
     }
