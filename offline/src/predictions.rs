@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use ck_select::features::Fields;
+use ck_select::files;
 use ck_select::kernel::Kernel;
 use ck_select::problem::{FieldSet, Problem, ProblemDefaults};
 use csv::StringRecord;
@@ -56,11 +57,9 @@ impl Sheet {
     fn open(path: &Path) -> Result<Self, DataError> {
         let file = path.display().to_string();
         let fault = |source| DataError::Csv { file: file.clone(), source };
-        let mut reader = csv::ReaderBuilder::new()
-            .comment(Some(b'#'))
-            .trim(csv::Trim::All)
-            .from_path(path)
-            .map_err(fault)?;
+        let opened = files::open(path).map_err(|error| DataError::io(&file, error))?;
+        let mut reader =
+            csv::ReaderBuilder::new().comment(Some(b'#')).trim(csv::Trim::All).from_reader(opened);
         let header = reader.headers().map_err(fault)?;
         let columns = header
             .iter()
