@@ -168,6 +168,8 @@ fn what_is_no_regular_file_is_refused_at_once() {
         format!("validate {data}"),
         format!("validate --predictions @pipe --data @measured.csv"),
         format!("compare {MODEL} {MODEL} --data @pipe"),
+        format!("compare @pipe {MODEL} --data @measured.csv"),
+        "shapes --validation 3 --apart-from @pipe".to_owned(),
         "convert @pipe --arch gfx950 --output @out.csv".to_owned(),
         "shapes --driver @pipe".to_owned(),
         "enumerate @pipe".to_owned(),

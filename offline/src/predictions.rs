@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use ck_select::features::Fields;
+use ck_select::files;
 use ck_select::kernel::Kernel;
 use ck_select::problem::{FieldSet, Problem, ProblemDefaults, check_names};
 use ck_select::vocab::Op;
@@ -59,11 +60,9 @@ impl Sheet {
     fn open(path: &Path, op: Op) -> Result<Self, DataError> {
         let file = path.display().to_string();
         let fault = |source| DataError::Csv { file: file.clone(), source };
-        let mut reader = csv::ReaderBuilder::new()
-            .comment(Some(b'#'))
-            .trim(csv::Trim::All)
-            .from_path(path)
-            .map_err(fault)?;
+        let opened = files::open(path).map_err(|error| DataError::io(&file, error))?;
+        let mut reader =
+            csv::ReaderBuilder::new().comment(Some(b'#')).trim(csv::Trim::All).from_reader(opened);
         let header = reader.headers().map_err(fault)?;
         let names: Vec<&str> = header.iter().map(|name| name.trim_start_matches('\u{feff}')).collect();
         let read = [&KERNEL_COLUMNS[..], &LABEL_COLUMNS, &["rank"]].concat();
