@@ -70,6 +70,7 @@ fn options(model: &Model) -> RowModelOptions {
         uncoded: None,
         tolerate_no_spec: false,
         hardware: Map::new(),
+        force: false,
     }
 }
 
