@@ -15,6 +15,7 @@ use super::error::reason;
 use super::location::shared_file_system;
 use super::schema::{self, Contents};
 use super::{Journal, StoreError, StoreOptions};
+use crate::files;
 
 /// A connection, and what must hold for its further use.
 pub(super) struct Live {
@@ -167,9 +168,8 @@ pub(super) fn read_write(path: &Path, options: &StoreOptions) -> Result<Live, Re
     let unusable = |reason: String| {
         Refused::Unusable(StoreError::Unreachable { path: path.display().to_string(), reason })
     };
-    if path.is_dir() {
-        return Err(unusable("is a directory, expected a file".to_owned()));
-    }
+    let regular = files::check(path).or_else(|error| if is_missing(&error) { Ok(()) } else { Err(error) });
+    regular.map_err(|error| unusable(error.to_string()))?;
     if let Some(folder) = path.parent().filter(|folder| *folder != Path::new("")) {
         fs::create_dir_all(folder).map_err(|error| unusable(format!("{}: {error}", folder.display())))?;
     }
@@ -211,18 +211,24 @@ pub(super) fn read_write(path: &Path, options: &StoreOptions) -> Result<Live, Re
     Ok(Live::new(opened, path, None))
 }
 
+fn is_missing(error: &std::io::Error) -> bool {
+    error.kind() == std::io::ErrorKind::NotFound
+}
+
 /// Opens for reading. `None` when there is no store yet.
 pub(super) fn read_only(path: &Path, options: &StoreOptions) -> Result<Option<Live>, StoreError> {
-    if !path.exists() {
-        return Ok(None);
+    let unreachable = |error: std::io::Error| StoreError::Unreachable {
+        path: path.display().to_string(),
+        reason: error.to_string(),
+    };
+    match files::check(path) {
+        Err(error) if is_missing(&error) => return Ok(None),
+        checked => checked.map_err(unreachable)?,
     }
     let until = options.until();
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let known = |error: &rusqlite::Error| StoreError::of(path, error, options.wait_ms());
-    let full = std::path::absolute(path).map_err(|error| StoreError::Unreachable {
-        path: path.display().to_string(),
-        reason: error.to_string(),
-    })?;
+    let full = std::path::absolute(path).map_err(unreachable)?;
     let live = |opened: (Connection, Watch), frozen| {
         let contents = check(path, &opened, options, until)?;
         Ok((contents == Contents::Winners).then(|| Live::new(opened, path, frozen)))
