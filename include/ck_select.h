@@ -1352,14 +1352,29 @@ ck_status ck_registry_generation(const ck_registry *registry,
                                  uint64_t *generation);
 
 /**
- * Takes in the winners that other processes have stored since the store was last read. Costs microseconds when there are none,
- * and nothing when the registry has no store; reads a file, so call it now and then, not before each selection. A registry sees its own
- * winners at once.
+ * Takes in the winners that other processes have stored since the store was last read, and writes those of this
+ * registry that still wait (`ck_registry_store_status`). Costs microseconds when there are none, waits a quarter of
+ * a second for a locked file, and costs nothing when the registry has no store; reads a file, so call it now and
+ * then, not before each selection. A registry sees its own winners at once.
  *
  * # Safety
  * `registry` is from `ck_registry_create`.
  */
 ck_status ck_registry_refresh_store(ck_registry *registry);
+
+/**
+ * Says whether measured winners are still to be written, because the store was locked by another process, damaged,
+ * full, or not writable: `waiting` gets how many are in memory only, `reason` why the store could not be used the
+ * last time, as text for people to be freed with `ck_string_free`, or NULL when it could. Such winners are used as
+ * others are; they are written with a later winner, by `ck_registry_refresh_store`, or by `ck_registry_destroy`.
+ * Waits while another thread uses the store's file.
+ *
+ * # Safety
+ * `registry` is from `ck_registry_create`; `waiting` points to a `size_t`, `reason` to an address; either may be NULL.
+ */
+ck_status ck_registry_store_status(const ck_registry *registry,
+                                   size_t *waiting,
+                                   char **reason);
 
 /**
  * Adds a kernel by its name: a grouped-convolution name, a tile-engine GEMM name, or a CK identifier. `hooks` may be
@@ -1602,7 +1617,9 @@ ck_status ck_registry_prepare(ck_registry *registry);
  * Chooses the kernel to run for a convolution: the best supported one by the first source that has an answer.
  *
  * On the hot path, unless the options let it measure: takes no lock, makes no system call and does not allocate once it
- * is warm. A call that measures runs kernels on the options' stream and waits for them.
+ * is warm. With `CK_SELECT_CAPTURE`, a problem that the file does not hold yet is written to it by the call, or by one that is
+ * writing already: then a call makes system calls, but never waits for another one. A call that measures runs kernels on
+ * the options' stream and waits for them.
  *
  * A registry that chooses without knowing enough says so once, on standard error as long as neither
  * `ck_set_log_callback` was called nor `CK_SELECT_LOG` says otherwise: when no model is for the problem (`no_model`), and

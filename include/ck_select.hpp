@@ -497,6 +497,14 @@ struct ModelOptions {
   return names;
 }
 
+/// How the store of measured winners is.
+struct StoreStatus {
+  /// Winners that are in memory only and still to be written.
+  std::size_t waiting = 0;
+  /// Why the store could not be used the last time; empty when it could.
+  std::string reason;
+};
+
 /// What an export holds beside the kernels, see ck_export_options.
 struct ExportOptions {
   std::string registry_name = "default";
@@ -1043,6 +1051,16 @@ class Registry {
 
   /// Takes in the winners that other processes have stored. Reads a file: now and then, not before each selection.
   void refresh_store() { detail::check(ck_registry_refresh_store(capi())); }
+
+  /// Winners that are in memory only, because the store could not be written, and why not.
+  [[nodiscard]] StoreStatus store_status() const {
+    StoreStatus status;
+    char* raw = nullptr;
+    detail::check(ck_registry_store_status(capi(), &status.waiting, &raw));
+    const std::unique_ptr<char, void (*)(char*)> reason(raw, ck_string_free);
+    if (reason) status.reason = reason.get();
+    return status;
+  }
 
   // The calls below take a ConvProblem, a GemmProblem, or one of the C structs.
 

@@ -1,9 +1,11 @@
 //! Writing down which problems a process asks for, so that its owner can tune for them.
 //!
-//! A captured problem is a line of a [`ProblemList`](crate::problem::ProblemList), appended by one write. A problem that is
-//! known already costs a look into a table that no reader ever waits for: no lock, no allocation, no system call. The
-//! table also learns what the file held before and what other processes append, so that each problem stands there once;
-//! only two processes that meet a new problem in the same moment may both write it, which readers undo.
+//! A captured problem is a line of a [`ProblemList`](crate::problem::ProblemList), appended by one write. A problem
+//! that is known already costs a look into a table that no reader ever waits for: no lock, no allocation, no system
+//! call. One that is new is queued; whoever finds nobody writing writes the queue, everybody else goes on. So no
+//! caller ever waits for another one, but some write to a file. The table also learns what the file held before and
+//! what other processes append, so that each problem stands there once; only two processes that meet a new problem in
+//! the same moment may both write it, which readers undo.
 //!
 //! Whatever goes wrong ends the capture, never a selection.
 
@@ -11,8 +13,10 @@ use std::fs::{File, OpenOptions};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering, fence};
+use std::sync::{Arc, Mutex, PoisonError, TryLockError, Weak};
+
+use crossbeam_queue::SegQueue;
 
 use crate::files;
 use crate::log::{self, Level};
@@ -34,6 +38,8 @@ pub(crate) struct Capture {
     known: Known,
     /// Nothing is written any more.
     ended: AtomicBool,
+    /// Problems that are still to be written, by the thread that has `writer` or takes it next.
+    queue: SegQueue<Problem>,
     writer: Mutex<Writer>,
 }
 
@@ -57,28 +63,53 @@ impl Capture {
             path: path.to_owned(),
             known: Known::new(),
             ended: AtomicBool::new(false),
+            queue: SegQueue::new(),
             writer: Mutex::new(Writer { file, read_to: 0 }),
         });
-        capture.with_writer(|writer, known| writer.learn(known).map(|_| ()));
+        if let Ok(mut writer) = capture.writer.lock() {
+            capture.settle(writer.learn(&capture.known).map(|_| ()));
+        }
         open.push((path.to_owned(), Arc::downgrade(&capture)));
         Ok(capture)
     }
 
-    /// Writes a problem down unless it is known. What is no valid problem is passed over.
+    /// Writes a problem down unless it is known, without waiting for others who do. What is no valid problem is passed
+    /// over.
     pub(crate) fn note(&self, problem: &Problem) {
         let Some(words) = problem.words() else { return };
         if self.known.contains(&words) || self.ended.load(Ordering::Relaxed) || problem.validate().is_err() {
             return;
         }
-        self.with_writer(|writer, known| writer.append(known, problem, &words));
+        // A file that takes so long that as many wait as it may hold collects enough without this one.
+        if self.queue.len() < MAX_PROBLEMS {
+            self.queue.push(*problem);
+        }
+        loop {
+            // Either the writer of the moment sees what was pushed before this, or this sees that it is done.
+            fence(Ordering::SeqCst);
+            let mut writer = match self.writer.try_lock() {
+                Ok(writer) => writer,
+                Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+                Err(TryLockError::WouldBlock) => return,
+            };
+            while let Some(problem) = self.queue.pop() {
+                if let Some(words) = problem.words()
+                    && !self.ended.load(Ordering::Relaxed)
+                {
+                    self.settle(writer.append(&self.known, &problem, &words));
+                }
+            }
+            drop(writer);
+            fence(Ordering::SeqCst);
+            if self.queue.is_empty() {
+                return;
+            }
+        }
     }
 
-    fn with_writer(&self, work: impl FnOnce(&mut Writer, &Known) -> Result<(), Ended>) {
-        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.ended.load(Ordering::Relaxed) {
-            return;
-        }
-        if let Err(reason) = work(&mut writer, &self.known) {
+    /// Ends the capture after an error.
+    fn settle(&self, result: Result<(), Ended>) {
+        if let Err(reason) = result {
             self.ended.store(true, Ordering::Relaxed);
             let path = self.path.display();
             log::line(
@@ -250,6 +281,46 @@ mod tests {
         assert_eq!(read(&path).0, [gemm(1), gemm(2), gemm(3)]);
         assert_eq!(std::fs::read_to_string(&path).unwrap().lines().count(), 3);
         assert!(Arc::ptr_eq(&capture, &Capture::open(&path).unwrap()), "one capture for a file");
+    }
+
+    /// Somebody else writes, and takes as long as it likes.
+    #[test]
+    fn nobody_waits_for_the_one_who_writes() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("seen");
+        let capture = Capture::open(&path).unwrap();
+        let writer = capture.writer.lock().unwrap();
+        let (done, is_done) = std::sync::mpsc::channel();
+        std::thread::scope(|threads| {
+            threads.spawn(|| {
+                capture.note(&gemm(1));
+                done.send(()).unwrap();
+            });
+            let came = is_done.recv_timeout(std::time::Duration::from_secs(20));
+            drop(writer);
+            came.expect("a selection does not wait");
+        });
+        assert_eq!(std::fs::metadata(&path).unwrap().len(), 0);
+        capture.note(&gemm(2));
+        assert_eq!(read(&path).problems, [gemm(1), gemm(2)]);
+    }
+
+    #[test]
+    fn many_threads_lose_nothing_and_write_nothing_twice() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("seen");
+        let capture = Capture::open(&path).unwrap();
+        std::thread::scope(|threads| {
+            for thread in 0..4 {
+                let capture = &capture;
+                threads
+                    .spawn(move || (0..400).for_each(|n| capture.note(&gemm(1 + (n + 100 * thread) % 500))));
+            }
+        });
+        let mut problems = read(&path).problems;
+        assert_eq!(problems.len(), std::fs::read_to_string(&path).unwrap().lines().count());
+        problems.sort_by_key(|problem| if let Problem::Gemm(gemm) = problem { gemm.m } else { 0 });
+        assert_eq!(problems, (1..=500).map(gemm).collect::<Vec<_>>());
     }
 
     #[test]

@@ -142,6 +142,13 @@ impl Kernel {
     }
 }
 
+fn compile(model: &Model, sides: &[KernelSide]) -> Result<(PoolFeatures, PoolScorer), RankError> {
+    let forest = model.ranking_forest().ok_or(RankError::NoForest)?;
+    let features = PoolFeatures::new(model.extractor(), sides)?;
+    let scorer = PoolScorer::compile(forest, &features.table())?;
+    Ok((features, scorer))
+}
+
 impl Ranker {
     /// Prepares a model for the kernels of a pool that it is for ([`Model::key`]).
     pub fn new(model: Arc<Model>, pool: Arc<Pool>) -> Result<Self, RankError> {
@@ -170,9 +177,7 @@ impl Ranker {
             let first = pool.get(*index).map_or_else(String::new, |kernel| kernel.name.clone());
             return Err(RankError::NothingToRank { kernels: pool.len(), first, reason: reason.clone() });
         }
-        let forest = model.ranking_forest().ok_or(RankError::NoForest)?;
-        let features = PoolFeatures::new(model.extractor(), &sides).map_err(|_| RankError::NoForest)?;
-        let scorer = PoolScorer::compile(forest, &features.table()).map_err(|_| RankError::NoForest)?;
+        let (features, scorer) = compile(&model, &sides)?;
         let trained = model.spec().trained_on.as_ref();
         let unmeasured = |kernel: &Kernel| trained.and_then(|trained| trained.unmeasured(&kernel.kind));
         let unmeasured = pool.iter().map(|kernel| unmeasured(kernel).unwrap_or_default()).collect();
@@ -483,6 +488,21 @@ impl Term {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scoring::MixedPool;
+
+    /// What is wrong is said as it is.
+    #[test]
+    fn kernels_that_a_model_cannot_be_compiled_for_are_named() {
+        let golden = |name: &str| format!("{}/tests/golden/models/{name}", env!("CARGO_MANIFEST_DIR"));
+        let [conv, gemm] = ["conv_small", "gemm_small"].map(|name| Model::load(golden(name)).unwrap());
+        let pool = Pool::read(golden("gemm_small/pool.txt")).unwrap();
+        let side = |kernel: &Kernel| gemm.extractor().kernel_side(&kernel.kind).unwrap();
+        let sides: Vec<KernelSide> = pool.iter().map(side).collect();
+        assert!(compile(&gemm, &sides).is_ok());
+        let error = compile(&conv, &sides).err().unwrap();
+        assert_eq!(error, RankError::MixedPool(MixedPool { kernel: 0 }));
+        assert_eq!(error.to_string(), "kernel 0 is for another operation than the features");
+    }
 
     #[test]
     fn order_is_descending_with_nan_last() {

@@ -211,7 +211,7 @@ fn foreign_damaged_and_newer_files_are_refused_and_left_alone() {
             make("newer.db", "PRAGMA application_id=1129018231; PRAGMA user_version=2"),
             "schema version 2 is newer than 1, the newest that ck_select",
         ),
-        (folder.path().to_owned(), "is a directory, expected a file"),
+        (folder.path().to_owned(), "found a folder, expected a regular file"),
     ];
     for (path, message) in cases {
         let before = fs::read(&path).ok();

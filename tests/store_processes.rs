@@ -76,7 +76,7 @@ fn child() {
     match task.as_str() {
         "forever" | "rollback" => {
             let journal = (task == "rollback").then_some(Journal::Delete);
-            let options = StoreOptions { wait: Duration::from_secs(60), journal };
+            let options = StoreOptions { wait: Duration::from_secs(60), journal, ..StoreOptions::default() };
             let store = Store::open_with(&path, Mode::ReadWrite, options).unwrap();
             let winners = store.winners(scope()).unwrap();
             for count in 0.. {

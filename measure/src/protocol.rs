@@ -12,7 +12,7 @@ use crate::outcome::Outcome;
 use crate::runner::Settings;
 
 /// Raised when a line changes its meaning: sweep and worker are one program, but not always one build of it.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// All that a worker is asked for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -32,8 +32,10 @@ pub struct Request {
 pub struct Item {
     /// What answers call it.
     pub item: usize,
-    /// The kernel's name.
+    /// The kernel's name: what the library calls it, in no grammar.
     pub kernel: String,
+    /// The word of the operation of kernel and problem.
+    pub op: String,
     /// The problem with this kernel's words, as problems are printed.
     pub problem: String,
     /// The problem's place in the plan.

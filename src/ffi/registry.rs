@@ -9,6 +9,7 @@ use super::error::{Failure, boundary, boundary_value};
 use super::input::{
     Versioned, output, read_arch, read_optional_text, read_registry, read_struct, write_output,
 };
+use super::memory::give_text;
 use super::words::word;
 use crate::registry::{Mode, Options, OptionsError, Registry};
 use crate::tuning::device::Stream;
@@ -161,9 +162,10 @@ pub unsafe extern "C" fn ck_registry_generation(
     })
 }
 
-/// Takes in the winners that other processes have stored since the store was last read. Costs microseconds when there are none,
-/// and nothing when the registry has no store; reads a file, so call it now and then, not before each selection. A registry sees its own
-/// winners at once.
+/// Takes in the winners that other processes have stored since the store was last read, and writes those of this
+/// registry that still wait (`ck_registry_store_status`). Costs microseconds when there are none, waits a quarter of
+/// a second for a locked file, and costs nothing when the registry has no store; reads a file, so call it now and
+/// then, not before each selection. A registry sees its own winners at once.
 ///
 /// # Safety
 /// `registry` is from `ck_registry_create`.
@@ -173,6 +175,39 @@ pub unsafe extern "C" fn ck_registry_refresh_store(registry: *mut CkRegistry) ->
         // SAFETY: the caller's contract.
         let registry = unsafe { read_registry(registry) }?;
         registry.refresh_store().map_err(Failure::of(CkStatus::Io))?;
+        Ok(())
+    })
+}
+
+/// Says whether measured winners are still to be written, because the store was locked by another process, damaged,
+/// full, or not writable: `waiting` gets how many are in memory only, `reason` why the store could not be used the
+/// last time, as text for people to be freed with `ck_string_free`, or NULL when it could. Such winners are used as
+/// others are; they are written with a later winner, by `ck_registry_refresh_store`, or by `ck_registry_destroy`.
+/// Waits while another thread uses the store's file.
+///
+/// # Safety
+/// `registry` is from `ck_registry_create`; `waiting` points to a `size_t`, `reason` to an address; either may be NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ck_registry_store_status(
+    registry: *const CkRegistry,
+    waiting: *mut usize,
+    reason: *mut *mut c_char,
+) -> CkStatus {
+    boundary(|| {
+        // SAFETY: the caller gives a registry from `ck_registry_create`.
+        let status = unsafe { read_registry(registry) }?.store_status();
+        if !reason.is_null() {
+            match &status.reason {
+                // SAFETY: the caller's `reason` points to an address.
+                Some(text) => unsafe { give_text(reason, "reason", text) }?,
+                // SAFETY: as above.
+                None => unsafe { write_output(reason, std::ptr::null_mut()) },
+            }
+        }
+        if !waiting.is_null() {
+            // SAFETY: the caller's `waiting` points to a `size_t`.
+            unsafe { write_output(waiting, status.waiting) };
+        }
         Ok(())
     })
 }

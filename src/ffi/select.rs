@@ -94,7 +94,9 @@ pub struct CkRanked {
 /// Chooses the kernel to run for a convolution: the best supported one by the first source that has an answer.
 ///
 /// On the hot path, unless the options let it measure: takes no lock, makes no system call and does not allocate once it
-/// is warm. A call that measures runs kernels on the options' stream and waits for them.
+/// is warm. With `CK_SELECT_CAPTURE`, a problem that the file does not hold yet is written to it by the call, or by one that is
+/// writing already: then a call makes system calls, but never waits for another one. A call that measures runs kernels on
+/// the options' stream and waits for them.
 ///
 /// A registry that chooses without knowing enough says so once, on standard error as long as neither
 /// `ck_set_log_callback` was called nor `CK_SELECT_LOG` says otherwise: when no model is for the problem (`no_model`), and

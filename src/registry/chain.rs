@@ -182,10 +182,12 @@ pub enum SelectError {
 impl Registry {
     /// Chooses a kernel.
     ///
-    /// A problem that was decided since the last change is answered from memory. Its kernel's `supports` is asked each time,
-    /// those of better kernels that said no only after the next change. Unless it measures, a call takes no lock, makes no system call, and does not allocate once as many calls as ever run
-    /// at a time have run once, unless a kernel's `supports` does. The first call after a change prepares the models;
-    /// see [`Registry::prepare`].
+    /// A problem that was decided since the last change is answered from memory. Its kernel's `supports` is asked
+    /// each time, those of better kernels that said no only after the next change. Unless it measures, a call takes
+    /// no lock, makes no system call, and does not allocate once as many calls as ever run at a time have run once,
+    /// unless a kernel's `supports` does. With [`Options::capture`](super::Options::capture), a problem that is new
+    /// to the file is written by the call, or by one that is writing already; no call waits for another one. The
+    /// first call after a change prepares the models; see [`Registry::prepare`].
     pub fn select(&self, problem: &Problem) -> Result<Selection<'_>, SelectError> {
         let answer = self.choose(problem);
         if log::enabled(Level::Error) {

@@ -198,7 +198,10 @@ impl Registry {
                 (None, Some(winner)) => {
                     format!("{}, which is not registered or not supported", winner.kernel)
                 }
-                (None, None) => "no winner for this problem".to_owned(),
+                (None, None) => match winners.store().status().reason {
+                    Some(reason) => format!("no winner is known for this problem: {reason}"),
+                    None => "no winner for this problem".to_owned(),
+                },
             },
         }
     }

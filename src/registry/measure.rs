@@ -12,7 +12,7 @@ use crate::tuning::device::{Device, DeviceFacts};
 use crate::tuning::hip::Hip;
 use crate::tuning::host::HostDevice;
 use crate::tuning::search::{Candidate, SearchReport, Verdict, search};
-use crate::tuning::store::{Winner, WinnerSource};
+use crate::tuning::store::{StoreError, Winner, WinnerSource};
 
 /// Problems that could not be measured are remembered, so that not each selection tries again; so many at the most.
 const MOST_FAILED: usize = 10_000;
@@ -90,6 +90,7 @@ impl Registry {
             Err(reason) => return nothing(problem, &format!("a winner could not be kept: {reason}")),
         };
         let mut bench = lab.bench();
+        winners.load_late();
         // Another thread may have measured it while this one waited.
         if let Some(selection) = self.stored(state, prepared, problem) {
             return Some(Selection { source: Source::Search, ..selection });
@@ -121,9 +122,9 @@ impl Registry {
             measured_at: Winner::now(),
             source,
         };
-        // The winner is in memory even when the disk refuses it.
-        if let Err(error) = winners.put(problem, &record) {
-            log::line(Level::Warn, "store", format_args!("{error}"));
+        // The winner is in memory even when the disk refuses it, which the store says in the log, once.
+        if let Err(error @ StoreError::Invalid(_)) = winners.put(problem, &record) {
+            log::line(Level::Warn, "store", format_args!("{problem}: the winner is not kept: {error}"));
         }
         let (name, ms, tried) = (entry.name(), winner.median_ms, report.tried);
         log::line(

@@ -36,7 +36,7 @@ use crate::model::Model;
 use crate::problem::InvalidField;
 use crate::select::RankScratch;
 use crate::tuning::device::Device;
-use crate::tuning::store::StoreError;
+use crate::tuning::store::{StoreError, StoreStatus};
 use crate::vocab::{Arch, Op};
 use cache::Cache;
 use generation::Generation;
@@ -240,6 +240,10 @@ impl Registry {
         let capture = options.open_capture()?;
         let turn = self.turn();
         let mut state = State::clone(&self.state.load());
+        if let Some(Ok(winners)) = state.known().map(|prepared| &prepared.winners) {
+            // The new options may name another store. What this fails to write, the store tries to when it is dropped.
+            let _ = winners.store().flush();
+        }
         state.set_options(options, overrides, capture)?;
         self.publish(state, turn);
         Ok(())
@@ -262,6 +266,14 @@ impl Registry {
             self.publish(State::clone(&self.state.load()), turn);
         }
         Ok(is_new)
+    }
+
+    /// How many measured winners wait to be written, and why the store could not be used the last time. Waits while
+    /// another thread uses the file. A registry that has not needed its store yet has not opened it either.
+    pub fn store_status(&self) -> StoreStatus {
+        let state = self.state.load();
+        let winners = state.known().and_then(|prepared| prepared.winners.as_ref().ok());
+        winners.map(|winners| winners.store().status()).unwrap_or_default()
     }
 
     fn prepared<'s>(&self, state: &'s State) -> &'s Prepared {

@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use super::state::{LoadedModel, State};
 use super::{Entry, ModelKey, reproduce};
@@ -11,7 +12,7 @@ use crate::model::Model;
 use crate::pool::Pool;
 use crate::select::{LeftOutReason, Ranker};
 use crate::tuning::device::DeviceFacts;
-use crate::tuning::store::{Location, Mode, PoolHash, Scope, Store, Winners};
+use crate::tuning::store::{Location, Mode, PoolHash, Scope, Store, StoreOptions, Winners};
 
 /// What is made of a state once.
 pub(super) struct Prepared {
@@ -60,12 +61,10 @@ impl Prepared {
         let models = models.collect();
         let names = ids.iter().filter_map(|&id| entries.get(id)).map(Entry::name);
         let pool = PoolHash::of_names(names);
-        let known = earlier
-            .filter(|earlier| earlier.pool == pool && !state.reopens_winners())
-            .and_then(|earlier| earlier.winners.as_ref().ok());
-        let winners = match known {
-            Some(winners) => Ok(winners.clone()),
-            None => winners(state, pool, facts),
+        let before = earlier.and_then(|earlier| Some((earlier.pool, earlier.winners.as_ref().ok()?)));
+        let winners = match before {
+            Some((known, winners)) if known == pool && !state.reopens_winners() => Ok(winners.clone()),
+            _ => winners(state, pool, before.map(|(_, winners)| winners.store()), facts),
         };
         Self { models, winners, pool }
     }
@@ -115,10 +114,16 @@ fn driver(facts: &DeviceFacts) -> String {
     facts.driver_version.or(facts.runtime_version).map_or_else(String::new, |version| version.to_string())
 }
 
+/// A selection that measures does not wait long for other processes: what could not be written is written later.
+const STORE: StoreOptions =
+    StoreOptions { wait: Duration::from_millis(250), limit: Duration::from_secs(10), journal: None };
+
 /// Opens the winners of a pool. Without a device there are none: what one device measured says nothing of another.
+/// `before` is the store so far, which knows what is still to be written.
 fn winners(
     state: &State,
     pool: PoolHash,
+    before: Option<&Store>,
     facts: impl FnOnce() -> Result<DeviceFacts, String>,
 ) -> Result<Arc<Winners>, String> {
     let options = state.options();
@@ -138,24 +143,19 @@ fn winners(
         }
     };
     let arch = arch.ok_or("no architecture is known")?;
-    let location = match &options.store {
-        Some(path) => Location::from_environment(Some(path)),
-        None => Location::from_environment(None),
-    };
     let mode = if options.measures() { Mode::ReadWrite } else { Mode::ReadOnly };
-    let store = match location.and_then(|location| Store::open_at(&location, mode)) {
-        Ok(store) => store,
+    let store = match Location::from_environment(options.store.as_deref()) {
+        Ok(Location::Off) => Store::disabled(),
+        Ok(Location::File(path)) => match before.filter(|before| before.is_at(&path, mode)) {
+            Some(before) => before.clone(),
+            None => Store::at(&path, mode, STORE),
+        },
         Err(error) if options.measures() => {
             log::line(Level::Warn, "store", format_args!("{error}; winners are kept in memory only"));
             Store::disabled()
         }
         Err(error) => return Err(error.to_string()),
     };
-    if options.measures()
-        && let Some(reason) = store.read_only()
-    {
-        log::line(Level::Warn, "store", format_args!("{reason}; new winners are kept in memory only"));
-    }
     let scope = Scope::new(arch, device, pool, driver);
-    store.winners(scope).map(Arc::new).map_err(|error| error.to_string())
+    store.winners_or_none(scope).map(Arc::new).map_err(|error| error.to_string())
 }

@@ -205,6 +205,11 @@ impl State {
         self.models.get(at)
     }
 
+    /// What is prepared so far, of this state or of the last one before it that was.
+    pub(super) fn known(&self) -> Option<&Prepared> {
+        self.prepared.get().or(self.earlier.as_ref()).map(Arc::as_ref)
+    }
+
     /// What the state is prepared with. Only the first call after a change works; others at the same time wait for it.
     pub(super) fn prepared(&self, make: impl FnOnce(Option<&Prepared>) -> Prepared) -> &Prepared {
         self.prepared.get_or_init(|| Arc::new(make(self.earlier.as_deref())))

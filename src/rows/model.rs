@@ -11,7 +11,8 @@ use serde_json::{Map, Value, json};
 use super::RowsError;
 use super::table::Table;
 use crate::features::{
-    Cell, Engine, Fields, KernelSide, NAME_COLUMNS, Named, ProblemSide, Said, Schema, Uncoded, cells_of_name, sides,
+    Cell, Engine, Fields, KernelSide, NAME_COLUMNS, Named, ProblemSide, Said, Schema, Uncoded, cells_of_name,
+    sides,
 };
 use crate::forest::Forest;
 use crate::hardware::Hardware;

@@ -4,7 +4,7 @@ use crate::features::SideError;
 use crate::forest::RowError;
 use crate::model::{Misfit, ModelKey, listed};
 use crate::problem::InvalidField;
-use crate::scoring::SizeError;
+use crate::scoring::{MixedPool, PoolError, SizeError};
 
 /// A problem or a pool that a model cannot rank.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -66,6 +66,12 @@ pub enum RankError {
     /// A model without the forest that ranks; loading excludes it.
     #[error("the model has no forest that ranks kernels")]
     NoForest,
+    /// Kernels of another operation than the model's features.
+    #[error(transparent)]
+    MixedPool(#[from] MixedPool),
+    /// A pool that the forest cannot be compiled for.
+    #[error(transparent)]
+    Compile(#[from] PoolError),
     /// A forest that does not fit to the spec; loading excludes it.
     #[error(transparent)]
     Row(#[from] RowError),

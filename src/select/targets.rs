@@ -30,7 +30,7 @@ impl Ranker {
     /// Prepares another of the model's targets for the pool; `None` when the model has no forest for it.
     pub fn target(&self, target: Target) -> Result<Option<TargetScorer>, RankError> {
         let Some(forest) = self.model.forest(target) else { return Ok(None) };
-        let scorer = PoolScorer::compile(forest, &self.features.table()).map_err(|_| RankError::NoForest)?;
+        let scorer = PoolScorer::compile(forest, &self.features.table())?;
         Ok(Some(TargetScorer { target, forest: Arc::clone(forest), scorer }))
     }
 
@@ -59,7 +59,8 @@ impl Ranker {
         scores.resize(self.places.len(), 0.0);
         target.scorer.score(uniform, pair, scratch, scores)?;
         for ranked in &*ranking {
-            let place = self.places.binary_search(&ranked.index).map_err(|_| self.not_ranked(ranked.index))?;
+            let place =
+                self.places.binary_search(&ranked.index).map_err(|_| self.not_ranked(ranked.index))?;
             let sum = scores.get(place).ok_or_else(|| self.not_ranked(ranked.index))?;
             predictions.push(value(target.forest.finish(*sum)));
         }

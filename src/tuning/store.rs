@@ -51,6 +51,7 @@
 //! other thread was inside the store at that moment. Do not open the file with another copy of SQLite in the same
 //! process: closing it there would drop this one's locks.
 
+mod backlog;
 mod connect;
 mod database;
 mod error;
@@ -58,6 +59,7 @@ mod exchange;
 mod hash;
 mod location;
 mod rows;
+mod schema;
 mod scope;
 mod snapshot;
 mod winner;
@@ -66,7 +68,7 @@ mod winners;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use database::Database;
 pub use error::StoreError;
@@ -117,21 +119,38 @@ impl Journal {
 pub struct StoreOptions {
     /// How long to wait for other processes.
     pub wait: Duration,
+    /// How long one transaction may compute. A damaged file can make a query endless; it is then ended, and the file is
+    /// refused.
+    pub limit: Duration,
     /// The journal; `None` decides by the file system, and keeps what an existing file on a local disk has.
     pub journal: Option<Journal>,
 }
 
 impl Default for StoreOptions {
-    /// Ten seconds, and the journal that suits the file system.
+    /// Ten seconds for others, a minute for ourselves, and the journal that suits the file system.
     fn default() -> Self {
-        Self { wait: Duration::from_secs(10), journal: None }
+        Self { wait: Duration::from_secs(10), limit: Duration::from_secs(60), journal: None }
     }
 }
 
 impl StoreOptions {
+    /// Until when to wait, from now on.
+    fn until(&self) -> Instant {
+        Instant::now() + self.wait
+    }
+
     const fn wait_ms(&self) -> u64 {
         self.wait.as_millis() as u64
     }
+}
+
+/// How a store is, as far as it is known.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct StoreStatus {
+    /// Winners that are in memory and still have to be written.
+    pub waiting: usize,
+    /// Why the store could not be used the last time; `None` when it could.
+    pub reason: Option<String>,
 }
 
 /// Which winners are meant. What is not said holds for all; the default means all of them.
@@ -188,16 +207,21 @@ impl Store {
         if mode == Mode::Disabled {
             return Ok(Self::disabled());
         }
-        let database = Database::open(path.as_ref(), mode, options)?;
-        Ok(Self { database: Some(Arc::new(Mutex::new(database))) })
+        let store = Self::at(path.as_ref(), mode, options);
+        if let Some(database) = store.database() {
+            lock(database).open()?;
+        }
+        Ok(store)
     }
 
-    /// Opens the store at a resolved location; at [`Location::Off`] it is disabled.
-    pub fn open_at(location: &Location, mode: Mode) -> Result<Self, StoreError> {
-        match location {
-            Location::Off => Ok(Self::disabled()),
-            Location::File(path) => Self::open(path, mode),
-        }
+    /// The store at `path`, which is opened when it is first used.
+    pub(crate) fn at(path: &Path, mode: Mode, options: StoreOptions) -> Self {
+        Self { database: Some(Arc::new(Mutex::new(Database::new(path, mode, options)))) }
+    }
+
+    /// Whether it is the store that [`Store::at`] would give.
+    pub(crate) fn is_at(&self, path: &Path, mode: Mode) -> bool {
+        self.database().map(lock).is_some_and(|database| database.path() == path && database.mode() == mode)
     }
 
     /// A store without a file.
@@ -221,12 +245,38 @@ impl Store {
 
     /// Why it is not written; `None` when it is, or when it is disabled.
     pub fn read_only(&self) -> Option<String> {
-        lock(self.database()?).read_only().map(str::to_owned)
+        lock(self.database()?).read_only()
+    }
+
+    /// Winners that wait to be written, and why. Waits while another thread uses the file.
+    pub fn status(&self) -> StoreStatus {
+        let Some(database) = self.database() else { return StoreStatus::default() };
+        let database = lock(database);
+        StoreStatus { waiting: database.backlog.len(), reason: database.backlog.reason().map(str::to_owned) }
+    }
+
+    /// Writes the winners that wait, all or none.
+    pub fn flush(&self) -> Result<(), StoreError> {
+        self.database().map_or(Ok(()), |database| lock(database).catch_up())
     }
 
     /// Loads the winners of one scope.
     pub fn winners(&self, scope: Scope) -> Result<Winners, StoreError> {
-        Winners::load(self.clone(), scope)
+        let winners = Winners::new(self.clone(), scope)?;
+        winners.refresh()?;
+        Ok(winners)
+    }
+
+    /// The same for a caller who goes on without the store: when it cannot be used, no winner is known yet.
+    pub(crate) fn winners_or_none(&self, scope: Scope) -> Result<Winners, StoreError> {
+        let winners = Winners::new(self.clone(), scope)?;
+        let Some(database) = self.database() else { return Ok(winners) };
+        let rests = lock(database).backlog.rests();
+        // The store's status has the error, and so has the log.
+        if !rests && winners.refresh().is_ok() {
+            lock(database).note_read_only();
+        }
+        Ok(winners)
     }
 
     /// The records that a filter lets through, in the order in which they were written, and how many rows this

@@ -6,6 +6,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use ck_select::kernel::Kernel;
+use ck_select::pool::Pool;
+use ck_select::registry::{ExportOptions, Options, Priority, Registry, UserData};
+use ck_select::vocab::Op;
+
 /// A folder with a pool, problems, and the fake kernels.
 pub(crate) struct Fakes {
     pub(crate) folder: tempfile::TempDir,
@@ -71,6 +76,36 @@ impl Fakes {
             format!("grouped_conv_forward_bf16_2d_{m}x{n}x64_compv3_intrawave")
         };
         let fakes = Self::new((0..kernels).map(name).collect(), problems, "N,C,K,Hi,Wi,Y,X");
+        cc(&source("fake_library.c"), &["-shared", "-fPIC"], &fakes.path("fakes.so"));
+        fs::write(
+            fakes.path("runner.json"),
+            r#"{"runner": "library", "library": "fakes.so", "device": "host"}"#,
+        )
+        .unwrap();
+        fakes
+    }
+
+    /// GEMM kernels in a library, in the pool that a registry of CK exports: their names are identifiers, which the grammar
+    /// of names does not know.
+    pub(crate) fn exported_library(kernels: usize, problems: usize) -> Self {
+        let registry = Registry::new(Options::default()).unwrap();
+        for i in 0..kernels {
+            let name = format!(
+                "gemm_universal_fp16_rcr_compv3_cshuffle_intrawave_False_False_False_False_{}x128x64_2x2x1_32x32x16",
+                64 * (1 + i)
+            );
+            let kernel = Kernel::from_name(&name).unwrap();
+            registry.add(kernel, Priority::NORMAL, UserData::default(), None).unwrap();
+        }
+        let pool = registry.export_json(Op::Gemm, &ExportOptions::default()).unwrap();
+        let names: Vec<String> = Pool::from_bytes("export", pool.as_bytes())
+            .unwrap()
+            .iter()
+            .map(|kernel| kernel.name.clone())
+            .collect();
+        assert!(names.iter().all(|name| Kernel::from_name(name).is_err()), "{names:?}");
+        let fakes = Self::new(names, problems, "m,n,k");
+        fs::write(fakes.path("pool.json"), pool).unwrap();
         cc(&source("fake_library.c"), &["-shared", "-fPIC"], &fakes.path("fakes.so"));
         fs::write(
             fakes.path("runner.json"),

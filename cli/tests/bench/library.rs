@@ -151,3 +151,27 @@ fn kernels_on_a_device_are_timed_by_its_events() {
         serde_json::from_slice(&fs::read(fakes.path("a.csv.meta.json")).unwrap()).unwrap();
     assert_eq!(meta["sessions"][0]["gpus"]["0"]["target"], "gfx942:sramecc+:xnack-");
 }
+
+#[test]
+fn names_outside_of_the_grammar_are_what_the_library_calls_them() {
+    let fakes = Fakes::exported_library(3, 4);
+    let mut bench = fakes.command("bench");
+    bench.args(["--pool", "pool.json", "--problems", "problems.csv"]);
+    succeeded(&bench.args(["--runner", "runner.json", "--output", "sweep.csv"]).output().unwrap());
+    assert_same(&found(&fakes.path("sweep.csv")), &fakes.expected(0, &CLASSES));
+}
+
+/// A library may answer any number, also one that no status has.
+#[test]
+fn a_library_that_answers_an_unknown_status_is_refused_with_it() {
+    let fakes = Fakes::library(2, 1);
+    let code = "#include \"ck_select_bench.h\"\n\
+                ck_status ck_bench_register(const ck_bench_sink *sink) { (void)sink; return (ck_status)12345; }\n";
+    fs::write(fakes.path("odd.c"), code).unwrap();
+    cc(&fakes.path("odd.c"), &["-shared", "-fPIC"], &fakes.path("fakes.so"));
+    let output = fakes.bench("--runner runner.json --output sweep.csv").output().unwrap();
+    let log = fs::read_to_string(fakes.path("sweep.csv")).unwrap();
+    let said = log.lines().filter(|line| line.contains("ck_bench_register answers 12345")).count();
+    assert_eq!(said, 2, "{log}\n{}", String::from_utf8_lossy(&output.stderr));
+    assert!(found(&fakes.path("sweep.csv")).values().all(|value| *value == Expected::Class("load")));
+}

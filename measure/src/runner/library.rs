@@ -127,6 +127,7 @@ impl Runner for LibraryRunner {
                 Ok(library) => items.push(Item {
                     item,
                     kernel: job.kernel.name.clone(),
+                    op: job.kernel.op().as_str().to_owned(),
                     problem: job.problem.to_string(),
                     place: job.place,
                     best_ms: job.best_ms,

@@ -7,6 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use ck_select::ffi::{Callbacks, CkConvProblem, CkGemmProblem, CkKernelHooks, CkStatus};
 use ck_select::files;
 use ck_select::problem::Problem;
+use ck_select::vocab::Op;
 use libloading::Library;
 
 /// `ck_bench_sink`: where a library puts its kernels.
@@ -17,7 +18,8 @@ struct Sink {
     add_kernel: unsafe extern "C" fn(*mut c_void, *const c_char, *const CkKernelHooks) -> CkStatus,
 }
 
-type Register = unsafe extern "C" fn(*const Sink) -> CkStatus;
+/// It answers a `ck_status`; taken as a number, because a library may answer any.
+type Register = unsafe extern "C" fn(*const Sink) -> i32;
 type PrepareConv = unsafe extern "C" fn(*const CkConvProblem) -> i32;
 type PrepareGemm = unsafe extern "C" fn(*const CkGemmProblem) -> i32;
 type CountNonZero = unsafe extern "C" fn() -> i64;
@@ -52,17 +54,17 @@ impl KernelLibrary {
             let sink = Sink { struct_size: size_of::<Sink>(), context, add_kernel };
             // SAFETY: the sink and the map behind it live through the call.
             let status = unsafe { register(&raw const sink) };
-            if status as i32 != CkStatus::Ok as i32 {
-                return Err(format!("{path}: ck_bench_register answers {}", status as i32));
+            if status != CkStatus::Ok as i32 {
+                return Err(format!("{path}: ck_bench_register answers {status}"));
             }
         }
         Ok(Self { library, registers: register.is_some(), kernels, prepared: None })
     }
 
     /// The callbacks of a kernel: what it registered, or else the function of its name.
-    pub(super) fn kernel(&mut self, name: &str) -> Option<&'static Callbacks> {
+    pub(super) fn kernel(&mut self, name: &str, op: Op) -> Option<&'static Callbacks> {
         if !self.registers && !self.kernels.contains_key(name) {
-            let hooks = self.function(name)?;
+            let hooks = self.function(name, op)?;
             // SAFETY: as for what registers, below.
             let callbacks = unsafe { Callbacks::new(hooks) };
             self.kernels.insert(name.to_owned(), Box::leak(Box::new(callbacks)));
@@ -70,7 +72,7 @@ impl KernelLibrary {
         self.kernels.get(name).copied()
     }
 
-    fn function(&self, name: &str) -> Option<CkKernelHooks> {
+    fn function(&self, name: &str, op: Op) -> Option<CkKernelHooks> {
         let mut hooks = CkKernelHooks {
             struct_size: size_of::<CkKernelHooks>(),
             user: std::ptr::null_mut(),
@@ -81,12 +83,15 @@ impl KernelLibrary {
             run_conv: None,
             run_gemm: None,
         };
-        if name.starts_with("grouped_conv_") {
-            // SAFETY: the header gives a function of a convolution's name this type.
-            hooks.run_conv = Some(*unsafe { self.library.get::<RunConv>(name.as_bytes()) }.ok()?);
-        } else {
-            // SAFETY: the header gives a function of a GEMM's name this type.
-            hooks.run_gemm = Some(*unsafe { self.library.get::<RunGemm>(name.as_bytes()) }.ok()?);
+        match op {
+            Op::GroupedConv => {
+                // SAFETY: the header gives a function of a convolution's name this type.
+                hooks.run_conv = Some(*unsafe { self.library.get::<RunConv>(name.as_bytes()) }.ok()?);
+            }
+            Op::Gemm => {
+                // SAFETY: the header gives a function of a GEMM's name this type.
+                hooks.run_gemm = Some(*unsafe { self.library.get::<RunGemm>(name.as_bytes()) }.ok()?);
+            }
         }
         Some(hooks)
     }

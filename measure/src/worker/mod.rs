@@ -7,13 +7,13 @@ use std::io::{self, Read, Write};
 use std::time::Duration;
 
 use ck_select::ffi::Callbacks;
-use ck_select::kernel::Kernel;
 use ck_select::problem::{Problem, ProblemDefaults};
 use ck_select::registry::Hooks;
 use ck_select::tuning::device::{Device, DeviceFacts, Stream};
 use ck_select::tuning::hip::Hip;
 use ck_select::tuning::host::HostDevice;
 use ck_select::tuning::search::{Candidate, End, RunOutcome, SearchOptions, SearchReport, Verdict, search};
+use ck_select::vocab::{Op, UnknownWord};
 use serde_json::{Value, json};
 
 use crate::config::DeviceKind;
@@ -95,9 +95,13 @@ impl<'a> Worker<'a> {
     /// What becomes of an item, and whether the device can be used after it.
     fn measure(&mut self, item: &'a Item) -> (Outcome, bool) {
         let failed = |class, message: String| (Outcome::failed(class, message), true);
-        let problem = match Self::problem(item) {
+        let op: Op = match item.op.parse() {
+            Ok(op) => op,
+            Err(error) => return failed(FailureClass::Load, UnknownWord::to_string(&error)),
+        };
+        let problem = match Problem::parse(op, &item.problem, &ProblemDefaults::of(op)) {
             Ok(problem) => problem,
-            Err(message) => return failed(FailureClass::Load, message),
+            Err(error) => return failed(FailureClass::Load, format!("problem: {error}")),
         };
         let path = item.library.as_str();
         let library = self.libraries.entry(path).or_insert_with(|| KernelLibrary::open(path));
@@ -105,7 +109,7 @@ impl<'a> Worker<'a> {
             Ok(library) => library,
             Err(message) => return failed(FailureClass::Load, message.clone()),
         };
-        let Some(callbacks) = library.kernel(&item.kernel) else {
+        let Some(callbacks) = library.kernel(&item.kernel, op) else {
             return failed(FailureClass::Load, format!("{path} has no kernel of this name"));
         };
         if !callbacks.can_run() {
@@ -144,13 +148,6 @@ impl<'a> Worker<'a> {
         let outcome = kept.unwrap_or_else(|| Outcome::failed(FailureClass::NotATime, ""));
         self.best.lower(&outcome);
         (outcome, true)
-    }
-
-    fn problem(item: &Item) -> Result<Problem, String> {
-        let kernel = Kernel::from_name(&item.kernel).map_err(|error| error.to_string())?;
-        let op = kernel.kind.op();
-        Problem::parse(op, &item.problem, &ProblemDefaults::of(op))
-            .map_err(|error| format!("problem: {error}"))
     }
 }
 

@@ -2,50 +2,20 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
+use rusqlite::limits::Limit;
+use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior, ffi};
 
 use super::error::reason;
 use super::location::shared_file_system;
+use super::schema::{self, Contents};
 use super::{Journal, StoreError, StoreOptions};
-
-/// `CKsw` in the header of the file, so that `file` and other programs can tell what it is.
-const APPLICATION_ID: i64 = 0x434b_7377;
-/// Raised when a table changes its meaning. A newer file is refused.
-const SCHEMA_VERSION: i64 = 1;
-
-/// `id` is never reused (AUTOINCREMENT) and every write takes a new one, so that readers ask for what is newer than
-/// what they know. `key` is the stable hash of `problem`: an index over the texts would double the file.
-const SCHEMA: &str = "
-CREATE TABLE scope (
-    id INTEGER PRIMARY KEY,
-    arch TEXT NOT NULL,
-    device TEXT NOT NULL,
-    pool TEXT NOT NULL,
-    library TEXT NOT NULL,
-    driver TEXT NOT NULL,
-    UNIQUE (arch, device, pool, library, driver)
-) STRICT;
-CREATE TABLE winner (
-    id INTEGER PRIMARY KEY AUTOINCREMENT,
-    scope INTEGER NOT NULL REFERENCES scope (id),
-    key BLOB NOT NULL,
-    op TEXT NOT NULL,
-    problem TEXT NOT NULL,
-    kernel TEXT NOT NULL,
-    median_ms REAL NOT NULL,
-    cv REAL NOT NULL,
-    repeats INTEGER NOT NULL,
-    candidates INTEGER NOT NULL,
-    measured_at INTEGER NOT NULL,
-    source TEXT NOT NULL,
-    UNIQUE (scope, key)
-) STRICT;
-CREATE INDEX winner_by_scope ON winner (scope);
-";
+use crate::files;
 
 /// A connection, and what must hold for its further use.
 pub(super) struct Live {
@@ -56,6 +26,48 @@ pub(super) struct Live {
     identity: Option<(u64, u64)>,
     /// Of a file that is read without locks, the state that it must still have.
     frozen: Option<Stamp>,
+    /// Why it is only read, although its user would write it.
+    pub(super) read_only: Option<StoreError>,
+    watch: Watch,
+    /// The schema cookie for which the tables were found to be ours.
+    confirmed: Option<i64>,
+}
+
+/// Ends statements that run longer than those of a sound store.
+struct Watch {
+    base: Instant,
+    /// When to end, in milliseconds since `base`.
+    until: Arc<AtomicU64>,
+    limit: Duration,
+}
+
+impl Watch {
+    /// Instructions of SQLite's machine between two looks at the clock: less than a millisecond.
+    const STEPS: i32 = 4096;
+
+    fn new(connection: &Connection, limit: Duration) -> rusqlite::Result<Self> {
+        let (base, until) = (Instant::now(), Arc::new(AtomicU64::new(0)));
+        let watched = Arc::clone(&until);
+        let is_over = move || base.elapsed().as_millis() as u64 > watched.load(Ordering::Relaxed);
+        connection.progress_handler(Self::STEPS, Some(is_over))?;
+        let watch = Self { base, until, limit };
+        watch.start();
+        Ok(watch)
+    }
+
+    fn start(&self) {
+        let until = self.base.elapsed().saturating_add(self.limit).as_millis();
+        self.until.store(u64::try_from(until).unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+
+    /// An error that says what was ended.
+    fn explain(&self, error: rusqlite::Error) -> rusqlite::Error {
+        if error.sqlite_error_code() == Some(ErrorCode::OperationInterrupted) {
+            let ms = self.limit.as_millis();
+            return schema::damaged(format!("a query did not end within {ms} ms"));
+        }
+        error
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,13 +78,51 @@ struct Stamp {
 }
 
 impl Live {
-    fn new(connection: Connection, path: &Path, frozen: Option<Stamp>) -> Self {
-        Self { connection, pid: std::process::id(), identity: identity(path), frozen }
+    fn new((connection, watch): (Connection, Watch), path: &Path, frozen: Option<Stamp>) -> Self {
+        Self {
+            connection,
+            pid: std::process::id(),
+            identity: identity(path),
+            frozen,
+            read_only: None,
+            watch,
+            confirmed: None,
+        }
     }
 
     /// Whether the path still names the file that was opened, and of one read without locks, the same contents.
     pub(super) fn is_current(&self, path: &Path) -> bool {
         self.identity == identity(path) && (self.frozen.is_none() || self.frozen == Some(stamp(path)))
+    }
+
+    /// Runs `work` in a transaction, on tables that are ours: whoever may write the file may change them at any time.
+    pub(super) fn transact<T>(
+        &mut self,
+        behavior: TransactionBehavior,
+        work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>,
+    ) -> rusqlite::Result<T> {
+        self.watch.start();
+        let confirmed = &mut self.confirmed;
+        let checked = |transaction: Transaction<'_>| {
+            let cookie = schema::cookie(&transaction)?;
+            if *confirmed != Some(cookie) {
+                if schema::inspect(&transaction)? != Contents::Winners {
+                    return Err(schema::damaged("it is no store of winners any more".to_owned()));
+                }
+                *confirmed = Some(cookie);
+            }
+            let value = work(&transaction)?;
+            transaction.commit()?;
+            Ok(value)
+        };
+        let result = self.connection.transaction_with_behavior(behavior).and_then(checked);
+        result.map_err(|error| self.watch.explain(error))
+    }
+
+    /// SQLite's count of what other connections committed.
+    pub(super) fn data_version(&self) -> rusqlite::Result<i64> {
+        self.watch.start();
+        self.connection.query_row("PRAGMA data_version", [], |row| row.get(0))
     }
 }
 
@@ -118,21 +168,24 @@ pub(super) fn read_write(path: &Path, options: &StoreOptions) -> Result<Live, Re
     let unusable = |reason: String| {
         Refused::Unusable(StoreError::Unreachable { path: path.display().to_string(), reason })
     };
-    if path.is_dir() {
-        return Err(unusable("is a directory, expected a file".to_owned()));
-    }
+    let regular = files::check(path).or_else(|error| if is_missing(&error) { Ok(()) } else { Err(error) });
+    regular.map_err(|error| unusable(error.to_string()))?;
     if let Some(folder) = path.parent().filter(|folder| *folder != Path::new("")) {
         fs::create_dir_all(folder).map_err(|error| unusable(format!("{}: {error}", folder.display())))?;
     }
+    let until = options.until();
     let failed = |error: &rusqlite::Error| {
         let known = StoreError::of(path, error, options.wait_ms());
         if may_be_readable(error) { Refused::NotWritable(known) } else { Refused::Unusable(known) }
     };
     let flags =
         OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let mut connection = open(path, flags, options).map_err(|error| failed(&error))?;
+    // Otherwise SQLite takes paths such as `file:a` and `:memory:` for something else.
+    let full = std::path::absolute(path).map_err(|error| unusable(error.to_string()))?;
+    let mut opened = open(&full, flags, options, until).map_err(|error| failed(&error))?;
     // Nothing is written before it is certain what the file is.
-    let fresh = check(path, &connection, options).map_err(Refused::Unusable)? == Contents::Nothing;
+    let fresh = check(path, &opened, options, until).map_err(Refused::Unusable)? == Contents::Nothing;
+    let connection = &mut opened.0;
     if connection.is_readonly("main").map_err(|error| failed(&error))? {
         return Err(Refused::NotWritable(StoreError::ReadOnly {
             path: path.display().to_string(),
@@ -144,30 +197,46 @@ pub(super) fn read_write(path: &Path, options: &StoreOptions) -> Result<Live, Re
         None => fresh.then_some(Journal::Wal),
     });
     if let Some(journal) = journal {
-        retry(options.wait, || set_journal(&connection, journal)).map_err(|error| failed(&error))?;
+        retry(until, || set_journal(connection, journal)).map_err(|error| failed(&error))?;
     }
-    match retry(options.wait, || prepare(&mut connection)) {
-        // Whoever holds the lock proves that the store can be written.
-        Err(error) if is_busy(&error) && !fresh => {}
-        result => result.map_err(|error| failed(&error))?,
-    }
-    Ok(Live::new(connection, path, None))
+    let prepared = if fresh {
+        retry(until, || prepare(connection))
+    } else {
+        // Whoever holds the lock proves that the store can be written: no reason to wait for it.
+        connection.busy_timeout(Duration::ZERO).map_err(|error| failed(&error))?;
+        let prepared = prepare(connection).or_else(|error| if is_busy(&error) { Ok(()) } else { Err(error) });
+        prepared.and_then(|()| connection.busy_timeout(options.wait / 4))
+    };
+    prepared.map_err(|error| failed(&error))?;
+    Ok(Live::new(opened, path, None))
+}
+
+fn is_missing(error: &std::io::Error) -> bool {
+    error.kind() == std::io::ErrorKind::NotFound
 }
 
 /// Opens for reading. `None` when there is no store yet.
 pub(super) fn read_only(path: &Path, options: &StoreOptions) -> Result<Option<Live>, StoreError> {
-    if !path.exists() {
-        return Ok(None);
+    let unreachable = |error: std::io::Error| StoreError::Unreachable {
+        path: path.display().to_string(),
+        reason: error.to_string(),
+    };
+    match files::check(path) {
+        Err(error) if is_missing(&error) => return Ok(None),
+        checked => checked.map_err(unreachable)?,
     }
+    let until = options.until();
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let known = |error: &rusqlite::Error| StoreError::of(path, error, options.wait_ms());
-    let opened = open(path, flags, options)
-        .and_then(|connection| retry(options.wait, || header(&connection)).map(|_| connection));
+    let full = std::path::absolute(path).map_err(unreachable)?;
+    let live = |opened: (Connection, Watch), frozen| {
+        let contents = check(path, &opened, options, until)?;
+        Ok((contents == Contents::Winners).then(|| Live::new(opened, path, frozen)))
+    };
+    let opened = open(&full, flags, options, until)
+        .and_then(|opened| retry(until, || schema::cookie(&opened.0)).map(|_| opened));
     match opened {
-        Ok(connection) => {
-            let contents = check(path, &connection, options)?;
-            Ok((contents == Contents::Winners).then(|| Live::new(connection, path, None)))
-        }
+        Ok(opened) => live(opened, None),
         // The write-ahead log wants files beside the store, and the folder may not be written.
         Err(error) if may_be_readable(&error) => {
             let before = stamp(path);
@@ -180,26 +249,56 @@ pub(super) fn read_only(path: &Path, options: &StoreOptions) -> Result<Option<Li
                     ),
                 });
             }
-            let uri = immutable_uri(path);
+            let uri = immutable_uri(&full);
             let flags = flags | OpenFlags::SQLITE_OPEN_URI;
-            let connection = open(Path::new(&uri), flags, options).map_err(|error| known(&error))?;
-            let contents = check(path, &connection, options)?;
-            Ok((contents == Contents::Winners).then(|| Live::new(connection, path, Some(before))))
+            let opened = open(Path::new(&uri), flags, options, until).map_err(|error| known(&error))?;
+            live(opened, Some(before))
         }
         Err(error) => Err(known(&error)),
     }
 }
 
-fn open(path: &Path, flags: OpenFlags, options: &StoreOptions) -> rusqlite::Result<Connection> {
+/// Bounds for what a file may make SQLite do: far above what a store needs, far below what hurts.
+const LIMITS: &[(Limit, i32)] = &[
+    // Bytes of a row; names and problems have a few hundred.
+    (Limit::SQLITE_LIMIT_LENGTH, 1 << 16),
+    (Limit::SQLITE_LIMIT_SQL_LENGTH, 1 << 16),
+    (Limit::SQLITE_LIMIT_COLUMN, 64),
+    (Limit::SQLITE_LIMIT_EXPR_DEPTH, 64),
+    (Limit::SQLITE_LIMIT_VDBE_OP, 1 << 16),
+    (Limit::SQLITE_LIMIT_ATTACHED, 0),
+    (Limit::SQLITE_LIMIT_TRIGGER_DEPTH, 1),
+];
+
+fn open(
+    path: &Path,
+    flags: OpenFlags,
+    options: &StoreOptions,
+    until: Instant,
+) -> rusqlite::Result<(Connection, Watch)> {
     let connection = Connection::open_with_flags(path, flags)?;
     // SQLite waits for most locks itself, `retry` for all.
     connection.busy_timeout(options.wait / 4)?;
-    // A committed winner has reached the disk; and a damaged or hostile file does no harm.
-    retry(options.wait, || connection.pragma_update(None, "synchronous", "FULL"))?;
-    connection.pragma_update(None, "trusted_schema", false)?;
-    connection.pragma_update(None, "cell_size_check", true)?;
-    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
-    Ok(connection)
+    for &(limit, most) in LIMITS {
+        connection.set_limit(limit, most)?;
+    }
+    for (setting, on) in [
+        (DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true),
+        (DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false),
+        (DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false),
+        (DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false),
+    ] {
+        connection.set_db_config(setting, on)?;
+    }
+    let watch = Watch::new(&connection, options.limit)?;
+    // A committed winner has reached the disk. The file's own wish for a cache, which may be any, is not granted.
+    let settings = || {
+        connection.pragma_update(None, "synchronous", "FULL")?;
+        connection.pragma_update(None, "cache_size", -2000)?;
+        connection.pragma_update(None, "cell_size_check", true)
+    };
+    retry(until, settings).map_err(|error| watch.explain(error))?;
+    Ok((connection, watch))
 }
 
 /// The path as a URI that tells SQLite to take no locks.
@@ -217,44 +316,26 @@ fn immutable_uri(path: &Path) -> String {
     uri + "?immutable=1"
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Contents {
-    Nothing,
-    Winners,
-}
-
-struct Header {
-    application: i64,
-    schema: i64,
-    tables: i64,
-}
-
-fn header(connection: &Connection) -> rusqlite::Result<Header> {
-    let sql = "SELECT (SELECT application_id FROM pragma_application_id), (SELECT user_version FROM pragma_user_version),
-               (SELECT count(*) FROM sqlite_schema)";
-    connection.query_row(sql, [], |row| {
-        Ok(Header { application: row.get(0)?, schema: row.get(1)?, tables: row.get(2)? })
-    })
-}
-
-fn check(path: &Path, connection: &Connection, options: &StoreOptions) -> Result<Contents, StoreError> {
-    let header = retry(options.wait, || header(connection))
-        .map_err(|error| StoreError::of(path, &error, options.wait_ms()))?;
+fn check(
+    path: &Path,
+    (connection, watch): &(Connection, Watch),
+    options: &StoreOptions,
+    until: Instant,
+) -> Result<Contents, StoreError> {
+    watch.start();
+    let inspect = || schema::inspect(&*connection.unchecked_transaction()?);
+    let contents = retry(until, inspect)
+        .map_err(|error| StoreError::of(path, &watch.explain(error), options.wait_ms()))?;
     let path = || path.display().to_string();
-    match header {
-        Header { application: 0, schema: 0, tables: 0 } => Ok(Contents::Nothing),
-        Header { application: APPLICATION_ID, schema: SCHEMA_VERSION, .. } => Ok(Contents::Winners),
-        Header { application: APPLICATION_ID, schema: found, .. } if found > SCHEMA_VERSION => {
-            Err(StoreError::NewerSchema { path: path(), found, supported: SCHEMA_VERSION })
+    match contents {
+        Contents::Nothing | Contents::Winners => Ok(contents),
+        Contents::Newer(found) => {
+            Err(StoreError::NewerSchema { path: path(), found, supported: schema::VERSION })
         }
-        Header { application: APPLICATION_ID, schema, .. } => Err(StoreError::Damaged {
-            path: path(),
-            reason: format!("schema version {schema}, expected {SCHEMA_VERSION}"),
-        }),
-        Header { application, tables, .. } => Err(StoreError::NotAStore {
+        Contents::Foreign { application, objects } => Err(StoreError::NotAStore {
             path: path(),
             found: format!(
-                "an SQLite file of another program (application id {application}, {tables} tables and indices)"
+                "an SQLite file of another program (application id {application}, {objects} tables and indices)"
             ),
         }),
     }
@@ -271,7 +352,8 @@ fn set_journal(connection: &Connection, journal: Journal) -> rusqlite::Result<()
         Ok(())
     } else {
         Err(rusqlite::Error::SqliteFailure(
-            rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_ERROR),
+            // What the host lacks is no fault of the file.
+            ffi::Error::new(ffi::SQLITE_NOLFS),
             Some(format!("journal mode {} is not possible here, SQLite keeps {mode}", journal.as_str())),
         ))
     }
@@ -280,11 +362,8 @@ fn set_journal(connection: &Connection, journal: Journal) -> rusqlite::Result<()
 /// Makes the tables unless another process was faster. Taking the lock shows whether the store can be written.
 fn prepare(connection: &mut Connection) -> rusqlite::Result<()> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let found = header(&transaction)?;
-    if found.application == 0 && found.schema == 0 && found.tables == 0 {
-        transaction.execute_batch(SCHEMA)?;
-        transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
-        transaction.pragma_update(None, "user_version", SCHEMA_VERSION)?;
+    if schema::inspect(&transaction)? == Contents::Nothing {
+        schema::create(&transaction)?;
     }
     transaction.commit()
 }
@@ -303,19 +382,18 @@ fn may_be_readable(error: &rusqlite::Error) -> bool {
     )
 }
 
-/// Repeats what other processes' locks prevented, for `limit` at most. SQLite's own waiting leaves out a few cases:
-/// changing the journal, recovering after a crash, races for the log's locks.
+/// Repeats what other processes' locks prevent, until a moment. SQLite's own waiting leaves out a few cases: changing
+/// the journal, recovering after a crash, races for the log's locks.
 pub(super) fn retry<T>(
-    limit: Duration,
+    until: Instant,
     mut attempt: impl FnMut() -> rusqlite::Result<T>,
 ) -> rusqlite::Result<T> {
-    let start = Instant::now();
     let mut pause = Duration::from_millis(1);
     loop {
         match attempt() {
-            Err(error) if is_busy(&error) && start.elapsed() < limit => {
+            Err(error) if is_busy(&error) && Instant::now() < until => {
                 // Ranks that met once should not meet again: the clock's last digits differ.
-                let spread = start.elapsed().subsec_nanos() % 1000;
+                let spread = until.saturating_duration_since(Instant::now()).subsec_nanos() % 1000;
                 thread::sleep(pause + pause * spread / 1000);
                 pause = (pause * 2).min(Duration::from_millis(50));
             }

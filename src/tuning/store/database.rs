@@ -1,11 +1,18 @@
 //! The file as one process sees it: transactions, and a connection that is renewed when it must be.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use rusqlite::{Connection, Transaction, TransactionBehavior};
+use rusqlite::{Transaction, TransactionBehavior};
 
+use super::backlog::Backlog;
 use super::connect::{self, Live, Refused, retry};
-use super::{Mode, StoreError, StoreOptions};
+use super::winners::Saved;
+use super::{Mode, Record, StoreError, StoreOptions, rows};
+
+/// How long the end of a process waits for others, if it has winners that are not written yet: they took longer to
+/// measure.
+const LAST_WAIT: Duration = Duration::from_secs(2);
 
 /// What a reader has seen: while it is the same, there is nothing new.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,79 +27,83 @@ pub(super) struct Version {
 
 pub(super) struct Database {
     path: PathBuf,
+    mode: Mode,
     options: StoreOptions,
-    /// Why nothing is written.
-    read_only: Option<String>,
     live: Option<Live>,
     opened: u64,
     commits: u64,
+    pub(super) backlog: Backlog,
 }
 
 impl Database {
-    pub(super) fn open(path: &Path, mode: Mode, options: StoreOptions) -> Result<Self, StoreError> {
-        let mut database =
-            Self { path: path.to_owned(), options, read_only: None, live: None, opened: 0, commits: 0 };
-        if mode == Mode::ReadOnly {
-            database.read_only = Some("it was opened for reading".to_owned());
-        }
-        database.connect()?;
-        Ok(database)
+    /// The file at a path, which is opened when it is first used.
+    pub(super) fn new(path: &Path, mode: Mode, options: StoreOptions) -> Self {
+        let path = path.to_owned();
+        Self { path, mode, options, live: None, opened: 0, commits: 0, backlog: Backlog::default() }
     }
 
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    pub(super) fn read_only(&self) -> Option<&str> {
-        self.read_only.as_deref()
+    pub(super) const fn mode(&self) -> Mode {
+        self.mode
+    }
+
+    /// Why it is not written, as far as that is known.
+    pub(super) fn read_only(&self) -> Option<String> {
+        match (self.mode, self.live.as_ref().and_then(|live| live.read_only.as_ref())) {
+            (Mode::ReadWrite, Some(error)) => Some(error.cause()),
+            (Mode::ReadWrite, None) => None,
+            (Mode::ReadOnly | Mode::Disabled, _) => Some("it was opened for reading".to_owned()),
+        }
     }
 
     fn connect(&mut self) -> Result<(), StoreError> {
-        self.live = if self.read_only.is_some() {
-            connect::read_only(&self.path, &self.options)?
-        } else {
+        self.live = if self.mode == Mode::ReadWrite {
             match connect::read_write(&self.path, &self.options) {
                 Ok(live) => Some(live),
                 Err(Refused::NotWritable(error)) => {
                     // Without a file that can be read, the first error is the one that helps.
-                    let Ok(Some(live)) = connect::read_only(&self.path, &self.options) else {
+                    let Ok(Some(mut live)) = connect::read_only(&self.path, &self.options) else {
                         return Err(error);
                     };
-                    self.read_only = Some(match error {
-                        StoreError::ReadOnly { reason, .. } | StoreError::Unreachable { reason, .. } => {
-                            reason
-                        }
-                        other => other.to_string(),
-                    });
+                    live.read_only = Some(error);
                     Some(live)
                 }
                 Err(Refused::Unusable(error)) => return Err(error),
             }
+        } else {
+            connect::read_only(&self.path, &self.options)?
         };
         self.opened += 1;
         Ok(())
     }
 
-    /// The connection, a new one where the old must not be used any more. `None` when there is nothing to read yet.
-    fn connection(&mut self) -> Result<Option<&mut Connection>, StoreError> {
-        if self.live.as_ref().is_some_and(|live| live.pid != std::process::id()) {
-            // It belongs to the parent of this process, which even closing would disturb.
-            std::mem::forget(self.live.take());
-        }
+    /// Opens the file unless it is open, and anew where the connection must not be used any more. There is none when
+    /// there is nothing to read yet.
+    pub(super) fn open(&mut self) -> Result<Option<&mut Live>, StoreError> {
+        self.leave_to_parent();
         if self.live.as_ref().is_some_and(|live| !live.is_current(&self.path)) {
             self.live = None;
         }
         if self.live.is_none() {
             self.connect()?;
         }
-        Ok(self.live.as_mut().map(|live| &mut live.connection))
+        Ok(self.live.as_mut())
+    }
+
+    /// Forgets a connection that belongs to the parent of this process, which even closing would disturb.
+    fn leave_to_parent(&mut self) {
+        if self.live.as_ref().is_some_and(|live| live.pid != std::process::id()) {
+            std::mem::forget(self.live.take());
+        }
     }
 
     pub(super) fn version(&mut self) -> Result<Option<Version>, StoreError> {
-        let (wait, own) = (self.options.wait, self.commits);
-        let Some(connection) = self.connection()? else { return Ok(None) };
-        let others = retry(wait, || connection.query_row("PRAGMA data_version", [], |row| row.get(0)))
-            .map_err(|error| self.error(&error))?;
+        let (until, own) = (self.options.until(), self.commits);
+        let Some(live) = self.open()? else { return Ok(None) };
+        let others = retry(until, || live.data_version()).map_err(|error| self.error(&error))?;
         Ok(Some(Version { connection: self.opened, others, own }))
     }
 
@@ -101,11 +112,11 @@ impl Database {
         &mut self,
         mut work: impl FnMut(&Transaction<'_>) -> rusqlite::Result<T>,
     ) -> Result<Option<T>, StoreError> {
-        let wait = self.options.wait;
+        let until = self.options.until();
         // A file that is read without locks may change meanwhile; then what was read counts for nothing.
         for _ in 0..4 {
-            let Some(connection) = self.connection()? else { return Ok(None) };
-            let result = retry(wait, || work(&connection.transaction()?));
+            let Some(live) = self.open()? else { return Ok(None) };
+            let result = retry(until, || live.transact(TransactionBehavior::Deferred, &mut work));
             if self.live.as_ref().is_some_and(|live| live.is_current(&self.path)) {
                 return result.map(Some).map_err(|error| self.error(&error));
             }
@@ -118,31 +129,98 @@ impl Database {
         &mut self,
         mut work: impl FnMut(&Transaction<'_>) -> rusqlite::Result<T>,
     ) -> Result<T, StoreError> {
-        let wait = self.options.wait;
-        if self.read_only.is_none() {
+        let until = self.options.until();
+        if self.mode == Mode::ReadWrite {
+            // What could only be read so far may be writable by now.
+            self.live.take_if(|live| live.read_only.is_some() && live.pid == std::process::id());
             // A renewed connection may turn out to be for reading only.
-            self.connection()?;
+            self.open()?;
         }
-        let (None, Some(live)) = (&self.read_only, &mut self.live) else {
-            return Err(StoreError::ReadOnly {
-                path: self.path.display().to_string(),
-                reason: self.read_only.clone().unwrap_or_default(),
-            });
-        };
-        let connection = &mut live.connection;
-        let result = retry(wait, || {
-            let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-            let value = work(&transaction)?;
-            transaction.commit()?;
-            Ok(value)
-        });
-        match result {
+        if self.mode != Mode::ReadWrite || self.is_locked_out() {
+            return Err(self.not_writable());
+        }
+        let Some(live) = &mut self.live else { return Err(self.not_writable()) };
+        match retry(until, || live.transact(TransactionBehavior::Immediate, &mut work)) {
             Ok(value) => {
                 self.commits += 1;
                 Ok(value)
             }
             Err(error) => Err(self.error(&error)),
         }
+    }
+
+    /// Writes a winner, and those that wait. While the store rests it joins them.
+    pub(super) fn keep(&mut self, record: Record) -> Result<Saved, StoreError> {
+        if self.mode != Mode::ReadWrite {
+            return Err(self.not_writable());
+        }
+        if self.backlog.rests() {
+            self.backlog.push(record);
+            return Ok(Saved::Later);
+        }
+        let waiting = self.backlog.take();
+        let written = self.write(|transaction| {
+            rows::merge(transaction, &waiting)?;
+            rows::replace(transaction, &record)
+        });
+        let count = waiting.len();
+        if written.is_err() {
+            self.backlog.put_back(waiting);
+            self.backlog.push(record);
+        }
+        self.wrote(written, count).map(|()| Saved::Disk)
+    }
+
+    /// Writes the winners that wait, whether or not the store rests.
+    pub(super) fn catch_up(&mut self) -> Result<(), StoreError> {
+        let waiting = self.backlog.take();
+        if waiting.is_empty() {
+            return Ok(());
+        }
+        let written = self.write(|transaction| rows::merge(transaction, &waiting).map(|_| ()));
+        let count = waiting.len();
+        if written.is_err() {
+            self.backlog.put_back(waiting);
+        }
+        self.wrote(written, count)
+    }
+
+    /// Takes note of what became of an attempt to write, among others `count` winners that waited.
+    fn wrote(&mut self, written: Result<(), StoreError>, count: usize) -> Result<(), StoreError> {
+        match &written {
+            Ok(()) => self.backlog.recovered(&self.path, count),
+            Err(error) => self.backlog.failed(error),
+        }
+        written
+    }
+
+    /// Takes note of what became of an attempt to read.
+    pub(super) fn was_read<T>(&mut self, read: &Result<T, StoreError>) {
+        match read {
+            Err(error) => self.backlog.failed(error),
+            Ok(_) if self.backlog.is_empty() && !self.is_locked_out() => {
+                self.backlog.recovered(&self.path, 0);
+            }
+            Ok(_) => {}
+        }
+    }
+
+    /// Takes note of a file that can only be read.
+    pub(super) fn note_read_only(&mut self) {
+        if let Some(error) = self.live.as_ref().and_then(|live| live.read_only.as_ref())
+            && self.backlog.reason().is_none()
+        {
+            self.backlog.failed(error);
+        }
+    }
+
+    fn is_locked_out(&self) -> bool {
+        self.live.as_ref().is_some_and(|live| live.read_only.is_some())
+    }
+
+    fn not_writable(&self) -> StoreError {
+        let path = self.path.display().to_string();
+        StoreError::ReadOnly { path, reason: self.read_only().unwrap_or_default() }
     }
 
     /// Looks at every page of the file.
@@ -160,5 +238,15 @@ impl Database {
 
     fn error(&self, error: &rusqlite::Error) -> StoreError {
         StoreError::of(&self.path, error, self.options.wait_ms())
+    }
+}
+
+impl Drop for Database {
+    fn drop(&mut self) {
+        self.options.wait = self.options.wait.max(LAST_WAIT);
+        if let Err(error) = self.catch_up() {
+            self.backlog.lost(&error);
+        }
+        self.leave_to_parent();
     }
 }

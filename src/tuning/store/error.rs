@@ -93,6 +93,14 @@ pub enum StoreError {
 }
 
 impl StoreError {
+    /// What a message says that names the store itself.
+    pub(super) fn cause(&self) -> String {
+        match self {
+            Self::ReadOnly { reason, .. } | Self::Unreachable { reason, .. } => reason.clone(),
+            other => other.to_string(),
+        }
+    }
+
     /// What an error of SQLite means for the store at `path`.
     pub(super) fn of(path: &Path, error: &rusqlite::Error, waited_ms: u64) -> Self {
         let path = path.display().to_string();
@@ -101,21 +109,43 @@ impl StoreError {
             Some(ErrorCode::NotADatabase) => {
                 Self::NotAStore { path, found: "not an SQLite file, or an encrypted one".to_owned() }
             }
-            Some(ErrorCode::DatabaseCorrupt) => Self::Damaged { path, reason },
+            // Its tables are as they must be, so nothing that follows from the contents is the fault of a statement.
+            Some(
+                ErrorCode::DatabaseCorrupt
+                | ErrorCode::TooBig
+                | ErrorCode::ConstraintViolation
+                | ErrorCode::TypeMismatch
+                | ErrorCode::Unknown,
+            ) => Self::Damaged { path, reason },
             Some(
                 ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked | ErrorCode::FileLockingProtocolFailed,
             ) => Self::Busy { path, waited_ms },
             Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => Self::ReadOnly { path, reason },
             Some(ErrorCode::DiskFull | ErrorCode::SystemIoFailure) => Self::NotWritten { path, reason },
+            None if is_of_contents(error) => Self::Damaged { path, reason },
             _ => Self::Unreachable { path, reason },
         }
     }
+}
+
+/// Whether a value in the file is not what its column promises.
+const fn is_of_contents(error: &rusqlite::Error) -> bool {
+    matches!(
+        error,
+        rusqlite::Error::FromSqlConversionFailure(..)
+            | rusqlite::Error::IntegralValueOutOfRange(..)
+            | rusqlite::Error::InvalidColumnType(..)
+            | rusqlite::Error::Utf8Error(..)
+            | rusqlite::Error::QueryReturnedNoRows
+    )
 }
 
 /// SQLite's message, more precisely where its code says more: "disk I/O error" alone helps nobody.
 pub(super) fn reason(error: &rusqlite::Error) -> String {
     let Some(code) = error.sqlite_error().map(|error| error.extended_code) else { return error.to_string() };
     let precise = match code {
+        // Of a file that only we find wrong, the message says all.
+        ffi::SQLITE_CORRUPT => return error.to_string(),
         ffi::SQLITE_CANTOPEN => return "the file cannot be opened or made".to_owned(),
         ffi::SQLITE_READONLY_DIRECTORY => return "the folder may not be written".to_owned(),
         ffi::SQLITE_IOERR_WRITE => "a write failed",

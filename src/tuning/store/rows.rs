@@ -6,6 +6,7 @@ use std::sync::Arc;
 use rusqlite::{Connection, OptionalExtension as _, Row, Statement, named_params, params};
 
 use super::hash::StableHash;
+use super::schema::damaged;
 use super::{Filter, PoolHash, Record, Scope, Winner};
 use crate::problem::{Problem, ProblemDefaults};
 use crate::vocab::Op;
@@ -71,22 +72,26 @@ pub(super) fn load(connection: &Connection, scope: &Scope, since: i64) -> rusqli
     let Some(id) = scope_id(connection, scope)? else { return Ok(loaded) };
     loaded.total =
         connection.query_row("SELECT count(*) FROM winner WHERE scope = ?1", [id], |row| row.get(0))?;
-    if since == 0 {
-        loaded.winners.reserve(loaded.total);
-    }
     let sql =
         format!("SELECT w.id, {WINNER_COLUMNS} FROM winner w WHERE w.scope = ?1 AND w.id > ?2 ORDER BY w.id");
     let mut statement = connection.prepare(&sql)?;
     let mut rows = statement.query([id, since])?;
     let mut names = Names::default();
     while let Some(row) = rows.next()? {
-        loaded.last = row.get(0)?;
+        loaded.last = rising(loaded.last, row)?;
         match winner(row, 1, &mut names) {
             Some(found) => loaded.winners.push(found),
             None => loaded.unreadable += 1,
         }
     }
     Ok(loaded)
+}
+
+/// The number of a winner in the first column, which must be above the one before it: the pages of a damaged file may
+/// form a circle, and then its rows never end.
+fn rising(last: i64, row: &Row<'_>) -> rusqlite::Result<i64> {
+    let id = row.get(0)?;
+    if id > last { Ok(id) } else { Err(damaged(format!("winner {id} comes after winner {last}"))) }
 }
 
 fn scope_id(connection: &Connection, scope: &Scope) -> rusqlite::Result<Option<i64>> {
@@ -122,14 +127,10 @@ fn scope_id_or_new(connection: &Connection, scope: &Scope) -> rusqlite::Result<i
 }
 
 /// Writes a winner over whatever its key holds.
-pub(super) fn replace(
-    connection: &Connection,
-    scope: &Scope,
-    problem: &Problem,
-    winner: &Winner,
-) -> rusqlite::Result<()> {
-    let scope = scope_id_or_new(connection, scope)?;
-    write(&mut connection.prepare(REPLACE)?, scope, problem.op(), &problem.to_string(), winner)
+pub(super) fn replace(connection: &Connection, record: &Record) -> rusqlite::Result<()> {
+    let scope = scope_id_or_new(connection, &record.scope)?;
+    let (op, problem) = (record.problem.op(), record.problem.to_string());
+    write(&mut connection.prepare(REPLACE)?, scope, op, &problem, &record.winner)
 }
 
 const REPLACE: &str = "INSERT OR REPLACE INTO winner
@@ -245,17 +246,19 @@ fn filtered<T>(
 
 /// Records and how many rows this version cannot read, in the order in which they were written.
 pub(super) fn list(connection: &Connection, filter: &Filter) -> rusqlite::Result<(Vec<Record>, usize)> {
+    // The join is CROSS so that winners are walked in their order: a damaged file must not be sorted.
     let sql = format!(
-        "SELECT s.arch, s.device, s.pool, s.library, s.driver, {WINNER_COLUMNS}
-         FROM winner w JOIN scope s ON s.id = w.scope WHERE {CONDITION} ORDER BY w.id"
+        "SELECT w.id, s.arch, s.device, s.pool, s.library, s.driver, {WINNER_COLUMNS}
+         FROM winner w CROSS JOIN scope s ON s.id = w.scope WHERE {CONDITION} ORDER BY w.id"
     );
     let mut statement = connection.prepare(&sql)?;
     let mut names = Names::default();
     filtered(filter, |parameters| {
         let mut rows = statement.query(parameters)?;
-        let (mut records, mut unreadable) = (Vec::new(), 0);
+        let (mut records, mut unreadable, mut last) = (Vec::new(), 0, i64::MIN);
         while let Some(row) = rows.next()? {
-            let record = scope(row).zip(winner(row, 5, &mut names));
+            last = rising(last, row)?;
+            let record = scope(row, 1).zip(winner(row, 6, &mut names));
             match record {
                 Some((scope, (problem, winner))) => records.push(Record { scope, problem, winner }),
                 None => unreadable += 1,
@@ -265,26 +268,27 @@ pub(super) fn list(connection: &Connection, filter: &Filter) -> rusqlite::Result
     })
 }
 
-fn scope(row: &Row<'_>) -> Option<Scope> {
+/// The scope in the columns from `at` on; `None` when this version cannot make sense of it.
+fn scope(row: &Row<'_>, at: usize) -> Option<Scope> {
     let scope = Scope {
-        arch: row.get_ref(0).ok()?.as_str().ok()?.parse().ok()?,
-        device: row.get(1).ok()?,
-        pool: row.get_ref(2).ok()?.as_str().ok()?.parse::<PoolHash>().ok()?,
-        library: row.get(3).ok()?,
-        driver: row.get(4).ok()?,
+        arch: row.get_ref(at).ok()?.as_str().ok()?.parse().ok()?,
+        device: row.get(at + 1).ok()?,
+        pool: row.get_ref(at + 2).ok()?.as_str().ok()?.parse::<PoolHash>().ok()?,
+        library: row.get(at + 3).ok()?,
+        driver: row.get(at + 4).ok()?,
     };
     scope.validate().is_ok().then_some(scope)
 }
 
 pub(super) fn count(connection: &Connection, filter: &Filter) -> rusqlite::Result<usize> {
-    let sql = format!("SELECT count(*) FROM winner w JOIN scope s ON s.id = w.scope WHERE {CONDITION}");
+    let sql = format!("SELECT count(*) FROM winner w CROSS JOIN scope s ON s.id = w.scope WHERE {CONDITION}");
     filtered(filter, |parameters| connection.query_row(&sql, parameters, |row| row.get(0)))
 }
 
 pub(super) fn remove(connection: &Connection, filter: &Filter) -> rusqlite::Result<usize> {
     let sql = format!(
         "DELETE FROM winner WHERE id IN
-         (SELECT w.id FROM winner w JOIN scope s ON s.id = w.scope WHERE {CONDITION})"
+         (SELECT w.id FROM winner w CROSS JOIN scope s ON s.id = w.scope WHERE {CONDITION})"
     );
     let removed = filtered(filter, |parameters| connection.execute(&sql, parameters))?;
     connection.execute("DELETE FROM scope WHERE id NOT IN (SELECT scope FROM winner)", [])?;

@@ -4,10 +4,9 @@ use std::sync::{Arc, Mutex};
 
 use arc_swap::ArcSwap;
 
-use super::database::Version;
+use super::database::{Database, Version};
 use super::snapshot::{Snapshot, SnapshotRef, WinnerMap};
-use super::winner::key_of;
-use super::{Scope, Store, StoreError, Winner, lock, rows};
+use super::{Record, Scope, Store, StoreError, Winner, lock, rows};
 use crate::problem::Problem;
 
 /// After so many puts of this process the recent winners join the others.
@@ -20,6 +19,8 @@ pub enum Saved {
     Disk,
     /// In this process only: the store is switched off.
     MemoryOnly,
+    /// In this process, until the store can be written: it could not a moment ago, and is left alone for a while.
+    Later,
 }
 
 /// The winners of one scope of a [`Store`].
@@ -46,12 +47,11 @@ struct State {
 }
 
 impl Winners {
-    pub(super) fn load(store: Store, scope: Scope) -> Result<Self, StoreError> {
+    /// Nothing is read yet.
+    pub(super) fn new(store: Store, scope: Scope) -> Result<Self, StoreError> {
         scope.validate()?;
         let snapshot = ArcSwap::from_pointee(Snapshot::empty(scope.arch));
-        let winners = Self { store, scope, snapshot, state: Mutex::default() };
-        winners.refresh()?;
-        Ok(winners)
+        Ok(Self { store, scope, snapshot, state: Mutex::default() })
     }
 
     /// The scope.
@@ -73,18 +73,23 @@ impl Winners {
     /// process measured the same.
     ///
     /// The winner is in memory first, so lookups find it whatever happens to the file. When this returns
-    /// [`Saved::Disk`], it is on the disk, too. After an error it is known to this process only. A winner with
-    /// senseless fields, or for another architecture, is refused and kept nowhere.
+    /// [`Saved::Disk`], it is on the disk, too. After an error and after [`Saved::Later`] it is known to this process
+    /// only, and is written together with a later winner, by [`Winners::refresh`], by [`Store::flush`], or when the
+    /// store is dropped, unless the store was opened for reading. After an error the store is left alone for a
+    /// second, and twice as long each time that it fails again, up to a minute. A winner with senseless fields, or
+    /// for another architecture, is refused and kept nowhere.
     pub fn put(&self, problem: &Problem, winner: &Winner) -> Result<Saved, StoreError> {
-        winner.validate()?;
-        let key = key_of(&self.scope, problem)?;
+        let record = Record::new(self.scope.clone(), problem, winner.clone())?;
+        let key = record.problem;
         let mut state = lock(&self.state);
         state.unsaved.insert(key, winner.clone());
         self.publish(&state, key, winner.clone());
         let Some(database) = self.store.database() else { return Ok(Saved::MemoryOnly) };
-        lock(database).write(|transaction| rows::replace(transaction, &self.scope, &key, winner))?;
-        state.unsaved.remove(&key);
-        Ok(Saved::Disk)
+        let saved = lock(database).keep(record)?;
+        if saved == Saved::Disk {
+            state.unsaved.remove(&key);
+        }
+        Ok(saved)
     }
 
     fn publish(&self, state: &State, key: Problem, winner: Winner) {
@@ -99,12 +104,28 @@ impl Winners {
         self.snapshot.store(Arc::new(next));
     }
 
-    /// Takes in what other processes wrote. Costs a few microseconds when they wrote nothing. True when there was
-    /// something to read.
+    /// Takes in what other processes wrote, and writes what waits. Costs a few microseconds when there is nothing of
+    /// either. True when there was something to read.
     pub fn refresh(&self) -> Result<bool, StoreError> {
         let Some(database) = self.store.database() else { return Ok(false) };
         let mut state = lock(&self.state);
         let mut database = lock(database);
+        // What cannot be written can often be read, and `Store::status` says what waits.
+        let _ = database.catch_up();
+        let read = self.read(&mut state, &mut database);
+        database.was_read(&read);
+        read
+    }
+
+    /// Reads the winners if that failed so far, unless the store is to be left alone for now. Returns whether there
+    /// are any.
+    pub(crate) fn load_late(&self) -> bool {
+        let loaded = lock(&self.state).version.is_some();
+        let rests = || self.store.database().is_none_or(|database| lock(database).backlog.rests());
+        !loaded && !rests() && self.refresh().unwrap_or(false)
+    }
+
+    fn read(&self, state: &mut State, database: &mut Database) -> Result<bool, StoreError> {
         let version = database.version()?;
         if version.is_none() || version == state.version {
             return Ok(false);
@@ -133,7 +154,6 @@ impl Winners {
             base = loaded.winners.drain(..).collect();
             unreadable = loaded.unreadable;
         }
-        drop(database);
         state.unsaved.retain(|key, winner| base.get(key).is_none_or(|saved| winner.supersedes(saved)));
         let next = Snapshot {
             arch: self.scope.arch,

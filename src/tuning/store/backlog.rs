@@ -1,0 +1,98 @@
+//! Winners that could not be written yet, and when to try again.
+
+use std::mem::{Discriminant, discriminant};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use super::{Record, StoreError};
+use crate::log::{self, Level};
+
+/// How long a store is left alone after it could not be used; doubled each time that it still cannot.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+
+/// What a store still has to write, and why.
+#[derive(Default)]
+pub(super) struct Backlog {
+    waiting: Vec<Record>,
+    trouble: Option<Trouble>,
+}
+
+struct Trouble {
+    kind: Discriminant<StoreError>,
+    reason: String,
+    pause: Duration,
+    again: Instant,
+}
+
+impl Backlog {
+    /// How many winners wait.
+    pub(super) const fn len(&self) -> usize {
+        self.waiting.len()
+    }
+
+    pub(super) const fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// Why the store could not be used the last time.
+    pub(super) fn reason(&self) -> Option<&str> {
+        self.trouble.as_ref().map(|trouble| trouble.reason.as_str())
+    }
+
+    /// Whether it is too early to try again.
+    pub(super) fn rests(&self) -> bool {
+        self.trouble.as_ref().is_some_and(|trouble| Instant::now() < trouble.again)
+    }
+
+    /// Adds a winner, in place of an earlier one for its problem.
+    pub(super) fn push(&mut self, record: Record) {
+        let same = |known: &&mut Record| known.problem == record.problem && known.scope == record.scope;
+        match self.waiting.iter_mut().find(same) {
+            Some(known) => *known = record,
+            None => self.waiting.push(record),
+        }
+    }
+
+    pub(super) fn take(&mut self) -> Vec<Record> {
+        std::mem::take(&mut self.waiting)
+    }
+
+    pub(super) fn put_back(&mut self, waiting: Vec<Record>) {
+        self.waiting = waiting;
+    }
+
+    /// The store could not be used: it is left alone for a while. The log says so when that is news.
+    pub(super) fn failed(&mut self, error: &StoreError) {
+        let kind = discriminant(error);
+        let known = self.trouble.as_ref().filter(|trouble| trouble.kind == kind);
+        let pause = known.map_or(FIRST_PAUSE, |trouble| (trouble.pause * 2).min(LONGEST_PAUSE));
+        if known.is_none() {
+            let then = match error {
+                StoreError::ReadOnly { .. } => "new winners are kept in memory until it can be written",
+                _ => "until it can be used, selections go on without it and new winners are kept in memory",
+            };
+            log::line(Level::Warn, "store", format_args!("{error}; {then}"));
+        }
+        self.trouble =
+            Some(Trouble { kind, reason: error.to_string(), pause, again: Instant::now() + pause });
+    }
+
+    /// The store was used, and this many winners that waited are in it.
+    pub(super) fn recovered(&mut self, path: &Path, written: usize) {
+        if self.trouble.take().is_some() {
+            let path = path.display();
+            log::line(
+                Level::Info,
+                "store",
+                format_args!("store {path}: can be used again; {written} winners that waited were written"),
+            );
+        }
+    }
+
+    /// Nobody will try again.
+    pub(super) fn lost(&self, error: &StoreError) {
+        let count = self.waiting.len();
+        log::line(Level::Warn, "store", format_args!("{count} winners are lost: {error}"));
+    }
+}

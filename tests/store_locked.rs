@@ -1,0 +1,311 @@
+//! A registry whose store another process holds: selections go on, and nothing that was measured is lost.
+//!
+//! The children are this test program again: `child` does nothing unless the environment names a file.
+
+#![cfg(unix)]
+
+use std::ffi::{CStr, CString, c_char, c_void};
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::ptr::{null, null_mut};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use ck_select::ffi::{
+    CkGemmProblem, CkKernelHooks, CkMode, CkOptions, CkRegistry, CkSelection, CkSource, CkStatus,
+    ck_gemm_problem_init, ck_registry_add_kernel, ck_registry_create, ck_registry_destroy,
+    ck_registry_refresh_store, ck_registry_store_status, ck_select_gemm_kernel, ck_string_free,
+};
+use ck_select::kernel::Kernel;
+use ck_select::log::{self, Level};
+use ck_select::problem::{GemmProblem, Problem};
+use ck_select::registry::{Hooks, Mode, NewKernel, Options, Priority, Registry, Source, UserData};
+use ck_select::tuning::device::Stream;
+use ck_select::tuning::mock::MockDevice;
+use ck_select::tuning::search::RunOutcome;
+use ck_select::tuning::store::{Filter, Mode as StoreMode, Store, StoreOptions};
+
+const PATH: &str = "CK_SELECT_TEST_PATH";
+const LOCK: &str = "CK_SELECT_TEST_LOCK";
+
+/// No other process may write.
+const WRITING: &str = "BEGIN IMMEDIATE";
+/// No other process may do anything.
+const EVERYTHING: &str = "PRAGMA locking_mode=EXCLUSIVE; BEGIN EXCLUSIVE";
+
+/// Ten selections took a hundred seconds and more when each of them waited.
+const SOON: Duration = Duration::from_secs(8);
+
+const NAME: &str =
+    "gemm_universal_fp8_rcr_compv3_cshuffle_intrawave_False_False_False_False_128x128x64_2x2x1_32x32x16";
+
+/// The child holds its lock until it is told to stop.
+#[test]
+fn child() {
+    let (Ok(path), Ok(lock)) = (std::env::var(PATH), std::env::var(LOCK)) else { return };
+    let connection = rusqlite::Connection::open(path).unwrap();
+    connection.execute_batch(&lock).unwrap();
+    std::io::stdout().write_all(b"@@held\n").unwrap();
+    std::io::stdout().flush().unwrap();
+    let _ = std::io::stdin().read_line(&mut String::new());
+}
+
+struct Holder(Child);
+
+impl Holder {
+    fn of(path: &Path, lock: &str) -> Self {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args(["child", "--exact", "--nocapture", "--test-threads=1"]);
+        command.env(PATH, path).env(LOCK, lock).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        assert!(lines.any(|line| line.unwrap().contains("@@held")), "the child holds the lock");
+        Self(child)
+    }
+
+    /// Gives the lock back.
+    fn release(mut self) {
+        drop(self.0.stdin.take());
+        assert!(self.0.wait().unwrap().code().is_some());
+    }
+}
+
+struct Runs;
+
+impl Hooks for Runs {
+    fn can_run(&self) -> bool {
+        true
+    }
+
+    fn run(&self, _: &Problem, _: Stream) -> RunOutcome {
+        RunOutcome::Milliseconds(1.0)
+    }
+}
+
+fn add(registry: &Registry, name: &str) {
+    let (kernel, user) = (Kernel::from_name(name).unwrap(), UserData::default());
+    let hooks: Option<Box<dyn Hooks>> = Some(Box::new(Runs));
+    registry.add_all(vec![NewKernel { kernel, priority: Priority::NORMAL, user, hooks }]).unwrap();
+}
+
+/// A registry that measures, into this store.
+fn searching(path: &Path) -> Registry {
+    let options = Options {
+        mode: Mode::Search,
+        arch: "gfx942".parse().ok(),
+        store: Some(path.to_owned()),
+        ..Options::default()
+    };
+    let registry = Registry::with_device(options, Box::new(MockDevice::new())).unwrap();
+    add(&registry, NAME);
+    registry
+}
+
+fn gemm(m: i64) -> Problem {
+    GemmProblem::new(64 * m, 64, 64).into()
+}
+
+/// Measures these, one after the other.
+fn measure(registry: &Registry, problems: std::ops::Range<i64>) {
+    for m in problems {
+        assert_eq!(registry.select(&gemm(m)).unwrap().source, Source::Search);
+        assert_eq!(registry.select(&gemm(m)).unwrap().source, Source::Store, "kept in memory at least");
+    }
+}
+
+/// A store that is there, empty.
+fn store() -> (tempfile::TempDir, std::path::PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("winners.db");
+    Store::open(&path, StoreMode::ReadWrite).unwrap();
+    (folder, path)
+}
+
+fn on_disk(path: &Path) -> usize {
+    Store::open(path, StoreMode::ReadOnly).unwrap().count(&Filter::default()).unwrap()
+}
+
+static LINES: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+/// What the library has logged about a file so far; call it before what is to be logged, too.
+fn logged(about: &Path) -> Vec<String> {
+    let lines = || LINES.lock().unwrap_or_else(PoisonError::into_inner);
+    static ONCE: std::sync::Once = std::sync::Once::new();
+    ONCE.call_once(|| {
+        let sink = move |_: Level, _: &str, text: &str| lines().push(text.to_owned());
+        log::set_sink(Level::Warn, Some(Box::new(sink)));
+    });
+    let about = about.display().to_string();
+    lines().iter().filter(|line| line.contains(&about)).cloned().collect()
+}
+
+#[test]
+fn a_locked_store_stalls_nothing_and_gets_its_winners_later() {
+    for lock in [WRITING, EVERYTHING] {
+        let (_folder, path) = store();
+        assert_eq!(logged(&path), Vec::<String>::new());
+        let holder = Holder::of(&path, lock);
+        let registry = searching(&path);
+        let start = Instant::now();
+        measure(&registry, 1..11);
+        assert!(start.elapsed() < SOON, "{lock}: {:?}", start.elapsed());
+        let status = registry.store_status();
+        assert_eq!(status.waiting, 10, "{lock}");
+        assert!(status.reason.unwrap().contains("in use by other processes"), "{lock}");
+        let said = logged(&path);
+        assert_eq!(said.len(), 1, "{lock}: {said:?}");
+        assert!(said[0].contains("kept in memory"), "{said:?}");
+
+        holder.release();
+        registry.refresh_store().unwrap();
+        assert_eq!(registry.store_status(), Default::default(), "{lock}");
+        assert_eq!(on_disk(&path), 10, "{lock}");
+        // And so it goes on.
+        measure(&registry, 11..12);
+        assert_eq!(on_disk(&path), 11, "{lock}");
+        assert_eq!(logged(&path).len(), 1, "{lock}");
+    }
+}
+
+#[test]
+fn what_waits_is_written_with_a_later_winner() {
+    let (_folder, path) = store();
+    let holder = Holder::of(&path, EVERYTHING);
+    let registry = searching(&path);
+    measure(&registry, 1..4);
+    holder.release();
+    // Longer than the store is left alone after its first failures.
+    let mut m = 4;
+    let start = Instant::now();
+    while registry.store_status().waiting > 0 {
+        assert!(start.elapsed() < Duration::from_secs(30));
+        std::thread::sleep(Duration::from_millis(300));
+        measure(&registry, m..m + 1);
+        m += 1;
+    }
+    assert_eq!(on_disk(&path) as i64, m - 1);
+}
+
+#[test]
+fn what_waits_is_written_when_the_registry_ends_whatever_became_of_its_pool() {
+    let (_folder, path) = store();
+    let holder = Holder::of(&path, WRITING);
+    let registry = searching(&path);
+    measure(&registry, 1..4);
+    add(&registry, &NAME.replace("128x128x64", "64x64x64"));
+    measure(&registry, 1..4);
+    assert_eq!(registry.store_status().waiting, 6, "three for each pool");
+    holder.release();
+    drop(registry);
+    assert_eq!(on_disk(&path), 6);
+}
+
+#[test]
+fn winners_that_cannot_be_written_to_the_end_are_named_in_the_log() {
+    let (_folder, path) = store();
+    logged(&path);
+    let holder = Holder::of(&path, WRITING);
+    let registry = searching(&path);
+    measure(&registry, 1..4);
+    let start = Instant::now();
+    drop(registry);
+    assert!(start.elapsed() < SOON);
+    let said = logged(&path);
+    assert!(said.iter().any(|line| line.starts_with("3 winners are lost: ")), "{said:?}");
+    holder.release();
+    assert_eq!(on_disk(&path), 0);
+}
+
+#[test]
+fn winners_in_a_store_that_was_locked_are_known_once_it_is_not() {
+    let (_folder, path) = store();
+    let first = searching(&path);
+    measure(&first, 1..4);
+    drop(first);
+    let holder = Holder::of(&path, EVERYTHING);
+    let second = searching(&path);
+    measure(&second, 7..8);
+    holder.release();
+    std::thread::sleep(Duration::from_millis(2500));
+    let found = second.select(&gemm(1)).unwrap();
+    assert_eq!(found.measured_ms, Some(1.0));
+    assert_eq!((second.store_status().waiting, on_disk(&path)), (0, 4), "what waited is written, and no more");
+    assert_eq!(second.select(&gemm(2)).unwrap().source, Source::Store);
+}
+
+#[test]
+fn a_store_of_a_users_own_waits_as_long_as_its_options_say() {
+    let (_folder, path) = store();
+    let holder = Holder::of(&path, EVERYTHING);
+    let options = StoreOptions { wait: Duration::from_millis(300), ..StoreOptions::default() };
+    let start = Instant::now();
+    let error = Store::open_with(&path, StoreMode::ReadWrite, options).unwrap_err().to_string();
+    assert!(error.ends_with("in use by other processes for more than 300 ms"), "{error}");
+    assert!(start.elapsed() >= options.wait && start.elapsed() < SOON);
+    holder.release();
+}
+
+unsafe extern "C" fn run(_: *const CkGemmProblem, _: *mut c_void, _: *mut c_void) -> f32 {
+    1.0
+}
+
+/// What `ck_registry_store_status` says.
+fn status(registry: *const CkRegistry) -> (usize, Option<String>) {
+    let (mut waiting, mut reason): (usize, *mut c_char) = (usize::MAX, null_mut());
+    // SAFETY: the registry lives, and the outputs live through the call.
+    let answer = unsafe { ck_registry_store_status(registry, &raw mut waiting, &raw mut reason) };
+    assert_eq!(answer, CkStatus::Ok);
+    if reason.is_null() {
+        return (waiting, None);
+    }
+    // SAFETY: the text was given by the library, and is freed once.
+    let text = unsafe { CStr::from_ptr(reason) }.to_str().unwrap().to_owned();
+    // SAFETY: as above.
+    unsafe { ck_string_free(reason) };
+    (waiting, Some(text))
+}
+
+#[test]
+fn the_c_interface_says_how_many_winners_wait_and_why() {
+    let (_folder, path) = store();
+    let holder = Holder::of(&path, WRITING);
+    let [name, file, arch] = [NAME, path.to_str().unwrap(), "gfx942"].map(|text| CString::new(text).unwrap());
+    // SAFETY: all bytes 0 are values of these structs; addresses live through the calls, and the registry until its end.
+    unsafe {
+        let mut options: CkOptions = std::mem::zeroed();
+        options.struct_size = size_of::<CkOptions>();
+        options.mode = CkMode::Search as i32;
+        options.ignore_environment = 1;
+        options.host_timing = 1;
+        options.store = file.as_ptr();
+        options.arch = arch.as_ptr();
+        let mut registry = null_mut();
+        assert_eq!(ck_registry_create(&raw const options, &raw mut registry), CkStatus::Ok);
+        let mut hooks: CkKernelHooks = std::mem::zeroed();
+        hooks.struct_size = size_of::<CkKernelHooks>();
+        hooks.run_gemm = Some(run);
+        assert_eq!(ck_registry_add_kernel(registry, name.as_ptr(), &raw const hooks), CkStatus::Ok);
+        assert_eq!(status(registry), (0, None), "nothing was needed of it yet");
+
+        let mut problem = std::mem::zeroed();
+        assert_eq!(ck_gemm_problem_init(&raw mut problem), CkStatus::Ok);
+        (problem.m, problem.n, problem.k) = (64, 64, 64);
+        let mut selection: CkSelection = std::mem::zeroed();
+        selection.struct_size = size_of::<CkSelection>();
+        let start = Instant::now();
+        assert_eq!(ck_select_gemm_kernel(registry, &raw const problem, &raw mut selection), CkStatus::Ok);
+        assert_eq!(selection.source, CkSource::Search as i32);
+        assert!(start.elapsed() < SOON);
+        let (waiting, reason) = status(registry);
+        assert_eq!(waiting, 1);
+        assert!(reason.unwrap().contains("in use by other processes"));
+        holder.release();
+        assert_eq!(ck_registry_refresh_store(registry), CkStatus::Ok);
+        assert_eq!(status(registry), (0, None));
+        assert_eq!(ck_registry_store_status(registry, null_mut(), null_mut()), CkStatus::Ok);
+        assert_eq!(ck_registry_store_status(null(), null_mut(), null_mut()), CkStatus::NullPointer);
+        ck_registry_destroy(registry);
+    }
+    assert_eq!(on_disk(&path), 1);
+}
