@@ -59,7 +59,8 @@ impl Ranker {
         scores.resize(self.places.len(), 0.0);
         target.scorer.score(uniform, pair, scratch, scores)?;
         for ranked in &*ranking {
-            let place = self.places.binary_search(&ranked.index).map_err(|_| self.not_ranked(ranked.index))?;
+            let place =
+                self.places.binary_search(&ranked.index).map_err(|_| self.not_ranked(ranked.index))?;
             let sum = scores.get(place).ok_or_else(|| self.not_ranked(ranked.index))?;
             predictions.push(value(target.forest.finish(*sum)));
         }
