@@ -454,7 +454,10 @@ impl Part {
                 self.validate_number(place, number)?;
                 let fields = tree_text::fields(place);
                 open = Some(Open { place, first: line, fields, lines: 0, over: false });
-            } else if let Some(tree) = &mut open {
+            } else if let Some(tree) = &mut open
+                // Half a line at the end of a text is the least of what is missing.
+                && (closed || !lines.rest().is_empty())
+            {
                 tree.put(place, line)?;
             }
         }
