@@ -3,11 +3,15 @@
  * Made from the sources by cbindgen. Do not edit: run `CK_SELECT_UPDATE_HEADER=1 cargo build`.
  *
  * Conventions
- *   Answers    Every function that can fail returns a ck_status; outputs are written only when it is CK_STATUS_OK.
- *              ck_last_error() has the message of this thread's last failure.
+ *   Answers    Every function that can fail returns a ck_status; outputs are written only when it is CK_STATUS_OK, but
+ *              for the size that is needed with CK_STATUS_BUFFER_TOO_SMALL. ck_last_error() has the message of this
+ *              thread's last failure.
  *   Ownership  Handles are made by ck_*_create and given back to ck_*_destroy, for which NULL is fine. What a call is
  *              given is borrowed for the call or copied; what it hands out says how long it lives.
- *   Structs    The caller sets struct_size to sizeof the struct, so that later versions can add fields at the end.
+ *   Structs    The caller sets struct_size to sizeof the struct, so that later versions can add fields at the end. Fields
+ *              that a smaller size leaves out count as 0, and are not written; arrays of structs are as far apart as
+ *              their first one is large. A size beyond what the library knows is CK_STATUS_INVALID_STRUCT.
+ *              Fields that are reserved must be 0.
  *   Enums      Passed as int32_t; a number that is none of the enum's is CK_STATUS_INVALID_ARGUMENT.
  *   Texts      NUL-terminated UTF-8.
  *   Threads    Any number of threads may use one registry at once, also while others change it; models and pools
@@ -485,7 +489,8 @@ typedef struct {
    */
   int32_t mode;
   /**
-   * Not 0: the environment (`CK_SELECT_MODE`, `_OVERRIDE`, `_STORE`, `_CAPTURE`) is not looked at.
+   * Not 0: the environment (`CK_SELECT_MODE`, `_OVERRIDE`, `_STORE`, `_CAPTURE`) changes nothing. `CK_SELECT_LOG` is
+   * the process's and not a registry's: it still says where the log goes, unless `ck_set_log_callback` was called before.
    */
   int32_t ignore_environment;
   /**
@@ -554,7 +559,10 @@ typedef struct {
    */
   double cutoff;
   /**
-   * Milliseconds after which a run hangs: it is abandoned, and with it the search; 0 means 5000.
+   * Milliseconds that one run may take; 0 means 5000. What the GPU has not finished by then hangs: it is abandoned, and
+   * with it the search. A run callback that does not return cannot be ended, because it runs on the thread that selects: its
+   * call waits for it, with `host_timing` and without. Other threads wait a second longer than this, and
+   * then measure without it; the kernel of a callback that returns too late is given up.
    */
   double run_timeout_ms;
 } ck_options;
@@ -562,7 +570,12 @@ typedef struct {
 /**
  * What the owner of a kernel can tell and do, and wants to get back. Every callback may be NULL. Callbacks are called
  * on the thread that selects, which may be any, by several threads at a time. They must not throw, nor change the
- * registry that calls them. The problem that they get lives as long as the call.
+ * registry that calls them. They may select: what has no answer yet is then not measured, but answered by the next source, and
+ * not remembered. The problem that they get lives as long as the call.
+ *
+ * A run callback that leaves by `longjmp` leaks what its search has, but leaves no lock behind: its problem is not measured again
+ * before the registry changes, its thread measures again once `run_timeout_ms` and a second have passed, and others that
+ * wait for it wait no longer than that.
  *
  * Begin with all bytes 0 and `struct_size` set; `priority` 1 is CK's usual one.
  */
@@ -612,7 +625,7 @@ typedef struct {
    */
   size_t struct_size;
   /**
-   * Its name. Lives until the registry is destroyed, even when the kernel is removed.
+   * Its name. Lives until the registry is destroyed or, once the kernel is removed, until `ck_registry_compact`.
    */
   const char *name;
   /**
@@ -1054,7 +1067,7 @@ typedef struct {
    */
   size_t struct_size;
   /**
-   * Its name. Lives until the registry is destroyed, even when the kernel is removed.
+   * Its name. Lives until the registry is destroyed or, once the kernel is removed, until `ck_registry_compact`.
    */
   const char *name;
   /**
@@ -1121,7 +1134,7 @@ typedef struct {
  */
 typedef struct {
   /**
-   * The kernel's name. Lives until the registry is destroyed.
+   * The kernel's name. Lives as long as that of a selection.
    */
   const char *name;
   /**
@@ -1239,11 +1252,6 @@ typedef struct {
   size_t word_count;
 } ck_column;
 
-/**
- * All of them, in the order of their numbers.
- */
-#define ck_status_ALL { ck_status_Ok, ck_status_NullPointer, ck_status_InvalidArgument, ck_status_InvalidStruct, ck_status_NotUtf8, ck_status_InvalidProblem, ck_status_InvalidKernel, ck_status_AlreadyRegistered, ck_status_NotFound, ck_status_NoKernel, ck_status_OverrideFailed, ck_status_InvalidModel, ck_status_NoModel, ck_status_Io, ck_status_BufferTooSmall, ck_status_Panic, }
-
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus
@@ -1323,6 +1331,19 @@ ck_status ck_gemm_problem_init(ck_gemm_problem *problem);
  */
 ck_status ck_registry_create(const ck_options *options,
                              ck_registry **registry);
+
+/**
+ * Gives back the memory of kernels that were removed or replaced: until this call their names stay good, as everything does that
+ * was handed out of them. A kernel that is added again as it was, with the same hooks, needs no new memory; a program that
+ * goes on adding others calls this now and then. Names, user data and callbacks of the kernels that are registered stay as
+ * they are; the next selection prepares the models again. `removed` gets how many were given back; it may be NULL.
+ *
+ * # Safety
+ * `registry` is from `ck_registry_create`, and no other thread uses it during the call; names of removed and replaced kernels are
+ * not used later. `removed` is NULL or points to a `size_t`.
+ */
+ck_status ck_registry_compact(ck_registry *registry,
+                              size_t *removed);
 
 /**
  * Destroys a registry and everything that it handed out: names are dead after this. NULL is fine.
@@ -1441,7 +1462,7 @@ ck_status ck_registry_retain_arch(ck_registry *registry,
 
 /**
  * Removes the kernel with a name; `CK_STATUS_NOT_FOUND` when there is none. Those after it move up by one place. What was handed
- * out of it stays good until the registry is destroyed, and a thread that selects meanwhile may still get it.
+ * out of it stays good until the registry is destroyed or compacted, and a thread that selects meanwhile may still get it.
  *
  * # Safety
  * `registry` is from `ck_registry_create`; `name` is a NUL-terminated text.
@@ -1712,8 +1733,7 @@ ck_status ck_predict_gemm(const ck_registry *registry,
 
 /**
  * Writes the features that the model that fits would see for a convolution and the kernel at a place, in the model's
- * order. `count` gets their number; when `capacity` is smaller nothing else is written and the call fails with
- * `CK_STATUS_BUFFER_TOO_SMALL`.
+ * order. `count` gets their number, also when `capacity` is smaller and the call fails with `CK_STATUS_BUFFER_TOO_SMALL`.
  *
  * # Safety
  * `registry` is from `ck_registry_create`; `problem` points to a struct with its `struct_size` set; `features` points

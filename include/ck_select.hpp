@@ -25,8 +25,10 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <iterator>
 #include <limits>
 #include <list>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <new>
@@ -34,6 +36,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -198,7 +201,7 @@ template <class Enum, std::size_t N>
 [[nodiscard]] inline std::string_view version() noexcept { return ck_select_version(); }
 
 /// The message of this thread's last failure; the text changes with the next one.
-[[nodiscard]] inline std::string_view last_error() noexcept { return ck_last_error(); }
+[[nodiscard]] inline std::string last_error() { return ck_last_error(); }
 
 /// A call that failed.
 class Error : public std::runtime_error {
@@ -431,6 +434,7 @@ class GemmProblem {
 /// How a registry chooses, see ck_options.
 struct Options {
   Mode mode = Mode::model;
+  /// The environment changes nothing but the log: CK_SELECT_LOG is the process's.
   bool ignore_environment = false;
   /// Empty for none.
   std::string override_file;
@@ -661,7 +665,7 @@ struct NewGemmKernel {
   Hooks hooks;
 };
 
-/// A registered kernel. Names live until the registry is destroyed and end with a NUL.
+/// A registered kernel. Names end with a NUL and live until the registry is destroyed or, of a removed kernel, compacted.
 struct KernelInfo {
   std::string_view name;
   void* user = nullptr;
@@ -671,7 +675,7 @@ struct KernelInfo {
 
 /// A chosen kernel, see ck_selection.
 struct Selection {
-  /// Lives until the registry is destroyed and ends with a NUL.
+  /// Ends with a NUL and lives until the registry is destroyed or, once the kernel is removed, compacted.
   std::string_view name;
   void* user = nullptr;
   std::size_t index = 0;
@@ -829,8 +833,31 @@ class Callables {
 
 /// The callables of a registry.
 struct Keep {
+  /// Owns what was added: of kernels that cannot be added nothing is kept.
+  void take(std::list<Callables>& added) noexcept {
+    const std::lock_guard<std::mutex> lock(mutex);
+    callables.splice(callables.end(), added);
+  }
+
+  /// Gives up those that no kernel uses.
+  void retain(const std::unordered_set<const void*>& used) {
+    const std::lock_guard<std::mutex> lock(mutex);
+    const auto is_unused = [&used](const auto& owned) { return used.count(&owned) == 0; };
+    callables.remove_if(is_unused);
+    for (auto at = plain.begin(); at != plain.end();) at = used.count(at->second.get()) == 0 ? plain.erase(at) : std::next(at);
+  }
+
+  /// The one for hooks without callables: always the same, so that the library knows a kernel again.
+  Callables& without_callables(const Hooks& hooks) {
+    const std::lock_guard<std::mutex> lock(mutex);
+    auto& kept = plain[{hooks.user, hooks.priority}];
+    if (!kept) kept = std::make_unique<Callables>(hooks);
+    return *kept;
+  }
+
   std::mutex mutex;
   std::list<Callables> callables;
+  std::map<std::pair<void*, std::int32_t>, std::unique_ptr<Callables>> plain;
 };
 
 struct DestroyRegistry {
@@ -881,9 +908,9 @@ class Registry {
   void add(std::string_view name, Hooks hooks = {}) {
     const detail::CText text(name, "kernel name");
     std::list<detail::Callables> added;
-    const ck_kernel_hooks raw = added.emplace_back(std::move(hooks)).capi();
+    const ck_kernel_hooks raw = raw_hooks(std::move(hooks), added);
     detail::check(ck_registry_add_kernel(capi(), text.get(), &raw));
-    keep(added);
+    keep_->take(added);
   }
 
   /// Adds all of them or, when one cannot be added, none.
@@ -895,10 +922,10 @@ class Registry {
     texts.reserve(kernels.size());
     for (NewKernel& kernel : kernels) {
       names.push_back(texts.emplace_back(kernel.name, "kernel name").get());
-      hooks.push_back(added.emplace_back(std::move(kernel.hooks)).capi());
+      hooks.push_back(raw_hooks(std::move(kernel.hooks), added));
     }
     detail::check(ck_registry_add_kernels(capi(), names.data(), hooks.data(), names.size()));
-    keep(added);
+    keep_->take(added);
   }
 
   /// Adds a kernel by what it is.
@@ -952,6 +979,19 @@ class Registry {
 
   void clear() { detail::check(ck_registry_clear(capi())); }
 
+  /// Gives back the memory of kernels that were removed or replaced, with their callables, and returns how many there were. Until
+  /// then their names stay good. Only hooks without callables are known again when a kernel comes back, so a program that
+  /// goes on adding and removing kernels with callables calls this now and then. No other thread may use the registry during the call.
+  std::size_t compact() {
+    std::size_t removed = 0;
+    detail::check(ck_registry_compact(capi(), &removed));
+    std::unordered_set<const void*> used;
+    auto info = detail::sized<ck_kernel_info>();
+    for (std::size_t at = 0; ck_registry_kernel_at(capi(), at, &info) == CK_STATUS_OK; ++at) used.insert(info.user);
+    keep_->retain(used);
+    return removed;
+  }
+
   /// Rises with every change of kernels, models and options.
   [[nodiscard]] std::uint64_t generation() const {
     std::uint64_t generation = 0;
@@ -969,17 +1009,18 @@ class Registry {
   template <class HooksOf>
   void import_json(std::string_view json, HooksOf hooks_of) {
     struct Import {
+      Registry& registry;
       HooksOf& hooks_of;
       std::list<detail::Callables> added;
       std::exception_ptr thrown;
-    } import{hooks_of, {}, nullptr};
+    } import{*this, hooks_of, {}, nullptr};
     const auto ask = [](const char* name, ck_kernel_hooks* raw, void* user) noexcept -> std::int32_t {
       auto& asked = *static_cast<Import*>(user);
       if (asked.thrown) return 0;
       try {
         std::optional<Hooks> hooks = asked.hooks_of(std::string_view(name));
         if (!hooks) return 0;
-        *raw = asked.added.emplace_back(std::move(*hooks)).capi();
+        *raw = asked.registry.raw_hooks(std::move(*hooks), asked.added);
       } catch (...) {
         asked.thrown = std::current_exception();
         raw->struct_size = 0;  // ends the import
@@ -990,7 +1031,7 @@ class Registry {
         ck_registry_import_json(capi(), detail::bytes_of(json), json.size(), +ask, &import);
     if (import.thrown) std::rethrow_exception(import.thrown);
     detail::check(status);
-    keep(import.added);
+    keep_->take(import.added);
   }
 
   /// The kernels of one operation as the JSON that CK's registry of that operation exports.
@@ -1175,10 +1216,10 @@ class Registry {
     std::list<detail::Callables> added;
     for (New& kernel : kernels) {
       descs.push_back(kernel.kernel.capi());
-      hooks.push_back(added.emplace_back(std::move(kernel.hooks)).capi());
+      hooks.push_back(raw_hooks(std::move(kernel.hooks), added));
     }
     detail::check(call(capi(), descs.data(), hooks.data(), descs.size()));
-    keep(added);
+    keep_->take(added);
   }
 
   template <class Body>
@@ -1218,6 +1259,7 @@ class Registry {
       selection.rank = raw.rank;
       selection.unsupported = raw.unsupported;
       selection.score = detail::known(raw.score);
+      selection.measured.reset();
       if (const auto ms = detail::known(raw.measured_ms)) selection.measured.emplace(*ms);
       selection.generation = raw.generation;
       selection.source = static_cast<Source>(raw.source);
@@ -1239,9 +1281,10 @@ class Registry {
     return KernelInfo{raw.name, detail::Callables::user(raw.user), raw.index, raw.priority};
   }
 
-  void keep(std::list<detail::Callables>& added) noexcept {
-    const std::lock_guard<std::mutex> lock(keep_->mutex);
-    keep_->callables.splice(keep_->callables.end(), added);
+  /// Hooks as the library takes them; their callables are in `added`, to be kept once the kernel is there.
+  [[nodiscard]] ck_kernel_hooks raw_hooks(Hooks hooks, std::list<detail::Callables>& added) {
+    const bool is_plain = !hooks.supports_conv && !hooks.supports_gemm && !hooks.run_conv && !hooks.run_gemm;
+    return (is_plain && keep_ ? keep_->without_callables(hooks) : added.emplace_back(std::move(hooks))).capi();
   }
 
   // Destroyed in reverse order: the handle first.

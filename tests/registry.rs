@@ -23,17 +23,20 @@ struct Counting;
 
 thread_local! {
     static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
+    static BYTES: Cell<isize> = const { Cell::new(0) };
 }
 
 // SAFETY: everything is passed on to the system's allocator; a counter that cannot allocate is raised beside it.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
+        let _ = BYTES.try_with(|bytes| bytes.set(bytes.get() + layout.size() as isize));
         // SAFETY: the caller's promise is passed on.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        let _ = BYTES.try_with(|bytes| bytes.set(bytes.get() - layout.size() as isize));
         // SAFETY: the caller's promise is passed on.
         unsafe { System.dealloc(pointer, layout) }
     }
@@ -215,6 +218,95 @@ fn removal_renumbers_and_keeps_what_was_handed_out() {
     assert_eq!(registry.get(9).unwrap().name(), last.name());
     assert_eq!(registry.retain(|_| false), 10);
     assert!(registry.is_empty() && last.c_name().to_str() == Ok(last.name()));
+}
+
+#[test]
+fn adding_and_removing_one_kernel_takes_no_memory() {
+    let registry = filled(Options::default());
+    let kernel = kernels().swap_remove(7);
+    let cycles = |count| {
+        for round in 0..count {
+            assert!(registry.remove(&kernel.name));
+            registry.add(kernel.clone(), Priority::NORMAL, UserData::default(), None).unwrap();
+            registry.add(kernel.clone(), Priority::HIGH, UserData::default(), None).unwrap();
+            if round % 100 == 0 {
+                assert_eq!(registry.select(&resnet()).unwrap().index, registry.len() - 1);
+            }
+        }
+        BYTES.get()
+    };
+    let before = cycles(1000);
+    assert_eq!(cycles(20_000), before);
+}
+
+/// Hooks that nobody can tell from others, and that say when they are dropped.
+struct Counted {
+    _owned: Arc<()>,
+}
+
+impl Hooks for Counted {}
+
+#[test]
+fn compacting_gives_back_what_was_removed() {
+    let mut registry = filled(Options::default());
+    registry.set_model(model(), None);
+    let count = Arc::new(());
+    let kernel = kernels().swap_remove(7);
+    assert!(registry.remove(&kernel.name));
+    for _ in 0..50 {
+        let hooks = Box::new(Counted { _owned: count.clone() });
+        registry.add(kernel.clone(), Priority::NORMAL, UserData::default(), Some(hooks)).unwrap();
+        assert!(registry.remove(&kernel.name));
+    }
+    let names = |registry: &Registry| -> Vec<String> {
+        registry.kernels().iter().map(|entry| entry.name().to_owned()).collect()
+    };
+    let (before, generation) = (names(&registry), registry.generation());
+    let selection = registry.select(&resnet()).unwrap();
+    let (name, score) = (selection.entry.name().to_owned(), selection.score);
+    assert_eq!((Arc::strong_count(&count), registry.compact()), (51, 51));
+    assert_eq!((Arc::strong_count(&count), registry.compact()), (1, 0));
+    assert_eq!(names(&registry), before);
+    assert!(registry.generation() > generation);
+    let selection = registry.select(&resnet()).unwrap();
+    assert_eq!((selection.entry.name(), selection.score), (name.as_str(), score));
+    assert_eq!(registry.position(&name), Some(selection.index));
+    registry.add(kernel, Priority::NORMAL, UserData::default(), None).unwrap();
+    assert_eq!(registry.len(), before.len() + 1);
+}
+
+/// Seconds for so many kernels: in one call, and one by one with a look before each and a removal after all.
+fn registering(count: usize) -> (f64, f64) {
+    let kernel = kernels().swap_remove(0);
+    let kernels: Vec<Kernel> =
+        (0..count).map(|at| Kernel { name: format!("kernel {at}"), ..kernel.clone() }).collect();
+    let (together, apart) = (filled(Options::default()), filled(Options::default()));
+    let began = std::time::Instant::now();
+    together.add_all(plain(kernels.clone())).unwrap();
+    let in_one_call = began.elapsed().as_secs_f64();
+    let began = std::time::Instant::now();
+    for (at, kernel) in kernels.iter().enumerate() {
+        assert_eq!(apart.position(&kernel.name), None);
+        apart.add(kernel.clone(), Priority(at as i32 % 3), UserData::default(), None).unwrap();
+        assert_eq!(apart.get(30 + at).unwrap().name(), kernel.name);
+    }
+    for kernel in &kernels {
+        assert!(apart.remove(&kernel.name));
+    }
+    (in_one_call, began.elapsed().as_secs_f64())
+}
+
+#[test]
+fn registering_takes_linear_time() {
+    const FACTOR: usize = 16;
+    let best = |count| {
+        let rounds: Vec<_> = (0..3).map(|_| registering(count)).collect();
+        rounds.into_iter().reduce(|a, b| (a.0.min(b.0), a.1.min(b.1))).unwrap()
+    };
+    let (few, many) = (best(2000), best(2000 * FACTOR));
+    // Quadratic time would be 256 times as much.
+    let most = 4.0 * FACTOR as f64;
+    assert!(many.0 < few.0 * most && many.1 < few.1 * most, "{few:?} s and {many:?} s");
 }
 
 #[test]

@@ -1,14 +1,14 @@
 //! Registering kernels by what they are.
 
 use std::ffi::c_char;
+use std::mem::offset_of;
 use std::str::FromStr;
 
 use super::error::{Failure, boundary};
 use super::input::{
-    Versioned, output, read_arch, read_array, read_optional_text, read_registry, read_struct, read_text,
-    write_output,
+    Versioned, output, read_arch, read_optional_text, read_registry, read_structs, read_text, write_output,
 };
-use super::kernels::{CkKernelHooks, add, new_kernel, read_hooks_at};
+use super::kernels::{CkKernelHooks, add, new_kernel, read_all_hooks, read_hooks_at};
 use super::{CkRegistry, CkStatus, words};
 use crate::kernel::{ConvKernel, GemmKernel, Kernel, KernelKind, Mnk, StreamK};
 use crate::vocab::{Elementwise, Specialization, UnknownWord};
@@ -78,6 +78,7 @@ pub struct CkConvKernelDesc {
 // SAFETY: `repr(C)`, begins with its size, and holds only integers and addresses.
 unsafe impl Versioned for CkConvKernelDesc {
     const NAME: &'static str = "ck_conv_kernel_desc";
+    const LEAST: usize = offset_of!(Self, double_smem_buffer);
 }
 
 /// A GEMM kernel, with the fields of CK's `KernelKey`. Begin with `ck_gemm_kernel_desc_init`; see `ck_conv_kernel_desc` for words
@@ -153,6 +154,7 @@ pub struct CkGemmKernelDesc {
 // SAFETY: `repr(C)`, begins with its size, and holds only integers and addresses.
 unsafe impl Versioned for CkGemmKernelDesc {
     const NAME: &'static str = "ck_gemm_kernel_desc";
+    const LEAST: usize = offset_of!(Self, block_size);
 }
 
 /// Fills a descriptor with the defaults of CK's key (tile 1x128x128, waves 2x2x1, instruction 32x32x16, compv3, intrawave, cshuffle,
@@ -287,11 +289,13 @@ unsafe fn add_described<D: Descriptor>(
     count: usize,
 ) -> Result<(), Failure> {
     // SAFETY: the caller's contract.
-    let (registry, descs) = unsafe { (read_registry(registry)?, read_array(descs, count, "descs")?) };
+    let (registry, descs) = unsafe { (read_registry(registry)?, read_structs(descs, count, "descs")?) };
+    // SAFETY: the caller's contract.
+    let hooks = unsafe { read_all_hooks(hooks, count) }?;
     let mut kernels = Vec::new();
-    for (index, desc) in descs.iter().enumerate() {
+    for index in 0..descs.len() {
         // SAFETY: the caller's contract.
-        let (desc, hooks) = unsafe { (read_struct(&raw const *desc)?, read_hooks_at(hooks, index)?) };
+        let (desc, hooks) = unsafe { (descs.read(index)?, read_hooks_at(hooks.as_ref(), index)?) };
         // SAFETY: the caller's contract.
         let kernel = unsafe { desc.kernel() }?;
         kernels.push(new_kernel(kernel, hooks));

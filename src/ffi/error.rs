@@ -70,7 +70,11 @@ pub(super) fn boundary(body: impl FnOnce() -> Result<(), Failure>) -> CkStatus {
     let failure = match catch(body) {
         Ok(Ok(())) => return CkStatus::Ok,
         Ok(Err(failure)) => failure,
-        Err(payload) => Failure::new(CkStatus::Panic, panic_text(payload.as_ref())),
+        Err(payload) => {
+            let failure = Failure::new(CkStatus::Panic, panic_text(payload.as_ref()));
+            discard(payload);
+            failure
+        }
     };
     remember(&failure.message);
     failure.status
@@ -78,7 +82,17 @@ pub(super) fn boundary(body: impl FnOnce() -> Result<(), Failure>) -> CkStatus {
 
 /// The same for the few entry points that cannot fail: a panic becomes `fallback`.
 pub(super) fn boundary_value<T>(fallback: T, body: impl FnOnce() -> T) -> T {
-    catch(body).unwrap_or(fallback)
+    catch(body).unwrap_or_else(|payload| {
+        discard(payload);
+        fallback
+    })
+}
+
+/// Drops what a panic carried, which may panic in turn. What that carries is not looked at any more.
+fn discard(payload: Box<dyn std::any::Any + Send>) {
+    if let Err(again) = catch(|| drop(payload)) {
+        std::mem::forget(again);
+    }
 }
 
 fn panic_text(payload: &(dyn std::any::Any + Send)) -> String {

@@ -1,9 +1,10 @@
 //! Kernels as the JSON of CK's registries.
 
 use std::ffi::{CString, c_char, c_void};
+use std::mem::offset_of;
 
 use super::error::{Failure, boundary};
-use super::input::{Versioned, read_bytes, read_optional_text, read_registry, read_struct};
+use super::input::{Versioned, check_reserved, read_bytes, read_optional_text, read_registry, read_struct};
 use super::kernels::{CkKernelHooks, add, new_kernel, read_hooks};
 use super::memory::give_text;
 use super::words::word;
@@ -87,6 +88,7 @@ pub struct CkExportOptions {
 // SAFETY: `repr(C)`, begins with its size, and holds only integers and addresses.
 unsafe impl Versioned for CkExportOptions {
     const NAME: &'static str = "ck_export_options";
+    const LEAST: usize = offset_of!(Self, timestamp);
 }
 
 /// Writes the kernels of one operation as the JSON that CK's registry of that operation exports. A `ck_op` says which; `options`
@@ -110,10 +112,7 @@ pub unsafe extern "C" fn ck_registry_export_json(
         if !options.is_null() {
             // SAFETY: the caller's contract.
             let raw = unsafe { read_struct(options) }?;
-            if raw.reserved != 0 {
-                let message = format!("reserved is {}, expected 0", raw.reserved);
-                return Err(Failure::new(CkStatus::InvalidArgument, message));
-            }
+            check_reserved("", raw.reserved)?;
             asked.statistics = raw.statistics != 0;
             // SAFETY: the caller's contract.
             unsafe {

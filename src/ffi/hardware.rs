@@ -40,6 +40,7 @@ pub struct CkHardware {
 // SAFETY: `repr(C)`, begins with its size, and holds only integers.
 unsafe impl Versioned for CkHardware {
     const NAME: &'static str = "ck_hardware";
+    const LEAST: usize = size_of::<Self>();
 }
 
 impl CkHardware {

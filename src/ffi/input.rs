@@ -1,6 +1,7 @@
 //! Reading what a caller gives: addresses, texts, structs, words.
 
 use std::ffi::{CStr, c_char};
+use std::mem::MaybeUninit;
 
 use super::error::Failure;
 use super::{CkRegistry, CkStatus};
@@ -9,38 +10,163 @@ use crate::vocab::Arch;
 
 /// A struct that its caller fills, beginning with its size.
 ///
+/// A caller may know fewer fields than this library: those that its size leaves out count as 0 when it gives the struct, and are
+/// not written when it gets one. One with more fields than the library knows may mean them, and is refused.
+///
 /// # Safety
 /// The type is `repr(C)`, its first field is a `usize`, and every bit pattern is one of its values.
 pub(super) unsafe trait Versioned: Copy {
     const NAME: &'static str;
+    /// The bytes up to the first field that a caller may leave out.
+    const LEAST: usize;
+}
+
+/// The size that a caller has given its struct.
+///
+/// # Safety
+/// `address` is NULL or points to a `usize`.
+unsafe fn read_size<T: Versioned>(address: *const T) -> Result<usize, Failure> {
+    if address.is_null() {
+        return Err(Failure::null(T::NAME));
+    }
+    // SAFETY: the caller's contract; unaligned, so that a misaligned struct is no undefined behaviour here.
+    let size = unsafe { address.cast::<usize>().read_unaligned() };
+    if size == size_of::<T>()
+        || (size >= T::LEAST && size < size_of::<T>() && size.is_multiple_of(align_of::<T>()))
+    {
+        return Ok(size);
+    }
+    let message = format!("{}.struct_size is {size}, expected {}", T::NAME, size_of::<T>());
+    Err(Failure::new(CkStatus::InvalidStruct, message))
 }
 
 /// Copies a struct that the caller filled.
 ///
 /// # Safety
-/// `address` is NULL, or points to a `usize` and, when that is the size of `T`, to a whole `T`.
+/// `address` is NULL, or points to a `usize` and, when that is a size that `T` may have, to so many bytes that the caller has
+/// written.
 pub(super) unsafe fn read_struct<T: Versioned>(address: *const T) -> Result<T, Failure> {
-    if address.is_null() {
-        return Err(Failure::null(T::NAME));
+    // SAFETY: the caller's contract.
+    let size = unsafe { read_size(address) }?;
+    if size == size_of::<T>() {
+        // SAFETY: the size says that a whole `T` is there.
+        return Ok(unsafe { address.read_unaligned() });
     }
-    // SAFETY: the caller's contract. Reads are unaligned, so that a misaligned struct is no undefined behaviour here.
-    let size = unsafe { address.cast::<usize>().read_unaligned() };
-    // There is only one version so far. Later ones accept their predecessors' sizes and fill in the rest.
-    if size != size_of::<T>() {
-        let message = format!("{}.struct_size is {size}, expected {}", T::NAME, size_of::<T>());
-        return Err(Failure::new(CkStatus::InvalidStruct, message));
+    let mut value = MaybeUninit::<T>::zeroed();
+    // SAFETY: the size says that so many bytes are there; `value` has room for more.
+    unsafe { address.cast::<u8>().copy_to_nonoverlapping(value.as_mut_ptr().cast::<u8>(), size) };
+    // SAFETY: all bytes are set, and every bit pattern is a value.
+    Ok(unsafe { value.assume_init() })
+}
+
+/// An array of structs that the caller filled. They are as far apart as the first one is large.
+pub(super) struct Structs<T> {
+    first: *const T,
+    stride: usize,
+    count: usize,
+}
+
+/// Looks at an array of structs; NULL is fine when it is empty.
+///
+/// # Safety
+/// `items` is NULL, or points to a `usize` and, when that is a size that `T` may have, to `count` structs of so many bytes, which
+/// the caller has written and which live and do not change as long as the result.
+pub(super) unsafe fn read_structs<T: Versioned>(
+    items: *const T,
+    count: usize,
+    what: &str,
+) -> Result<Structs<T>, Failure> {
+    if count == 0 {
+        return Ok(Structs { first: items, stride: 0, count });
     }
-    // SAFETY: the size says that a whole `T` is there.
-    Ok(unsafe { address.read_unaligned() })
+    if items.is_null() {
+        return Err(Failure::null(what));
+    }
+    if !items.is_aligned() {
+        return Err(Failure::new(CkStatus::InvalidArgument, format_args!("{what}: a misaligned address")));
+    }
+    // SAFETY: the caller's contract.
+    let stride = unsafe { read_size(items) }?;
+    check_size(what, count, stride)?;
+    Ok(Structs { first: items, stride, count })
+}
+
+impl<T: Versioned> Structs<T> {
+    pub(super) const fn len(&self) -> usize {
+        self.count
+    }
+
+    /// Copies one of them.
+    ///
+    /// # Safety
+    /// `index` is below the count of [`read_structs`], whose contract still holds.
+    pub(super) unsafe fn read(&self, index: usize) -> Result<T, Failure> {
+        // SAFETY: the caller's contract: the address is in the array.
+        let address = unsafe { self.first.byte_add(index * self.stride) };
+        // SAFETY: the caller's contract.
+        let size = unsafe { read_size(address) }?;
+        if size != self.stride {
+            let name = T::NAME;
+            let message =
+                format!("{name} {index}: struct_size is {size}, expected {}, as of the first", self.stride);
+            return Err(Failure::new(CkStatus::InvalidStruct, message));
+        }
+        // SAFETY: the caller's contract.
+        unsafe { read_struct(address) }
+    }
+}
+
+/// Room for a struct, of which the caller has set the size alone.
+pub(super) struct Room<T> {
+    address: *mut T,
+    size: usize,
 }
 
 /// Checks that an output struct has room for what is written.
 ///
 /// # Safety
-/// As for [`read_struct`].
-pub(super) unsafe fn check_output<T: Versioned>(address: *const T) -> Result<(), Failure> {
+/// `address` is NULL, or points to a `usize` and, when that is a size that `T` may have, to room for so many bytes.
+pub(super) unsafe fn room<T: Versioned>(address: *mut T) -> Result<Room<T>, Failure> {
     // SAFETY: the caller's contract.
-    unsafe { read_struct(address) }.map(|_| ())
+    let size = unsafe { read_size(address.cast_const()) }?;
+    Ok(Room { address, size })
+}
+
+impl<T: Versioned> Room<T> {
+    /// Writes as much as there is room for.
+    ///
+    /// # Safety
+    /// The contract of [`room`] still holds.
+    pub(super) unsafe fn write(self, value: T) {
+        if self.size == size_of::<T>() {
+            // SAFETY: the caller's contract.
+            unsafe { self.address.write_unaligned(value) };
+            return;
+        }
+        // SAFETY: the caller's contract; the size that the caller has set stays.
+        unsafe {
+            (&raw const value).cast::<u8>().copy_to_nonoverlapping(self.address.cast::<u8>(), self.size);
+            self.address.cast::<usize>().write_unaligned(self.size);
+        }
+    }
+}
+
+/// Refuses what was set without a meaning: it may get one.
+pub(super) fn check_reserved(what: &str, value: i32) -> Result<(), Failure> {
+    if value == 0 {
+        return Ok(());
+    }
+    Err(Failure::new(CkStatus::InvalidArgument, format_args!("{what}reserved is {value}, expected 0")))
+}
+
+/// Refuses an array that no memory can hold.
+fn check_size(what: &str, count: usize, each: usize) -> Result<(), Failure> {
+    let bytes = count.checked_mul(each);
+    if bytes.is_some_and(|bytes| isize::try_from(bytes).is_ok()) {
+        return Ok(());
+    }
+    let message = format!("{what}: {count} items are more than memory can hold");
+    Err(Failure::new(CkStatus::InvalidArgument, message))
 }
 
 /// Borrows a text for the call.
@@ -94,11 +220,10 @@ pub(super) unsafe fn read_array<'a, T>(
     if items.is_null() {
         return Err(Failure::null(what));
     }
-    let fits = count.checked_mul(size_of::<T>()).is_some_and(|bytes| isize::try_from(bytes).is_ok());
-    if !fits || !items.is_aligned() {
-        let message = format!("{what}: {count} items at a misaligned address, or more than memory can hold");
-        return Err(Failure::new(CkStatus::InvalidArgument, message));
+    if !items.is_aligned() {
+        return Err(Failure::new(CkStatus::InvalidArgument, format_args!("{what}: a misaligned address")));
     }
+    check_size(what, count, size_of::<T>())?;
     // SAFETY: the caller's contract, and the checks above.
     Ok(unsafe { std::slice::from_raw_parts(items, count) })
 }

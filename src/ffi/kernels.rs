@@ -1,11 +1,12 @@
 //! Registering kernels.
 
 use std::ffi::{c_char, c_void};
+use std::mem::offset_of;
 
 use super::error::{Failure, boundary};
 use super::input::{
-    Versioned, check_output, output, read_arch, read_array, read_registry, read_struct, read_text,
-    write_output,
+    Structs, Versioned, check_reserved, output, read_arch, read_array, read_registry, read_struct,
+    read_structs, read_text, room, write_output,
 };
 use super::problems::{CkConvProblem, CkGemmProblem};
 use super::{CkRegistry, CkStatus};
@@ -17,7 +18,12 @@ use crate::tuning::search::RunOutcome;
 
 /// What the owner of a kernel can tell and do, and wants to get back. Every callback may be NULL. Callbacks are called
 /// on the thread that selects, which may be any, by several threads at a time. They must not throw, nor change the
-/// registry that calls them. The problem that they get lives as long as the call.
+/// registry that calls them. They may select: what has no answer yet is then not measured, but answered by the next source, and
+/// not remembered. The problem that they get lives as long as the call.
+///
+/// A run callback that leaves by `longjmp` leaks what its search has, but leaves no lock behind: its problem is not measured again
+/// before the registry changes, its thread measures again once `run_timeout_ms` and a second have passed, and others that
+/// wait for it wait no longer than that.
 ///
 /// Begin with all bytes 0 and `struct_size` set; `priority` 1 is CK's usual one.
 #[repr(C)]
@@ -50,6 +56,7 @@ pub struct CkKernelHooks {
 // SAFETY: `repr(C)`, begins with its size, holds integers, addresses and optional function addresses; NULL is none.
 unsafe impl Versioned for CkKernelHooks {
     const NAME: &'static str = "ck_kernel_hooks";
+    const LEAST: usize = offset_of!(Self, supports_conv);
 }
 
 impl CkKernelHooks {
@@ -101,6 +108,16 @@ impl Hooks for Callbacks {
                 unsafe { supports(&raw const problem, hooks.user) != 0 }
             }),
         }
+    }
+
+    fn identity(&self) -> Option<[usize; 4]> {
+        let CkKernelHooks { supports_conv, supports_gemm, run_conv, run_gemm, .. } = self.0;
+        Some([
+            supports_conv.map_or(0, |call| call as usize),
+            supports_gemm.map_or(0, |call| call as usize),
+            run_conv.map_or(0, |call| call as usize),
+            run_gemm.map_or(0, |call| call as usize),
+        ])
     }
 
     fn can_run(&self) -> bool {
@@ -162,10 +179,13 @@ pub unsafe extern "C" fn ck_registry_add_kernels(
     boundary(|| {
         // SAFETY: the caller's contract.
         let (registry, names) = unsafe { (read_registry(registry)?, read_array(names, count, "names")?) };
+        // SAFETY: the caller's contract.
+        let hooks = unsafe { read_all_hooks(hooks, count) }?;
         let mut kernels = Vec::new();
         for (index, &name) in names.iter().enumerate() {
             // SAFETY: the caller's contract.
-            let (name, hooks) = unsafe { (read_text(name, "a name")?, read_hooks_at(hooks, index)?) };
+            let (name, hooks) =
+                unsafe { (read_text(name, "a name")?, read_hooks_at(hooks.as_ref(), index)?) };
             kernels.push(new_kernel(named(name)?, hooks));
         }
         add(registry, kernels)
@@ -181,20 +201,40 @@ pub(super) unsafe fn read_hooks(hooks: *const CkKernelHooks) -> Result<Option<Ck
         return Ok(None);
     }
     // SAFETY: the caller's contract.
-    unsafe { read_struct(hooks) }.map(Some)
+    checked_hooks(unsafe { read_struct(hooks) }?).map(Some)
 }
 
-/// Reads the hooks at a place of an array; NULL is an array of none.
+fn checked_hooks(hooks: CkKernelHooks) -> Result<CkKernelHooks, Failure> {
+    check_reserved("ck_kernel_hooks.", hooks.reserved)?;
+    Ok(hooks)
+}
+
+/// Looks at hooks for so many kernels; NULL is none for all of them.
 ///
 /// # Safety
-/// As for [`read_struct`], at that place.
-pub(super) unsafe fn read_hooks_at(
+/// As for [`read_structs`].
+pub(super) unsafe fn read_all_hooks(
     hooks: *const CkKernelHooks,
+    count: usize,
+) -> Result<Option<Structs<CkKernelHooks>>, Failure> {
+    if hooks.is_null() {
+        return Ok(None);
+    }
+    // SAFETY: the caller's contract.
+    unsafe { read_structs(hooks, count, "hooks") }.map(Some)
+}
+
+/// Reads the hooks of one of them.
+///
+/// # Safety
+/// As for [`Structs::read`].
+pub(super) unsafe fn read_hooks_at(
+    hooks: Option<&Structs<CkKernelHooks>>,
     index: usize,
 ) -> Result<Option<CkKernelHooks>, Failure> {
-    let own = if hooks.is_null() { hooks } else { hooks.wrapping_add(index) };
+    let Some(hooks) = hooks else { return Ok(None) };
     // SAFETY: the caller's contract.
-    unsafe { read_hooks(own) }
+    checked_hooks(unsafe { hooks.read(index) }?).map(Some)
 }
 
 fn outcome(answer: f32) -> RunOutcome {
@@ -238,7 +278,7 @@ pub(super) fn add(registry: &Registry, kernels: Vec<NewKernel>) -> Result<(), Fa
 pub struct CkKernelInfo {
     /// `sizeof(ck_kernel_info)`, set by the caller.
     pub struct_size: usize,
-    /// Its name. Lives until the registry is destroyed, even when the kernel is removed.
+    /// Its name. Lives until the registry is destroyed or, once the kernel is removed, until `ck_registry_compact`.
     pub name: *const c_char,
     /// What its owner wants to get back.
     pub user: *mut c_void,
@@ -253,6 +293,7 @@ pub struct CkKernelInfo {
 // SAFETY: `repr(C)`, begins with its size, and holds only integers and addresses.
 unsafe impl Versioned for CkKernelInfo {
     const NAME: &'static str = "ck_kernel_info";
+    const LEAST: usize = offset_of!(Self, user);
 }
 
 /// Writes the number of kernels.
@@ -309,7 +350,7 @@ pub unsafe extern "C" fn ck_registry_find(
 }
 
 /// # Safety
-/// As for [`check_output`].
+/// As for [`room`].
 unsafe fn write_info(
     registry: &Registry,
     index: Option<usize>,
@@ -317,7 +358,7 @@ unsafe fn write_info(
     info: *mut CkKernelInfo,
 ) -> Result<(), Failure> {
     // SAFETY: the caller's contract.
-    unsafe { check_output(info) }?;
+    let info = unsafe { room(info) }?;
     let found = index.and_then(|index| Some((index, registry.get(index)?)));
     let (index, entry) = found.ok_or_else(|| {
         let message = format!("the registry has {} kernels, and not {asked}", registry.len());
@@ -332,7 +373,7 @@ unsafe fn write_info(
         reserved: 0,
     };
     // SAFETY: the caller's contract.
-    unsafe { write_output(info, value) };
+    unsafe { info.write(value) };
     Ok(())
 }
 
@@ -360,7 +401,7 @@ pub unsafe extern "C" fn ck_registry_retain_arch(
 }
 
 /// Removes the kernel with a name; `CK_STATUS_NOT_FOUND` when there is none. Those after it move up by one place. What was handed
-/// out of it stays good until the registry is destroyed, and a thread that selects meanwhile may still get it.
+/// out of it stays good until the registry is destroyed or compacted, and a thread that selects meanwhile may still get it.
 ///
 /// # Safety
 /// `registry` is from `ck_registry_create`; `name` is a NUL-terminated text.

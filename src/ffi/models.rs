@@ -1,12 +1,14 @@
 //! Models of a registry.
 
 use std::ffi::c_char;
+use std::mem::offset_of;
 use std::sync::Arc;
 
 use super::error::{Failure, boundary};
 use super::hardware::CkHardware;
 use super::input::{
-    Versioned, output, read_arch, read_array, read_bytes, read_registry, read_struct, read_text, write_output,
+    Versioned, check_reserved, output, read_arch, read_bytes, read_registry, read_struct, read_structs,
+    read_text, write_output,
 };
 use super::words::{self, word};
 use super::{CkRegistry, CkStatus};
@@ -47,6 +49,7 @@ pub struct CkForestBytes {
 // SAFETY: `repr(C)`, begins with its size, and holds only integers and an address.
 unsafe impl Versioned for CkForestBytes {
     const NAME: &'static str = "ck_forest_bytes";
+    const LEAST: usize = size_of::<Self>();
 }
 
 /// Where a word or a number may be any: a direction, a type.
@@ -73,6 +76,7 @@ pub struct CkModelKey {
 // SAFETY: `repr(C)`, begins with its size, and holds only integers and an address.
 unsafe impl Versioned for CkModelKey {
     const NAME: &'static str = "ck_model_key";
+    const LEAST: usize = offset_of!(Self, arch);
 }
 
 /// How a model is used. Begin with all bytes 0 and `struct_size` set: those are the defaults.
@@ -97,6 +101,7 @@ pub struct CkModelOptions {
 // SAFETY: `repr(C)`, begins with its size, and holds only numbers and addresses.
 unsafe impl Versioned for CkModelOptions {
     const NAME: &'static str = "ck_model_options";
+    const LEAST: usize = offset_of!(Self, hardware);
 }
 
 /// Loads a model directory: `feature_spec.json` with `model_tflops.lgbm` (or `.lgbm.gz`) and so on; "embedded:NAME" is
@@ -181,10 +186,7 @@ unsafe fn read_model_options(options: *const CkModelOptions) -> Result<Usage, Fa
     }
     // SAFETY: the caller's contract.
     let raw = unsafe { read_struct(options) }?;
-    if raw.reserved != 0 {
-        let message = format!("reserved is {}, expected 0", raw.reserved);
-        return Err(Failure::new(CkStatus::InvalidArgument, message));
-    }
+    check_reserved("", raw.reserved)?;
     let force = raw.force != 0;
     if force && !raw.key.is_null() {
         let message =
@@ -203,10 +205,7 @@ unsafe fn read_model_options(options: *const CkModelOptions) -> Result<Usage, Fa
 unsafe fn read_key(key: *const CkModelKey) -> Result<ModelKey, Failure> {
     // SAFETY: the caller's contract.
     let raw = unsafe { read_struct(key) }?;
-    if raw.reserved != 0 {
-        let message = format!("reserved is {}, expected 0", raw.reserved);
-        return Err(Failure::new(CkStatus::InvalidArgument, message));
-    }
+    check_reserved("", raw.reserved)?;
     let op = word("op", raw.op, Op::ALL, Op::WORDS)?;
     if op == Op::Gemm && raw.direction != CK_ANY {
         let message = format!("direction is {}, expected CK_ANY (-1): a GEMM has none", raw.direction);
@@ -261,9 +260,11 @@ pub unsafe extern "C" fn ck_registry_load_model_bytes(
         let options = unsafe { read_model_options(options) }?;
         let mut parts = Vec::new();
         // SAFETY: the caller's contract.
-        for forest in unsafe { read_array(forests, forest_count, "forests") }? {
+        let forests = unsafe { read_structs(forests, forest_count, "forests") }?;
+        for index in 0..forests.len() {
             // SAFETY: the caller's contract.
-            let forest = unsafe { read_struct(&raw const *forest) }?;
+            let forest = unsafe { forests.read(index) }?;
+            check_reserved("ck_forest_bytes.", forest.reserved)?;
             let target = word("target", forest.target, &Target::ALL, Target::WORDS)?;
             // SAFETY: the caller's contract.
             parts.push((target, unsafe { read_bytes(forest.bytes, forest.len, "bytes of a forest") }?));

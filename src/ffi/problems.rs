@@ -1,9 +1,10 @@
 //! Problems across the boundary.
 
 use std::ffi::c_char;
+use std::mem::offset_of;
 
 use super::error::{Failure, boundary};
-use super::input::{Versioned, output, read_arch, read_struct, write_output};
+use super::input::{Versioned, check_reserved, output, read_arch, read_struct, write_output};
 use super::{CkStatus, words};
 use crate::problem::{ConvProblem, GemmProblem, Problem};
 use crate::vocab::Arch;
@@ -60,6 +61,7 @@ pub struct CkConvProblem {
 // SAFETY: `repr(C)`, begins with its size, and holds only integers and an address.
 unsafe impl Versioned for CkConvProblem {
     const NAME: &'static str = "ck_conv_problem";
+    const LEAST: usize = offset_of!(Self, arch);
 }
 
 /// A GEMM: C (m x n) = A (m x k) times B (k x n).
@@ -99,6 +101,7 @@ pub struct CkGemmProblem {
 // SAFETY: `repr(C)`, begins with its size, and holds only integers and an address.
 unsafe impl Versioned for CkGemmProblem {
     const NAME: &'static str = "ck_gemm_problem";
+    const LEAST: usize = offset_of!(Self, arch);
 }
 
 /// Fills a problem with a forward bf16 NHWGC convolution of one image, one channel and one group, 1x1 everywhere, and
@@ -190,7 +193,7 @@ pub(super) trait AsProblem: Versioned {
 
 impl AsProblem for CkConvProblem {
     fn problem(&self, arch: Option<Arch>) -> Result<Problem, Failure> {
-        no_reserved(self.reserved)?;
+        check_reserved("", self.reserved)?;
         Ok(Problem::Conv(ConvProblem {
             direction: words::direction(self.direction)?,
             // A number that does not fit is refused with the others that are no 1, 2 or 3.
@@ -221,7 +224,7 @@ impl AsProblem for CkConvProblem {
 
 impl AsProblem for CkGemmProblem {
     fn problem(&self, arch: Option<Arch>) -> Result<Problem, Failure> {
-        no_reserved(self.reserved)?;
+        check_reserved("", self.reserved)?;
         Ok(Problem::Gemm(GemmProblem {
             m: self.m,
             n: self.n,
@@ -238,13 +241,6 @@ impl AsProblem for CkGemmProblem {
     fn arch(&self) -> *const c_char {
         self.arch
     }
-}
-
-fn no_reserved(value: i32) -> Result<(), Failure> {
-    if value == 0 {
-        return Ok(());
-    }
-    Err(Failure::new(CkStatus::InvalidArgument, format_args!("reserved is {value}, expected 0")))
 }
 
 /// Reads and validates a problem.

@@ -2,12 +2,14 @@
 
 use std::ffi::{c_char, c_void};
 use std::fmt::Display;
+use std::mem::offset_of;
 use std::time::Duration;
 
 use super::CkStatus;
 use super::error::{Failure, boundary, boundary_value};
 use super::input::{
-    Versioned, output, read_arch, read_optional_text, read_registry, read_struct, write_output,
+    Versioned, check_reserved, output, read_arch, read_optional_text, read_registry, read_struct,
+    write_output,
 };
 use super::memory::give_text;
 use super::words::word;
@@ -43,7 +45,8 @@ pub struct CkOptions {
     pub struct_size: usize,
     /// A `ck_mode`.
     pub mode: i32,
-    /// Not 0: the environment (`CK_SELECT_MODE`, `_OVERRIDE`, `_STORE`, `_CAPTURE`) is not looked at.
+    /// Not 0: the environment (`CK_SELECT_MODE`, `_OVERRIDE`, `_STORE`, `_CAPTURE`) changes nothing. `CK_SELECT_LOG` is
+    /// the process's and not a registry's: it still says where the log goes, unless `ck_set_log_callback` was called before.
     pub ignore_environment: i32,
     /// A file of rules `problem -> kernel name`, which come before everything else; NULL for none. Copied.
     pub override_file: *const c_char,
@@ -80,13 +83,17 @@ pub struct CkOptions {
     pub budget_ms: f64,
     /// A kernel is given up when its runs take so many times longer than the best one's; 0 means 3.
     pub cutoff: f64,
-    /// Milliseconds after which a run hangs: it is abandoned, and with it the search; 0 means 5000.
+    /// Milliseconds that one run may take; 0 means 5000. What the GPU has not finished by then hangs: it is abandoned, and
+    /// with it the search. A run callback that does not return cannot be ended, because it runs on the thread that selects: its
+    /// call waits for it, with `host_timing` and without. Other threads wait a second longer than this, and
+    /// then measure without it; the kernel of a callback that returns too late is given up.
     pub run_timeout_ms: f64,
 }
 
 // SAFETY: `repr(C)`, begins with its size, and holds only integers and addresses.
 unsafe impl Versioned for CkOptions {
     const NAME: &'static str = "ck_options";
+    const LEAST: usize = offset_of!(Self, override_file);
 }
 
 /// Makes an empty registry. `options` may be NULL for the defaults. The environment is read now and wins over the
@@ -106,6 +113,29 @@ pub unsafe extern "C" fn ck_registry_create(
         let made = Box::new(Registry::new(options).map_err(options_failure)?);
         // SAFETY: the caller's contract.
         unsafe { write_output(registry, Box::into_raw(made).cast()) };
+        Ok(())
+    })
+}
+
+/// Gives back the memory of kernels that were removed or replaced: until this call their names stay good, as everything does that
+/// was handed out of them. A kernel that is added again as it was, with the same hooks, needs no new memory; a program that
+/// goes on adding others calls this now and then. Names, user data and callbacks of the kernels that are registered stay as
+/// they are; the next selection prepares the models again. `removed` gets how many were given back; it may be NULL.
+///
+/// # Safety
+/// `registry` is from `ck_registry_create`, and no other thread uses it during the call; names of removed and replaced kernels are
+/// not used later. `removed` is NULL or points to a `size_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ck_registry_compact(registry: *mut CkRegistry, removed: *mut usize) -> CkStatus {
+    boundary(|| {
+        // SAFETY: the caller's contract: the address is of a `Registry`, which nobody else uses now.
+        let registry =
+            unsafe { registry.cast::<Registry>().as_mut() }.ok_or_else(|| Failure::null("registry"))?;
+        let count = registry.compact();
+        if !removed.is_null() {
+            // SAFETY: the caller's contract.
+            unsafe { write_output(removed, count) };
+        }
         Ok(())
     })
 }
@@ -237,8 +267,8 @@ unsafe fn read_options(options: *const CkOptions) -> Result<Options, Failure> {
         read.measuring = measuring(&raw)?;
         environment = raw.ignore_environment == 0;
     }
+    crate::log::init_from_environment();
     if environment {
-        crate::log::init_from_environment();
         read.with_environment(|name| std::env::var_os(name)).map_err(options_failure)
     } else {
         Ok(read)
@@ -261,9 +291,7 @@ fn refused(what: &str, found: impl Display, expected: &str) -> Failure {
 }
 
 fn measuring(raw: &CkOptions) -> Result<SearchOptions, Failure> {
-    if raw.reserved != 0 {
-        return Err(refused("reserved", raw.reserved, "0"));
-    }
+    check_reserved("", raw.reserved)?;
     let usual = SearchOptions::default();
     let time = |what, ms: f64, usual| match ms {
         0.0 => Ok(usual),

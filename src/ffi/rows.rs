@@ -1,6 +1,7 @@
 //! Rows: problems and kernels as named cells, for programs that have no kernel names and structs but mappings and tables.
 
 use std::ffi::c_char;
+use std::mem::offset_of;
 use std::sync::Arc;
 
 use serde_json::Map;
@@ -8,7 +9,8 @@ use serde_json::Map;
 use super::CkStatus;
 use super::error::{Failure, boundary, boundary_value};
 use super::input::{
-    Versioned, output, read_array, read_bytes, read_optional_text, read_struct, read_text, write_output,
+    Versioned, output, read_array, read_bytes, read_optional_text, read_struct, read_structs,
+    read_text, write_output,
 };
 use super::memory::give_text;
 use super::words::word;
@@ -67,6 +69,7 @@ pub struct CkRowOptions {
 // SAFETY: `repr(C)`, begins with its size, and holds only integers and addresses.
 unsafe impl Versioned for CkRowOptions {
     const NAME: &'static str = "ck_row_options";
+    const LEAST: usize = offset_of!(Self, engine);
 }
 
 /// A named column of a table. Exactly one of `integers`, `numbers` and `codes` is not NULL, and has a cell for each row.
@@ -92,6 +95,7 @@ pub struct CkColumn {
 // SAFETY: `repr(C)`, begins with its size, and holds only a number and addresses.
 unsafe impl Versioned for CkColumn {
     const NAME: &'static str = "ck_column";
+    const LEAST: usize = offset_of!(Self, codes);
 }
 
 /// Loads one forest of a model directory, plain or gzip, with `feature_spec.json`. No file is written. `options` may be
@@ -217,8 +221,7 @@ pub unsafe extern "C" fn ck_model_predict_rows(
     boundary(|| {
         // SAFETY: the caller's contract.
         let (model, table) = unsafe { (read_model(model)?, read_table(columns, column_count, rows)?) };
-        let mut predicted = vec![0.0; rows];
-        model.predict_table(&table, &mut predicted).map_err(rows_failure)?;
+        let predicted = model.predict_table(&table).map_err(rows_failure)?;
         // SAFETY: the caller's contract.
         unsafe { write_values(values, "values", &predicted) }
     })
@@ -418,9 +421,10 @@ unsafe fn read_object(bytes: *const u8, len: usize, what: &str) -> Result<Object
 unsafe fn read_table<'a>(columns: *const CkColumn, count: usize, rows: usize) -> Result<Table<'a>, Failure> {
     let mut read = Vec::with_capacity(count.min(1024));
     // SAFETY: the caller's contract.
-    for column in unsafe { read_array(columns, count, "columns") }? {
+    let columns = unsafe { read_structs(columns, count, "columns") }?;
+    for index in 0..columns.len() {
         // SAFETY: the caller's contract.
-        let raw = unsafe { read_struct(&raw const *column) }?;
+        let raw = unsafe { columns.read(index) }?;
         // SAFETY: the caller's contract.
         let name = unsafe { read_text(raw.name, "name of a column") }?;
         let given = [!raw.integers.is_null(), !raw.numbers.is_null(), !raw.codes.is_null()];

@@ -1,10 +1,11 @@
 //! Choosing, ranking, predicting, explaining.
 
 use std::ffi::{CString, c_char, c_void};
+use std::mem::offset_of;
 use std::sync::OnceLock;
 
 use super::error::{Failure, boundary};
-use super::input::{Versioned, check_output, output, read_registry, write_output};
+use super::input::{Versioned, output, read_registry, room, write_output};
 use super::memory::give_text;
 use super::problems::{AsProblem, CkConvProblem, CkGemmProblem, read_any_problem, read_problem};
 use super::words::word;
@@ -35,7 +36,7 @@ pub enum CkSource {
 pub struct CkSelection {
     /// `sizeof(ck_selection)`, set by the caller.
     pub struct_size: usize,
-    /// Its name. Lives until the registry is destroyed, even when the kernel is removed.
+    /// Its name. Lives until the registry is destroyed or, once the kernel is removed, until `ck_registry_compact`.
     pub name: *const c_char,
     /// What its owner wants to get back.
     pub user: *mut c_void,
@@ -71,13 +72,14 @@ pub struct CkSelection {
 // SAFETY: `repr(C)`, begins with its size, and holds only numbers and addresses.
 unsafe impl Versioned for CkSelection {
     const NAME: &'static str = "ck_selection";
+    const LEAST: usize = offset_of!(Self, index);
 }
 
 /// One place of a ranking.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct CkRanked {
-    /// The kernel's name. Lives until the registry is destroyed.
+    /// The kernel's name. Lives as long as that of a selection.
     pub name: *const c_char,
     /// What its owner wants to get back.
     pub user: *mut c_void,
@@ -141,7 +143,7 @@ unsafe fn select<T: AsProblem>(
     // SAFETY: the caller's contract.
     let (registry, problem) = unsafe { (read_registry(registry)?, read_any_problem(problem)?) };
     // SAFETY: the caller's contract.
-    unsafe { check_output(selection) }?;
+    let selection = unsafe { room(selection) }?;
     let chosen = registry.select(&problem).map_err(select_failure)?;
     let value = CkSelection {
         struct_size: size_of::<CkSelection>(),
@@ -168,7 +170,7 @@ unsafe fn select<T: AsProblem>(
         reserved: 0,
     };
     // SAFETY: the caller's contract.
-    unsafe { write_output(selection, value) };
+    unsafe { selection.write(value) };
     Ok(())
 }
 
@@ -306,6 +308,7 @@ pub struct CkPredictions {
 // SAFETY: `repr(C)`, begins with its size, and holds only numbers.
 unsafe impl Versioned for CkPredictions {
     const NAME: &'static str = "ck_predictions";
+    const LEAST: usize = offset_of!(Self, latency_ms);
 }
 
 /// Predicts the speed of the kernel at a place for a convolution.
@@ -349,7 +352,7 @@ unsafe fn predict<T: AsProblem>(
     // SAFETY: the caller's contract.
     let (registry, problem) = unsafe { (read_registry(registry)?, read_problem(problem)?) };
     // SAFETY: the caller's contract.
-    unsafe { check_output(predictions) }?;
+    let predictions = unsafe { room(predictions) }?;
     let found = registry.predict(&problem, index).map_err(select_failure)?;
     let value = CkPredictions {
         struct_size: size_of::<CkPredictions>(),
@@ -358,13 +361,12 @@ unsafe fn predict<T: AsProblem>(
         bandwidth_gb_s: found.bandwidth_gb_s.unwrap_or(f64::NAN),
     };
     // SAFETY: the caller's contract.
-    unsafe { write_output(predictions, value) };
+    unsafe { predictions.write(value) };
     Ok(())
 }
 
 /// Writes the features that the model that fits would see for a convolution and the kernel at a place, in the model's
-/// order. `count` gets their number; when `capacity` is smaller nothing else is written and the call fails with
-/// `CK_STATUS_BUFFER_TOO_SMALL`.
+/// order. `count` gets their number, also when `capacity` is smaller and the call fails with `CK_STATUS_BUFFER_TOO_SMALL`.
 ///
 /// # Safety
 /// `registry` is from `ck_registry_create`; `problem` points to a struct with its `struct_size` set; `features` points
@@ -413,17 +415,19 @@ unsafe fn extract<T: AsProblem>(
     let (registry, problem) = unsafe { (read_registry(registry)?, read_problem(problem)?) };
     let count = output(count, "count")?;
     let row = registry.features(&problem, index).map_err(select_failure)?;
-    // SAFETY: the caller's contract.
-    unsafe { write_output(count, row.len()) };
     if capacity < row.len() {
+        // SAFETY: the caller's contract.
+        unsafe { write_output(count, row.len()) };
         let message = format!("capacity is {capacity}, the model has {} features", row.len());
         return Err(Failure::new(CkStatus::BufferTooSmall, message));
     }
-    let features = output(features, "features")?;
-    for (place, value) in row.into_iter().enumerate() {
+    let features = if row.is_empty() { features } else { output(features, "features")? };
+    for (place, &value) in row.iter().enumerate() {
         // SAFETY: the caller's contract: `place` is below `capacity`.
         unsafe { write_output(features.wrapping_add(place), value) };
     }
+    // SAFETY: the caller's contract.
+    unsafe { write_output(count, row.len()) };
     Ok(())
 }
 

@@ -42,27 +42,27 @@ pub enum CkStatus {
     Panic = 15,
 }
 
-impl CkStatus {
-    /// All of them, in the order of their numbers.
-    pub const ALL: [Self; 16] = [
-        Self::Ok,
-        Self::NullPointer,
-        Self::InvalidArgument,
-        Self::InvalidStruct,
-        Self::NotUtf8,
-        Self::InvalidProblem,
-        Self::InvalidKernel,
-        Self::AlreadyRegistered,
-        Self::NotFound,
-        Self::NoKernel,
-        Self::OverrideFailed,
-        Self::InvalidModel,
-        Self::NoModel,
-        Self::Io,
-        Self::BufferTooSmall,
-        Self::Panic,
-    ];
+/// All of them, in the order of their numbers. No constant of the enum: the header would show it.
+pub(super) const STATUSES: [CkStatus; 16] = [
+    CkStatus::Ok,
+    CkStatus::NullPointer,
+    CkStatus::InvalidArgument,
+    CkStatus::InvalidStruct,
+    CkStatus::NotUtf8,
+    CkStatus::InvalidProblem,
+    CkStatus::InvalidKernel,
+    CkStatus::AlreadyRegistered,
+    CkStatus::NotFound,
+    CkStatus::NoKernel,
+    CkStatus::OverrideFailed,
+    CkStatus::InvalidModel,
+    CkStatus::NoModel,
+    CkStatus::Io,
+    CkStatus::BufferTooSmall,
+    CkStatus::Panic,
+];
 
+impl CkStatus {
     const fn words(self) -> &'static CStr {
         match self {
             Self::Ok => c"done",
@@ -90,7 +90,7 @@ impl CkStatus {
 #[unsafe(no_mangle)]
 pub extern "C" fn ck_status_text(status: i32) -> *const c_char {
     boundary_value(c"unknown status".as_ptr(), || {
-        let known = CkStatus::ALL.into_iter().find(|known| *known as i32 == status);
+        let known = STATUSES.into_iter().find(|known| *known as i32 == status);
         known.map_or(c"unknown status", CkStatus::words).as_ptr()
     })
 }

@@ -23,6 +23,34 @@ fn a_panic_becomes_a_status() {
     assert_eq!(last_error(), "nul \u{fffd} inside", "success leaves the message");
 }
 
+/// What a panic carries, and panics when it is dropped.
+struct Bomb;
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        std::panic::panic_any("dropped on purpose");
+    }
+}
+
+#[test]
+fn a_panic_that_panics_goes_no_further() {
+    assert_eq!(boundary(|| std::panic::panic_any(Bomb)), CkStatus::Panic);
+    assert_eq!(last_error(), "panic: no message");
+    assert_eq!(boundary_value(3, || std::panic::panic_any(Bomb)), 3);
+}
+
+/// What C sees is made of names that the header declares.
+#[test]
+fn constants_of_the_header_are_numbers() {
+    let header = include_str!("../../include/ck_select.h");
+    let values = header.lines().filter_map(|line| line.strip_prefix("#define ")?.split_once(' '));
+    let values: Vec<_> = values.map(|(name, value)| (name, value.trim())).collect();
+    assert!(values.contains(&("CK_ANY", "-1")));
+    for (name, value) in values {
+        assert!(value.parse::<i64>().is_ok(), "{name} is {value}");
+    }
+}
+
 #[test]
 fn errors_are_of_their_thread() {
     boundary(|| Err(Failure::new(CkStatus::Io, "mine")));
@@ -65,7 +93,7 @@ fn every_entry_point_is_guarded_documented_and_listed() {
 
 #[test]
 fn statuses_keep_their_numbers() {
-    for (number, status) in CkStatus::ALL.into_iter().enumerate() {
+    for (number, status) in super::status::STATUSES.into_iter().enumerate() {
         assert_eq!(status as usize, number);
         // SAFETY: constant texts.
         let text = unsafe { CStr::from_ptr(ck_status_text(number as i32)) };

@@ -202,14 +202,18 @@ impl Registry {
             return Ok(selection);
         }
         problem.validate()?;
-        let state = self.state.load();
+        let state = self.state();
         state.note(problem);
         let selection = self.ask_sources(&state, problem)?;
         if selection.no_model || selection.arch_unknown {
             self.caution(&state, problem, &selection);
         }
-        // What was measured just now is the store's the next time.
-        if let Some(key) = key.filter(|_| selection.source != Source::Search)
+        // What was measured just now is the store's the next time. What a callback asks for while this thread measures could not
+        // be measured, but will be.
+        let options = state.options();
+        let lasts =
+            selection.source != Source::Search && !(options.measures() && self.labs.is_measuring(options));
+        if let Some(key) = key.filter(|_| lasts)
             && let Some(&id) = state.ids().get(selection.index)
         {
             let decision = Decision {
@@ -475,7 +479,7 @@ impl Registry {
     /// Ranks by the model that fits all kernels that fit. Support is not asked.
     pub fn rank(&self, problem: &Problem) -> Result<Ranking<'_>, SelectError> {
         problem.validate()?;
-        let state = self.state.load();
+        let state = self.state();
         state.note(problem);
         let mut scratch = RankScratch::default();
         let prepared = self.prepared(&state);
@@ -506,14 +510,14 @@ impl Registry {
 
     /// Every target's prediction for the kernel at a place.
     pub fn predict(&self, problem: &Problem, index: usize) -> Result<Predictions, SelectError> {
-        let state = self.state.load();
+        let state = self.state();
         let (ranker, at) = self.ranker_with(&state, problem, index)?;
         Ok(ranker.predict(problem, at)?)
     }
 
     /// The feature row of the kernel at a place.
     pub fn features(&self, problem: &Problem, index: usize) -> Result<Vec<f64>, SelectError> {
-        let state = self.state.load();
+        let state = self.state();
         let (ranker, at) = self.ranker_with(&state, problem, index)?;
         Ok(ranker.features(problem, at)?)
     }

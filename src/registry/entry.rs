@@ -51,6 +51,12 @@ pub trait Hooks: Send + Sync {
         false
     }
 
+    /// Words that tell these hooks from all others: those with equal words do the same, with the same user data. `None`
+    /// for hooks of which nobody can tell. A kernel that is removed and added again with such hooks needs no new memory.
+    fn identity(&self) -> Option<[usize; 4]> {
+        None
+    }
+
     /// Runs the problem once, all its work on the stream. Asked only when something is measured.
     fn run(&self, problem: &Problem, stream: Stream) -> RunOutcome {
         let _ = (problem, stream);
@@ -124,6 +130,19 @@ impl Entry {
 }
 
 impl Entry {
+    /// Whether nobody can tell it from another.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        let same_hooks = match (&self.hooks, &other.hooks) {
+            (None, None) => true,
+            (Some(own), Some(others)) => own.identity().is_some_and(|own| others.identity() == Some(own)),
+            _ => false,
+        };
+        same_hooks
+            && self.priority == other.priority
+            && self.user == other.user
+            && self.kernel == other.kernel
+    }
+
     /// What its owner can tell and do.
     pub(super) fn hooks(&self) -> Option<&dyn Hooks> {
         self.hooks.as_deref()

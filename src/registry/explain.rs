@@ -55,7 +55,7 @@ impl Registry {
     /// Says which sources there are for a problem and what each answers. Nothing is measured for it.
     pub fn explain(&self, problem: &Problem) -> Result<String, SelectError> {
         problem.validate()?;
-        let state = self.state.load();
+        let state = self.state();
         let prepared = self.prepared(&state);
         let mut text = format!("problem: {problem}\n");
         let mut line = |source: &str, answer: &str| {
@@ -105,7 +105,7 @@ impl Registry {
             }
         }
         if log::enabled(Level::Debug) {
-            let state = self.state.load();
+            let state = self.state();
             let skipped = self.passed_over(&state, problem, answer.as_ref().ok().map(|found| found.source));
             if !skipped.is_empty() {
                 log::line(

@@ -1,8 +1,8 @@
 //! Measuring kernels of the registry, one search at a time.
 
-use std::collections::HashSet;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::OnceLock;
 
+use super::bench::{Bench, Turn};
 use super::prepared::Prepared;
 use super::state::State;
 use super::{Options, Registry, Selection, Source};
@@ -11,62 +11,55 @@ use crate::problem::Problem;
 use crate::tuning::device::{Device, DeviceFacts};
 use crate::tuning::hip::Hip;
 use crate::tuning::host::HostDevice;
-use crate::tuning::search::{Candidate, SearchReport, Verdict, search};
+use crate::tuning::search::{Candidate, SearchReport, Verdict, search_by};
 use crate::tuning::store::{StoreError, Winner, WinnerSource};
-
-/// Problems that could not be measured are remembered, so that not each selection tries again; so many at the most.
-const MOST_FAILED: usize = 10_000;
 
 /// The devices to measure on, found when they are first needed.
 #[derive(Default)]
 pub(super) struct Labs {
-    gpu: OnceLock<Result<Lab, String>>,
-    host: OnceLock<Lab>,
-}
-
-struct Lab {
-    facts: DeviceFacts,
-    /// Held while something is measured: two searches at a time would measure each other.
-    bench: Mutex<Bench>,
-}
-
-struct Bench {
-    device: Box<dyn Device + Send>,
-    /// What could not be measured, by the state's generation.
-    failed: HashSet<(u64, Problem)>,
+    gpu: OnceLock<Result<Bench, String>>,
+    host: OnceLock<Bench>,
 }
 
 impl Labs {
     /// The GPU is this device.
     pub(super) fn new(device: Box<dyn Device + Send>) -> Self {
-        Self { gpu: OnceLock::from(Ok(Lab::new(device))), host: OnceLock::new() }
+        Self { gpu: OnceLock::from(Ok(Bench::new(device, None))), host: OnceLock::new() }
     }
 
-    fn lab(&self, options: &Options) -> Result<&Lab, String> {
+    fn bench(&self, options: &Options) -> Result<&Bench, String> {
         if options.host_timing {
-            return Ok(self.host.get_or_init(|| Lab::new(Box::new(HostDevice::new()))));
+            return Ok(self.host.get_or_init(|| Bench::new(Box::new(HostDevice::new()), Some(host))));
         }
-        let find = || {
-            let device = Hip::get().and_then(Hip::current_device).map_err(|error| error.to_string())?;
-            Ok(Lab::new(Box::new(device)))
-        };
-        self.gpu.get_or_init(find).as_ref().map_err(Clone::clone)
+        self.gpu
+            .get_or_init(|| Ok(Bench::new(current_gpu()?, Some(current_gpu))))
+            .as_ref()
+            .map_err(Clone::clone)
     }
 
     pub(super) fn facts(&self, options: &Options) -> Result<DeviceFacts, String> {
-        self.lab(options).map(|lab| lab.facts.clone())
+        self.bench(options).map(|bench| bench.facts().clone())
+    }
+
+    /// Whether this thread measures now, so that what it asks for is asked for by a callback.
+    pub(super) fn is_measuring(&self, options: &Options) -> bool {
+        let bench = if options.host_timing {
+            self.host.get()
+        } else {
+            self.gpu.get().and_then(|gpu| gpu.as_ref().ok())
+        };
+        bench.is_some_and(Bench::is_mine)
     }
 }
 
-impl Lab {
-    fn new(device: Box<dyn Device + Send>) -> Self {
-        let facts = device.facts().clone();
-        Self { facts, bench: Mutex::new(Bench { device, failed: HashSet::new() }) }
-    }
+#[allow(clippy::unnecessary_wraps, reason = "one form for all devices")]
+fn host() -> Result<Box<dyn Device + Send>, String> {
+    Ok(Box::new(HostDevice::new()))
+}
 
-    fn bench(&self) -> MutexGuard<'_, Bench> {
-        self.bench.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+fn current_gpu() -> Result<Box<dyn Device + Send>, String> {
+    let device = Hip::get().and_then(Hip::current_device).map_err(|error| error.to_string())?;
+    Ok(Box::new(device))
 }
 
 impl Registry {
@@ -80,8 +73,8 @@ impl Registry {
         places: &[usize],
         source: WinnerSource,
     ) -> Option<Selection<'_>> {
-        let lab = match self.labs.lab(state.options()) {
-            Ok(lab) => lab,
+        let bench = match self.labs.bench(state.options()) {
+            Ok(bench) => bench,
             Err(reason) => return nothing(problem, &reason),
         };
         // A winner that is not remembered would be measured again by each selection.
@@ -89,24 +82,22 @@ impl Registry {
             Ok(winners) => winners,
             Err(reason) => return nothing(problem, &format!("a winner could not be kept: {reason}")),
         };
-        let mut bench = lab.bench();
+        let attempt = (state.generation(), *problem);
+        let turn = match bench.turn(attempt, state.options().measuring.run_timeout) {
+            Ok(turn) => turn,
+            Err(reason) => return nothing(problem, &reason),
+        };
         winners.load_late();
         // Another thread may have measured it while this one waited.
         if let Some(selection) = self.stored(state, prepared, problem) {
             return Some(Selection { source: Source::Search, ..selection });
         }
-        let attempt = (state.generation(), *problem);
-        if bench.failed.contains(&attempt) {
-            return nothing(problem, "an earlier attempt failed");
-        }
-        let report = self.try_out(state, bench.device.as_ref(), problem, places);
+        let report = self.try_out(state, &turn, problem, places)?;
         let winner = report.winner.and_then(|winner| Some((winner, self.entry_at(state, winner.index)?)));
         let name =
             |index| self.entry_at(state, index).map_or_else(String::new, |entry| entry.name().to_owned());
         let Some((winner, entry)) = winner else {
-            if bench.failed.len() < MOST_FAILED {
-                bench.failed.insert(attempt);
-            }
+            bench.fail(attempt);
             return nothing(problem, &report.text(name));
         };
         if log::enabled(Level::Debug) {
@@ -139,17 +130,18 @@ impl Registry {
     fn try_out(
         &self,
         state: &State,
-        device: &dyn Device,
+        turn: &Turn<'_>,
         problem: &Problem,
         places: &[usize],
-    ) -> SearchReport {
+    ) -> Option<SearchReport> {
         let mut candidates: Vec<Candidate<'_>> = places
             .iter()
             .filter_map(|&place| Some((place, self.entry_at(state, place)?.hooks()?)))
             .filter(|(_, hooks)| hooks.can_run())
             .map(|(place, hooks)| Candidate::new(place, move |stream| hooks.run(problem, stream)))
             .collect();
-        search(device, state.options().stream, &mut candidates, &state.options().measuring)
+        let Options { stream, measuring, .. } = state.options();
+        Some(search_by(turn, turn.device()?, *stream, &mut candidates, measuring))
     }
 }
 

@@ -1,9 +1,11 @@
 //! The registry: kernels with what their owner can do with them, models, and the choice among sources.
 //!
-//! Writers take turns; each builds a new state and publishes it whole. Readers never wait for a writer, and a call
-//! sees one state from beginning to end: all of a change or nothing of it.
+//! Writers take turns. A call sees one state from beginning to end: all of a change or nothing of it. Changes of kernels are
+//! gathered, and the first call that needs them makes a state of them, so that adding many kernels takes linear time;
+//! all other changes are published whole while readers go on with the state before.
 
 mod atomic;
+mod bench;
 mod cache;
 mod chain;
 mod entry;
@@ -15,6 +17,7 @@ mod options;
 mod overrides;
 mod prepared;
 mod reproduce;
+mod roster;
 mod slot;
 mod state;
 
@@ -26,9 +29,10 @@ pub use overrides::{OverrideError, Overrides};
 
 pub use crate::model::ModelKey;
 
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, Guard};
 use crossbeam_queue::ArrayQueue;
 
 use crate::kernel::Kernel;
@@ -42,6 +46,7 @@ use cache::Cache;
 use generation::Generation;
 use measure::Labs;
 use prepared::Prepared;
+use roster::Roster;
 use state::State;
 
 /// Calls at the same time whose working memory is kept for the next calls; more than that allocate.
@@ -66,15 +71,17 @@ const SCRATCHES: usize = 64;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Registry {
-    /// Every kernel that was ever added, in order. Entries stay where they are until the registry is dropped, so that
-    /// names and user data that were handed out stay good after a removal.
+    /// Every kernel that was ever added, in order. Entries stay where they are until the registry is compacted or dropped, so
+    /// that names and user data that were handed out stay good after a removal.
     entries: boxcar::Vec<Entry>,
     state: ArcSwap<State>,
-    writer: Mutex<()>,
+    /// The kernels after the latest change, which may be ahead of the state. Never held while a callback of the library's
+    /// user runs, but for that of [`Registry::retain`].
+    writer: Mutex<Roster>,
     scratches: ArrayQueue<Box<RankScratch>>,
     labs: Labs,
     cache: Cache,
-    /// The generation of the present state.
+    /// The generation of the latest change.
     current: Generation,
     /// What was said once already.
     said: explain::Said,
@@ -127,7 +134,7 @@ impl Registry {
         Ok(Self {
             entries: boxcar::Vec::new(),
             state: ArcSwap::from_pointee(state),
-            writer: Mutex::new(()),
+            writer: Mutex::default(),
             scratches: ArrayQueue::new(SCRATCHES),
             labs,
             cache: Cache::new(),
@@ -148,33 +155,43 @@ impl Registry {
     }
 
     /// Adds kernels together: all of them or, on the first that cannot be added, none.
+    ///
+    /// A kernel that is added again as it was (equal, with the same priority, address and
+    /// [identity](Hooks::identity) of its hooks) gets the entry back that it had.
     pub fn add_all(&self, kernels: Vec<NewKernel>) -> Result<(), AddError> {
-        let turn = self.turn();
-        let mut state = State::clone(&self.state.load());
-        let mut entries = Vec::with_capacity(kernels.len());
+        let mut roster = self.turn();
+        let mut entries: Vec<Entry> = Vec::with_capacity(kernels.len());
+        // A kernel of this very call may be the one that is replaced.
+        let mut pending: HashMap<Arc<str>, usize> = HashMap::with_capacity(kernels.len());
         for new in kernels {
-            let name = new.kernel.name.clone();
-            new.kernel.validate().map_err(|source| AddError::Invalid { name: name.clone(), source })?;
-            // A kernel of this very call may be the one that is replaced.
-            let pending = entries.iter().rposition(|entry: &Entry| entry.name() == name);
-            let known = pending.map(|at| entries[at].priority()).or_else(|| {
-                state.position(&name).and_then(|at| self.entry_at(&state, at)).map(Entry::priority)
-            });
-            if known.is_some_and(|known| known >= new.priority) {
-                return Err(AddError::AlreadyThere(name));
+            let name = new.kernel.name.as_str();
+            new.kernel.validate().map_err(|source| AddError::Invalid { name: name.to_owned(), source })?;
+            let earlier = pending.get(name).copied();
+            let known = match earlier {
+                Some(at) => entries.get(at),
+                None => roster.id(name).and_then(|id| self.entries.get(id)),
+            };
+            if known.is_some_and(|known| known.priority() >= new.priority) {
+                return Err(AddError::AlreadyThere(name.to_owned()));
             }
-            let entry = Entry::new(new);
-            match pending {
-                Some(at) => entries[at] = entry,
-                None => entries.push(entry),
+            if let Some(at) = earlier {
+                entries[at] = Entry::new(new);
+            } else {
+                pending.insert(name.into(), entries.len());
+                entries.push(Entry::new(new));
             }
+        }
+        if entries.is_empty() {
+            return Ok(());
         }
         for entry in entries {
-            let (name, priority) = (entry.name().to_owned(), entry.priority());
-            let id = self.entries.push(entry);
-            state.insert(&name, priority, id);
+            let same = |id| self.entries.get(id).is_some_and(|known| known.is_same(&entry));
+            let revived = roster.revive(entry.name(), same);
+            let name: Arc<str> = entry.name().into();
+            let id = revived.unwrap_or_else(|| self.entries.push(entry));
+            roster.insert(&name, id);
         }
-        self.publish(state, turn);
+        self.announce(roster);
         Ok(())
     }
 
@@ -182,23 +199,54 @@ impl Registry {
     ///
     /// `keep` may call the registry's reading functions, but not its changing ones.
     pub fn retain(&self, mut keep: impl FnMut(&Entry) -> bool) -> usize {
-        let turn = self.turn();
-        let mut state = State::clone(&self.state.load());
-        let before = state.len();
-        state.retain(
-            |id| self.entries.get(id).is_some_and(&mut keep),
-            |id| self.entries.get(id).map_or("", Entry::name),
-        );
-        let removed = before - state.len();
-        if removed > 0 {
-            self.publish(state, turn);
+        let mut roster = self.turn();
+        // Readers, `keep` among them, go on with the kernels of now.
+        self.bring_up_to_date(&roster);
+        let all: Vec<&Entry> = roster.ids().filter_map(|id| self.entries.get(id)).collect();
+        let removed: Vec<&Entry> = all.into_iter().filter(|entry| !keep(entry)).collect();
+        for entry in &removed {
+            roster.remove(entry.name());
         }
-        removed
+        if !removed.is_empty() {
+            self.announce(roster);
+        }
+        removed.len()
     }
 
     /// Removes the kernel with this name; false when there is none.
     pub fn remove(&self, name: &str) -> bool {
-        self.retain(|entry| entry.name() != name) > 0
+        let mut roster = self.turn();
+        let removed = roster.remove(name);
+        if removed {
+            self.announce(roster);
+        }
+        removed
+    }
+
+    /// Gives back the memory of removed kernels, their names and hooks; returns how many entries they had. Until then names and
+    /// user data that were handed out stay good, and a program that keeps on adding new kernels in place of old ones grows.
+    /// The next selection prepares the models again.
+    pub fn compact(&mut self) -> usize {
+        let roster = self.writer.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let removed = self.entries.count() - roster.len();
+        if removed == 0 {
+            return 0;
+        }
+        let mut kept: Vec<Option<Entry>> = std::mem::take(&mut self.entries).into_iter().map(Some).collect();
+        let mut closed = Roster::default();
+        for id in roster.ids() {
+            if let Some(entry) = kept.get_mut(id).and_then(Option::take) {
+                let name: Arc<str> = entry.name().into();
+                closed.insert(&name, self.entries.push(entry));
+            }
+        }
+        *roster = closed;
+        let kernels = roster.snapshot(|id| self.entries.get(id).map_or(Priority::NORMAL, Entry::priority));
+        // What is remembered has the old numbers.
+        let mut state = State::clone(&self.state.load());
+        state.renumber(kernels);
+        self.publish_state(state);
+        removed
     }
 
     /// Removes the kernels that are for another architecture, as the CK registry's `filter_by_arch` does; those that do
@@ -211,26 +259,27 @@ impl Registry {
     /// replaced. The model is prepared for the present kernels before readers see it.
     pub fn set_model(&self, model: Arc<Model>, key: Option<ModelKey>) {
         let key = key.unwrap_or_else(|| model.key());
-        let turn = self.turn();
-        let mut state = State::clone(&self.state.load());
+        let roster = self.turn();
+        let mut state = self.successor(&roster);
         state.set_model(key, model);
         self.prepared(&state);
-        self.publish(state, turn);
+        self.publish(state, roster);
     }
 
     /// Removes the model with this key; false when there is none.
     pub fn remove_model(&self, key: &ModelKey) -> bool {
-        let turn = self.turn();
-        let mut state = State::clone(&self.state.load());
+        let roster = self.turn();
+        let mut state = self.successor(&roster);
         let removed = state.remove_model(key);
         if removed {
-            self.publish(state, turn);
+            self.publish(state, roster);
         }
         removed
     }
 
     /// The keys of the loaded models.
     pub fn model_keys(&self) -> Vec<ModelKey> {
+        // Changes of kernels that are not in the state yet change no model.
         self.state.load().model_keys()
     }
 
@@ -238,32 +287,33 @@ impl Registry {
     pub fn set_options(&self, options: Options) -> Result<(), OptionsError> {
         let overrides = options.read_overrides()?;
         let capture = options.open_capture()?;
-        let turn = self.turn();
-        let mut state = State::clone(&self.state.load());
+        let roster = self.turn();
+        let mut state = self.successor(&roster);
         if let Some(Ok(winners)) = state.known().map(|prepared| &prepared.winners) {
             // The new options may name another store. What this fails to write, the store tries to when it is dropped.
             let _ = winners.store().flush();
         }
         state.set_options(options, overrides, capture)?;
-        self.publish(state, turn);
+        self.publish(state, roster);
         Ok(())
     }
 
     /// Prepares the models for the present kernels now. Without it, the first selection after a change does.
     pub fn prepare(&self) {
-        self.prepared(&self.state.load());
+        self.prepared(&self.state());
     }
 
     /// Takes in the winners that other processes have stored since they were last read; true when there were any. Reads a
     /// file: call it now and then, not before each selection.
     pub fn refresh_store(&self) -> Result<bool, StoreError> {
-        let state = self.state.load();
+        let state = self.state();
         let Ok(winners) = &self.prepared(&state).winners else { return Ok(false) };
         let is_new = winners.refresh()?;
         if is_new {
             // Decisions that are remembered do not know of them.
-            let turn = self.turn();
-            self.publish(State::clone(&self.state.load()), turn);
+            let roster = self.turn();
+            let state = self.successor(&roster);
+            self.publish(state, roster);
         }
         Ok(is_new)
     }
@@ -283,7 +333,7 @@ impl Registry {
 
     /// Number of kernels.
     pub fn len(&self) -> usize {
-        self.state.load().len()
+        self.read(|state| state.ids().len(), Roster::len)
     }
 
     /// Whether there is no kernel.
@@ -293,22 +343,23 @@ impl Registry {
 
     /// Counts the changes: as long as it stays the same, so do the answers of a registry that does not measure.
     pub fn generation(&self) -> u64 {
-        self.state.load().generation()
+        self.current.get()
     }
 
     /// The kernel at a place, in the order of registration.
     pub fn get(&self, index: usize) -> Option<&Entry> {
-        self.entry_at(&self.state.load(), index)
+        let id = self.read(|state| state.ids().get(index).copied(), |roster| roster.at(index))?;
+        self.entries.get(id)
     }
 
     /// The place of the kernel with this name.
     pub fn position(&self, name: &str) -> Option<usize> {
-        self.state.load().position(name)
+        self.read(|state| state.position(name), |roster| roster.position(name))
     }
 
     /// All kernels of one moment, in the order of registration.
     pub fn kernels(&self) -> Vec<&Entry> {
-        let state = self.state.load();
+        let state = self.state();
         state.ids().iter().filter_map(|&id| self.entries.get(id)).collect()
     }
 
@@ -325,14 +376,61 @@ impl Registry {
         self.entries.get(*state.ids().get(index)?)
     }
 
-    /// Waits for the other writers. A writer that panicked has published nothing, so its turn can be taken over.
-    fn turn(&self) -> MutexGuard<'_, ()> {
+    /// The state after the latest change.
+    fn state(&self) -> Guard<Arc<State>> {
+        let state = self.state.load();
+        if state.generation() == self.current.get() {
+            return state;
+        }
+        self.bring_up_to_date(&self.turn())
+    }
+
+    /// Asks the state, or, where the state is behind, the roster, so that reading between changes takes no longer than they do.
+    fn read<T>(&self, state: impl FnOnce(&State) -> T, roster: impl FnOnce(&Roster) -> T) -> T {
+        let known = self.state.load();
+        if known.generation() == self.current.get() { state(&known) } else { roster(&self.turn()) }
+    }
+
+    /// Makes a state of the changes that are in none yet. Whoever has the turn is the only one who does.
+    fn bring_up_to_date(&self, roster: &Roster) -> Guard<Arc<State>> {
+        let state = self.state.load();
+        let generation = self.current.get();
+        if state.generation() == generation {
+            return state;
+        }
+        let mut next = State::clone(&state);
+        next.set_kernels(
+            roster.snapshot(|id| self.entries.get(id).map_or(Priority::NORMAL, Entry::priority)),
+        );
+        next.set_generation(generation);
+        self.state.store(Arc::new(next));
+        self.state.load()
+    }
+
+    /// A state to be changed and published. Until then readers go on with the present one.
+    fn successor(&self, roster: &Roster) -> State {
+        State::clone(&self.bring_up_to_date(roster))
+    }
+
+    /// Waits for the other writers. One that panicked has changed nothing, so its turn can be taken over.
+    fn turn(&self) -> MutexGuard<'_, Roster> {
         self.writer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn publish(&self, mut state: State, _turn: MutexGuard<'_, ()>) {
-        state.next_generation();
-        self.current.publish(state.generation(), || self.state.store(Arc::new(state)));
+    /// Ends a turn that has changed kernels.
+    fn announce(&self, _turn: MutexGuard<'_, Roster>) {
+        self.current.publish(self.current.get() + 1, || ());
+    }
+
+    /// Ends a turn that has changed anything else.
+    fn publish(&self, state: State, _turn: MutexGuard<'_, Roster>) {
+        self.publish_state(state);
+    }
+
+    fn publish_state(&self, mut state: State) {
+        let generation = self.current.get() + 1;
+        state.set_generation(generation);
+        self.current.publish(generation, || self.state.store(Arc::new(state)));
     }
 }
 

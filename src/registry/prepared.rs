@@ -49,14 +49,14 @@ impl Prepared {
         earlier: Option<&Self>,
         facts: impl FnOnce() -> Result<DeviceFacts, String>,
     ) -> Self {
-        let ids: Arc<[usize]> = state.ids().into();
+        let ids = state.ids();
         let models = state.models().iter().map(|loaded| {
             let known = earlier.and_then(|earlier| {
                 earlier.models.iter().find(|known| {
-                    Arc::ptr_eq(&known.model, &loaded.model) && known.key == loaded.key && known.ids == ids
+                    Arc::ptr_eq(&known.model, &loaded.model) && known.key == loaded.key && known.ids == *ids
                 })
             });
-            known.cloned().unwrap_or_else(|| Arc::new(PreparedModel::new(loaded, &ids, entries)))
+            known.cloned().unwrap_or_else(|| Arc::new(PreparedModel::new(loaded, ids, entries)))
         });
         let models = models.collect();
         let names = ids.iter().filter_map(|&id| entries.get(id)).map(Entry::name);
@@ -67,6 +67,11 @@ impl Prepared {
             _ => winners(state, pool, before.map(|(_, winners)| winners.store()), facts),
         };
         Self { models, winners, pool }
+    }
+
+    /// The same for a registry whose kernels have got other numbers.
+    pub(super) fn without_models(&self) -> Self {
+        Self { models: Vec::new(), winners: self.winners.clone(), pool: self.pool }
     }
 }
 

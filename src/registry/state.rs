@@ -1,10 +1,10 @@
 //! One state of a registry: immutable once it is published.
 
-use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use super::prepared::Prepared;
-use super::{ModelKey, Options, OptionsError, Overrides, Priority};
+use super::roster::Kernels;
+use super::{ModelKey, Options, OptionsError, Overrides};
 use crate::capture::Capture;
 use crate::model::{EmbeddedModel, Model, ModelError};
 use crate::problem::Problem;
@@ -19,15 +19,11 @@ pub(super) struct LoadedModel {
     pub(super) embedded: bool,
 }
 
-/// One state of a registry. Kernels are numbered by their place in the registry's arena (`id`), their order of
-/// registration is their place in `ids`.
+/// One state of a registry.
 #[derive(Clone)]
 pub(super) struct State {
     generation: u64,
-    ids: Vec<usize>,
-    places: HashMap<Arc<str>, usize>,
-    /// Places by priority, the highest first, then by order of registration.
-    by_priority: Vec<(Priority, usize)>,
+    kernels: Arc<Kernels>,
     models: Vec<LoadedModel>,
     /// Made on first use.
     prepared: OnceLock<Arc<Prepared>>,
@@ -47,9 +43,7 @@ impl State {
         let models = if options.embedded_models { embedded()? } else { Vec::new() };
         Ok(Self {
             generation: 0,
-            ids: Vec::new(),
-            places: HashMap::new(),
-            by_priority: Vec::new(),
+            kernels: Arc::default(),
             models,
             prepared: OnceLock::new(),
             earlier: None,
@@ -61,19 +55,20 @@ impl State {
     }
 
     pub(super) fn len(&self) -> usize {
-        self.ids.len()
+        self.kernels.ids.len()
     }
 
     pub(super) const fn generation(&self) -> u64 {
         self.generation
     }
 
-    pub(super) const fn next_generation(&mut self) {
-        self.generation += 1;
+    pub(super) const fn set_generation(&mut self, generation: u64) {
+        self.generation = generation;
     }
 
-    pub(super) fn ids(&self) -> &[usize] {
-        &self.ids
+    /// The kernels in order of registration, by their numbers in the registry's arena.
+    pub(super) fn ids(&self) -> &Arc<[usize]> {
+        &self.kernels.ids
     }
 
     pub(super) const fn options(&self) -> &Options {
@@ -93,53 +88,23 @@ impl State {
     }
 
     pub(super) fn by_priority(&self) -> impl Iterator<Item = usize> + '_ {
-        self.by_priority.iter().map(|&(_, place)| place)
+        self.kernels.by_priority.iter().copied()
     }
 
     pub(super) fn position(&self, name: &str) -> Option<usize> {
-        self.places.get(name).copied()
+        self.kernels.places.get(name).copied()
     }
 
-    /// Puts a kernel at the end, or in the place of the one with its name.
-    pub(super) fn insert(&mut self, name: &str, priority: Priority, id: usize) {
-        let place = if let Some(&place) = self.places.get(name) {
-            self.ids[place] = id;
-            self.by_priority.retain(|&(_, known)| known != place);
-            place
-        } else {
-            self.places.insert(name.into(), self.ids.len());
-            self.ids.push(id);
-            self.ids.len() - 1
-        };
-        let at = self
-            .by_priority
-            .partition_point(|&(known, at)| known > priority || (known == priority && at < place));
-        self.by_priority.insert(at, (priority, place));
+    pub(super) fn set_kernels(&mut self, kernels: Kernels) {
+        self.kernels = Arc::new(kernels);
         self.unprepare();
     }
 
-    /// Keeps the kernels that `keep` wants; `name` tells the name of one.
-    pub(super) fn retain<'e>(
-        &mut self,
-        mut keep: impl FnMut(usize) -> bool,
-        name: impl Fn(usize) -> &'e str,
-    ) {
-        let mut new_places = vec![None; self.ids.len()];
-        let mut kept = Vec::with_capacity(self.ids.len());
-        for (place, &id) in self.ids.iter().enumerate() {
-            if keep(id) {
-                new_places[place] = Some(kept.len());
-                kept.push(id);
-            }
-        }
-        self.ids = kept;
-        self.places = self.ids.iter().enumerate().map(|(place, &id)| (name(id).into(), place)).collect();
-        self.by_priority = self
-            .by_priority
-            .iter()
-            .filter_map(|&(priority, place)| new_places[place].map(|place| (priority, place)))
-            .collect();
-        self.unprepare();
+    /// Takes over kernels that have other numbers than before. What was made for the old ones is good for nothing, but for the
+    /// winners.
+    pub(super) fn renumber(&mut self, kernels: Kernels) {
+        self.set_kernels(kernels);
+        self.earlier = self.earlier.take().map(|earlier| Arc::new(earlier.without_models()));
     }
 
     pub(super) fn set_model(&mut self, key: ModelKey, model: Arc<Model>) {

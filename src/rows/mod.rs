@@ -41,7 +41,20 @@ pub enum RowsError {
     /// Values that do not fit to the compiled pool; both come from the same features, which excludes it.
     #[error(transparent)]
     Size(#[from] SizeError),
+    /// So many rows that there is no memory for what is made of them.
+    #[error("{rows} rows are more than memory can hold")]
+    TooMany {
+        /// The number of rows.
+        rows: usize,
+    },
     /// A pool of another operation than the features; reading excludes it.
     #[error("the rows do not fit to the forest")]
     Mixed,
+}
+
+/// An empty list with room for so many values of each row. A number of rows is its caller's word, and may be anything.
+fn with_room<T>(rows: usize, each: usize) -> Result<Vec<T>, RowsError> {
+    let mut list = Vec::new();
+    let reserved = rows.checked_mul(each).and_then(|count| list.try_reserve_exact(count).ok());
+    reserved.map(|()| list).ok_or(RowsError::TooMany { rows })
 }

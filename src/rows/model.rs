@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::RowsError;
 use super::table::Table;
+use super::{RowsError, with_room};
 use crate::features::{
     Cell, Engine, Fields, KernelSide, NAME_COLUMNS, Named, ProblemSide, Said, Schema, Uncoded, cells_of_name,
     sides,
@@ -127,16 +127,17 @@ impl RowModel {
     }
 
     /// The prediction for each row of a table.
-    pub fn predict_table(&self, table: &Table<'_>, values: &mut [f64]) -> Result<(), RowsError> {
+    pub fn predict_table(&self, table: &Table<'_>) -> Result<Vec<f64>, RowsError> {
+        let mut values = with_room(table.len(), 1)?;
         let mut features = vec![0.0; self.model.extractor().schema.len()];
-        for (row, value) in values.iter_mut().enumerate().take(table.len()) {
+        for row in 0..table.len() {
             let cells = table.row(row);
             self.refuse(&cells)
                 .and_then(|()| self.fill(&cells, &mut features))
                 .map_err(|source| RowsError::Row { row, source })?;
-            *value = self.model.value(self.target, self.forest.predict(&features)?);
+            values.push(self.model.value(self.target, self.forest.predict(&features)?));
         }
-        Ok(())
+        Ok(values)
     }
 
     /// Refuses a row that says, in its cells or with its kernel's name, what the model is not for.
@@ -151,8 +152,10 @@ impl RowModel {
     /// The features of each row of a table, row after row.
     pub fn features(&self, table: &Table<'_>) -> Result<Vec<f64>, RowsError> {
         let width = self.model.extractor().schema.len();
-        let mut features = vec![0.0; width * table.len()];
-        for (row, cells) in features.chunks_exact_mut(width).enumerate() {
+        let mut features = with_room(table.len(), width)?;
+        for row in 0..table.len() {
+            features.resize(features.len() + width, 0.0);
+            let cells = features.get_mut(row * width..).unwrap_or_default();
             self.fill(&table.row(row), cells).map_err(|source| RowsError::Row { row, source })?;
         }
         Ok(features)

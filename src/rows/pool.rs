@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use super::model::refuse_others;
 use super::table::Table;
-use super::{Object, RowModel, RowsError};
+use super::{Object, RowModel, RowsError, with_room};
 use crate::features::{Cell, Extractor, FieldError, Fields, KernelSide, Named, NamedProblem, ProblemSide};
 use crate::model::Model;
 use crate::scoring::{CallValues, PoolFeatures, PoolScorer, Scratch};
@@ -69,7 +69,7 @@ impl RowPool {
     pub fn new(model: Arc<RowModel>, table: &Table<'_>) -> Result<Self, RowsError> {
         let extractor = model.model().extractor();
         let problem_inputs = ProblemSide::inputs(extractor.schema.op());
-        let mut kernels = Vec::with_capacity(table.len());
+        let mut kernels = with_room(table.len(), 1)?;
         for row in 0..table.len() {
             let fields = table.row(row);
             let (side, named) =

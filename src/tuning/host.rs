@@ -153,4 +153,32 @@ mod tests {
         assert!(winner.index == 1 && winner.median_ms >= 1.0, "{report}");
         assert!(report.to_string().contains("error 7"), "{report}");
     }
+
+    #[test]
+    fn a_run_that_takes_too_long_is_the_last_of_its_kernel() {
+        let host = HostDevice::new();
+        let options = SearchOptions {
+            warmup: 0,
+            repeats: 3,
+            run_timeout: Duration::from_millis(20),
+            ..SearchOptions::default()
+        };
+        let mut runs = 0;
+        let mut candidates = [
+            Candidate::new(0, |_| {
+                runs += 1;
+                std::thread::sleep(Duration::from_millis(21));
+                RunOutcome::Launched
+            }),
+            Candidate::new(1, |_| {
+                std::thread::sleep(Duration::from_millis(1));
+                RunOutcome::Launched
+            }),
+        ];
+        let report = search(&host, Stream::DEFAULT, &mut candidates, &options);
+        drop(candidates);
+        assert_eq!(report.winner.map(|winner| winner.index), Some(1), "{report}");
+        assert!(report.to_string().contains("longer than the time limit of a run"), "{report}");
+        assert_eq!(runs, 1);
+    }
 }

@@ -7,10 +7,15 @@
 #include "ck_select.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "check.h"
+
+/* Under AddressSanitizer an allocation that cannot be made fails, as everywhere else. */
+const char *__asan_default_options(void);
+const char *__asan_default_options(void) { return "allocator_may_return_null=1"; }
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -514,6 +519,79 @@ static void kernels_are_described(void) {
     ck_registry_destroy(registry);
 }
 
+/* A kernel that goes and comes is the same one; the memory of others is given back when asked. */
+static void removed_kernels_are_given_back(void) {
+    ck_registry *registry = full_registry();
+    ck_kernel_info info = new_info();
+    ANSWERS(CK_STATUS_OK, ck_registry_find(registry, KERNELS[1], &info));
+    const char *const name = info.name;
+    for (int round = 0; round < 1000; ++round) {
+        ANSWERS(CK_STATUS_OK, ck_registry_remove_kernel(registry, KERNELS[1]));
+        ANSWERS(CK_STATUS_OK, ck_registry_add_kernel(registry, KERNELS[1], NULL));
+        ANSWERS(CK_STATUS_OK, ck_registry_find(registry, KERNELS[1], &info));
+        CHECK(info.name == name && info.index == KERNEL_COUNT - 1);
+    }
+    size_t removed = 99;
+    ANSWERS(CK_STATUS_OK, ck_registry_compact(registry, &removed));
+    CHECK(removed == 0);
+    ANSWERS(CK_STATUS_OK, ck_registry_remove_kernel(registry, KERNELS[0]));
+    const ck_conv_problem problem = resnet();
+    ck_selection selection = new_selection();
+    ANSWERS(CK_STATUS_OK, ck_select_kernel(registry, &problem, &selection));
+    ANSWERS(CK_STATUS_OK, ck_registry_compact(registry, &removed));
+    CHECK(removed == 1 && size_of_registry(registry) == KERNEL_COUNT - 1);
+    ANSWERS(CK_STATUS_OK, ck_registry_find(registry, KERNELS[1], &info));
+    CHECK(info.name == name && info.index == KERNEL_COUNT - 2);
+    ck_selection again = new_selection();
+    ANSWERS(CK_STATUS_OK, ck_select_kernel(registry, &problem, &again));
+    CHECK(again.name == selection.name && again.generation > selection.generation);
+    ANSWERS(CK_STATUS_OK, ck_registry_compact(registry, NULL));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_compact(NULL, NULL));
+    ck_registry_destroy(registry);
+}
+
+/* A program that was compiled against a header whose structs had fewer fields. */
+static void older_structs_are_taken(void) {
+    ck_options options = quiet_options();
+    options.struct_size = offsetof(ck_options, budget_ms);
+    options.budget_ms = -1; /* not its own any more */
+    ck_registry *registry = NULL;
+    ANSWERS(CK_STATUS_OK, ck_registry_create(&options, &registry));
+    options.struct_size = 8; /* sizeof an address */
+    ANSWERS(CK_STATUS_INVALID_STRUCT, ck_registry_set_options(registry, &options));
+
+    struct {
+        size_t struct_size;
+        void *user;
+        int32_t priority;
+        int32_t reserved;
+        int32_t (*supports_conv)(const ck_conv_problem *problem, void *user);
+    } hooks[2];
+    memset(hooks, 0, sizeof hooks);
+    for (int at = 0; at < 2; ++at) {
+        hooks[at].struct_size = sizeof hooks[0];
+        hooks[at].user = &hooks[at];
+        hooks[at].priority = 5 + at;
+    }
+    /* As far apart as they are large. */
+    ANSWERS(CK_STATUS_OK, ck_registry_add_kernels(registry, KERNELS, (const ck_kernel_hooks *)(const void *)hooks, 2));
+    hooks[1].struct_size = sizeof hooks[0] + 8;
+    ANSWERS(CK_STATUS_INVALID_STRUCT,
+            ck_registry_add_kernels(registry, KERNELS + 2, (const ck_kernel_hooks *)(const void *)hooks, 2));
+    CHECK(strstr(ck_last_error(), "ck_kernel_hooks 1: struct_size") != NULL);
+
+    const ck_conv_problem problem = resnet();
+    ck_selection selection = new_selection();
+    selection.struct_size = offsetof(ck_selection, rank);
+    selection.rank = 99;
+    ANSWERS(CK_STATUS_OK, ck_select_kernel(registry, &problem, &selection));
+    CHECK(selection.user == &hooks[1] && selection.index == 1 && selection.rank == 99);
+    CHECK(selection.struct_size == offsetof(ck_selection, rank));
+    selection.struct_size = sizeof selection + 8; /* fields that this library does not know */
+    ANSWERS(CK_STATUS_INVALID_STRUCT, ck_select_kernel(registry, &problem, &selection));
+    ck_registry_destroy(registry);
+}
+
 typedef struct {
     int asked;
     int mode; /* 1: leaves the first out, 2: spoils the struct */
@@ -759,7 +837,7 @@ static void bad_problems_are_refused(void) {
     ANSWERS(CK_STATUS_NULL_POINTER, ck_select_kernel(NULL, &problem, &selection));
     ANSWERS(CK_STATUS_NULL_POINTER, ck_select_kernel(registry, NULL, &selection));
     ANSWERS(CK_STATUS_NULL_POINTER, ck_select_kernel(registry, &problem, NULL));
-    const size_t wrong_sizes[] = {0, sizeof problem - 8, sizeof problem + 8, SIZE_MAX};
+    const size_t wrong_sizes[] = {0, 8, sizeof problem + 8, SIZE_MAX};
     for (size_t at = 0; at < COUNT(wrong_sizes); ++at) {
         problem.struct_size = wrong_sizes[at];
         ANSWERS(CK_STATUS_INVALID_STRUCT, ck_select_kernel(registry, &problem, &selection));
@@ -894,7 +972,9 @@ static void selecting(const char *repository, const char *scratch) {
     CHECK(features[0] == -5);
     ANSWERS(CK_STATUS_OK, ck_extract_features(registry, &problem, 0, columns, features, &count));
     CHECK(count == columns && features[0] == 16); /* the spec's first feature is N */
+    count = 7;
     ANSWERS(CK_STATUS_NULL_POINTER, ck_extract_features(registry, &problem, 0, columns, NULL, &count));
+    CHECK(count == 7);
     ANSWERS(CK_STATUS_NULL_POINTER, ck_extract_features(registry, &problem, 0, columns, features, NULL));
     ANSWERS(CK_STATUS_NULL_POINTER, ck_extract_features(NULL, &problem, 0, columns, features, &count));
     ANSWERS(CK_STATUS_NOT_FOUND, ck_extract_features(registry, &problem, 99, columns, features, &count));
@@ -1203,6 +1283,15 @@ static void rows_are_scored(const char *root) {
     ANSWERS(CK_STATUS_INVALID_STRUCT, ck_pool_create(model, columns, 4, 3, &pool));
     columns[2].struct_size = sizeof columns[2];
     CHECK(pool == NULL);
+    /* Rows without cells take upstream's defaults, however many they are said to be. */
+    const size_t too_many[] = {(size_t)1 << 40, (size_t)1 << 60, SIZE_MAX};
+    for (size_t at = 0; at < COUNT(too_many); ++at) {
+        ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_pool_create(model, NULL, 0, too_many[at], &pool));
+        ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_model_predict_rows(model, NULL, 0, too_many[at], values));
+        ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_model_extract_rows(model, NULL, 0, too_many[at], 3 * 72, features));
+    }
+    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_pool_create(model, columns, 4, SIZE_MAX, &pool));
+    CHECK(pool == NULL);
     ANSWERS(CK_STATUS_OK, ck_pool_create(model, columns, 4, 3, &pool));
     /* The pool keeps what it needs. */
     ck_model_destroy(model);
@@ -1235,6 +1324,8 @@ int main(int argc, char **argv) {
     problems_begin_usual();
     options_are_checked(argv[2]);
     kernels_are_added_found_and_removed();
+    removed_kernels_are_given_back();
+    older_structs_are_taken();
     kernels_are_described();
     exports_are_imported(argv[1]);
     imports_ask_for_hooks();

@@ -68,6 +68,16 @@ fn c_programs_can_search() {
 }
 
 #[test]
+fn c_callbacks_may_select_leave_and_be_late() {
+    let log = tools::scratch("callbacks").join("log");
+    for compilers in tools::compilers() {
+        let program = tools::build(compilers.c, "c11", &["tests/c/callbacks.c"], &["-pthread"], "callbacks");
+        let _ = std::fs::remove_file(&log);
+        tools::run(Command::new(program).arg(&log));
+    }
+}
+
+#[test]
 fn every_function_and_status_is_tested() {
     let test = std::fs::read_to_string(tools::source("tests/c/api.c")).unwrap();
     let exports = std::fs::read_to_string(tools::source("include/exports.txt")).unwrap();

@@ -193,6 +193,9 @@ fn outcome(report: &SearchReport, problem: &Problem) -> (Outcome, bool) {
         Verdict::Failed(ck_select::tuning::search::Failure::NotATime(ms)) => {
             failed(FailureClass::NotATime, format!("{ms} ms"))
         }
+        Verdict::Failed(failure @ ck_select::tuning::search::Failure::TooLong(_)) => {
+            failed(FailureClass::Timeout, failure.to_string())
+        }
         Verdict::Failed(failure) => failed(FailureClass::Launch, failure.to_string()),
         _ => failed(FailureClass::Device, report.end.to_string()),
     };

@@ -401,3 +401,134 @@ fn every_function_says_the_same_of_a_problem_that_is_none() {
         unsafe { ck_rank_kernels(registry.0, &raw const problem, 0, null_mut(), &raw mut count, null_mut()) };
     assert_eq!((status, last_error()), (CkStatus::InvalidProblem, selecting));
 }
+
+#[test]
+fn a_kernel_that_comes_back_has_its_memory_back() {
+    let registry = Owned::filled();
+    let mut info = zeroed(|info: &mut CkKernelInfo| info.struct_size = size_of::<CkKernelInfo>());
+    let hooks = zeroed(|hooks: &mut CkKernelHooks| {
+        hooks.struct_size = size_of::<CkKernelHooks>();
+        hooks.priority = 3;
+        hooks.supports_conv = Some(second_time);
+    });
+    let mut found = Vec::new();
+    for hooks in [&raw const hooks, &raw const hooks, null(), null(), &raw const hooks] {
+        // SAFETY: the registry is alive, the structs are this function's.
+        unsafe {
+            assert_eq!(ck_registry_remove_kernel(registry.0, NAMES[1].as_ptr()), CkStatus::Ok);
+            assert_eq!(ck_registry_add_kernel(registry.0, NAMES[1].as_ptr(), hooks), CkStatus::Ok);
+            let status = ck_registry_find(registry.0, NAMES[1].as_ptr(), &raw mut info);
+            assert_eq!((status, info.index), (CkStatus::Ok, 2));
+        }
+        found.push(info.name);
+    }
+    assert!(found[1] == found[0] && found[4] == found[0]);
+    assert!(found[3] == found[2] && found[2] != found[0]);
+    let mut removed = 0;
+    // SAFETY: nobody else uses the registry, and what was removed is used no more.
+    unsafe {
+        assert_eq!(ck_registry_compact(registry.0, &raw mut removed), CkStatus::Ok);
+        assert_eq!(CStr::from_ptr(found[0]), NAMES[1]);
+    }
+    assert_eq!(removed, 1);
+}
+
+/// Everything but the size is memory that nobody has written.
+#[test]
+fn outputs_need_only_their_size() {
+    let registry = Owned::filled();
+    registry.load_model();
+    let problem = resnet();
+    let mut found = MaybeUninit::<CkSelection>::uninit();
+    let mut info = MaybeUninit::<CkKernelInfo>::uninit();
+    let mut predictions = MaybeUninit::<CkPredictions>::uninit();
+    // SAFETY: the first field of each is its size; what a call writes is read after it.
+    unsafe {
+        found.as_mut_ptr().cast::<usize>().write(size_of::<CkSelection>());
+        info.as_mut_ptr().cast::<usize>().write(size_of::<CkKernelInfo>());
+        predictions.as_mut_ptr().cast::<usize>().write(size_of::<CkPredictions>());
+        assert_eq!(ck_select_kernel(registry.0, &raw const problem, found.as_mut_ptr()), CkStatus::Ok);
+        assert_eq!(ck_registry_kernel_at(registry.0, 1, info.as_mut_ptr()), CkStatus::Ok);
+        assert_eq!(ck_predict(registry.0, &raw const problem, 1, predictions.as_mut_ptr()), CkStatus::Ok);
+        let (found, info) = (found.assume_init(), info.assume_init());
+        assert_eq!((found.name, found.index), (info.name, info.index));
+        assert_eq!(found.score, predictions.assume_init().tflops);
+    }
+}
+
+/// An old program's structs: room for the first fields alone, in memory of exactly that size.
+#[test]
+fn structs_may_be_shorter_than_ours() {
+    const SIZE: usize = std::mem::offset_of!(CkSelection, unsupported);
+    const HOOKS: usize = std::mem::offset_of!(CkKernelHooks, supports_conv);
+    let registry = Owned::filled();
+    let mut old = [0usize; SIZE / size_of::<usize>()];
+    old[0] = SIZE;
+    let problem = resnet();
+    // SAFETY: as much room as the size says.
+    let status = unsafe { ck_select_kernel(registry.0, &raw const problem, old.as_mut_ptr().cast()) };
+    assert_eq!((status, old[0]), (CkStatus::Ok, SIZE), "{}", last_error());
+    let whole = select(&registry, &problem).unwrap();
+    assert_eq!((old[1], old[3]), (whole.name.addr(), whole.index));
+    // Hooks up to `priority`, two in a row.
+    let mut hooks = [[0usize; HOOKS / size_of::<usize>()]; 2];
+    for (at, hooks) in hooks.iter_mut().enumerate() {
+        *hooks = [HOOKS, 0, 7 + at];
+    }
+    let names = [NAMES[0].as_ptr(), NAMES[1].as_ptr()];
+    // SAFETY: two names, and hooks that are as large as they say.
+    let status = unsafe { ck_registry_add_kernels(registry.0, names.as_ptr(), hooks.as_ptr().cast(), 2) };
+    assert_eq!(status, CkStatus::Ok, "{}", last_error());
+    let mut info = zeroed(|info: &mut CkKernelInfo| info.struct_size = size_of::<CkKernelInfo>());
+    for at in 0..2 {
+        // SAFETY: the registry is alive, the struct is this function's.
+        assert_eq!(unsafe { ck_registry_kernel_at(registry.0, at, &raw mut info) }, CkStatus::Ok);
+        assert_eq!(info.priority, 7 + at as i32);
+    }
+    // A size that is no field's end, or no version's.
+    for size in [0, 8, SIZE + 1, size_of::<CkSelection>() + 8] {
+        let mut found = selection();
+        found.struct_size = size;
+        // SAFETY: the struct is this function's.
+        let status = unsafe { ck_select_kernel(registry.0, &raw const problem, &raw mut found) };
+        assert_eq!(status, CkStatus::InvalidStruct);
+    }
+}
+
+#[test]
+fn reserved_fields_must_be_0() {
+    let registry = Owned::new();
+    let hooks = zeroed(|hooks: &mut CkKernelHooks| {
+        hooks.struct_size = size_of::<CkKernelHooks>();
+        hooks.reserved = 1;
+    });
+    let forest = zeroed(|forest: &mut CkForestBytes| {
+        forest.struct_size = size_of::<CkForestBytes>();
+        (forest.bytes, forest.len, forest.reserved) = (FOREST.as_ptr(), FOREST.len(), -1);
+    });
+    let (spec, len, name) = (SPEC.as_ptr(), SPEC.len(), NAMES[0].as_ptr());
+    // SAFETY: a registry, texts, structs with their sizes, and the bytes that they count.
+    unsafe {
+        assert_eq!(ck_registry_add_kernel(registry.0, name, &raw const hooks), CkStatus::InvalidArgument);
+        assert_eq!(last_error(), "ck_kernel_hooks.reserved is 1, expected 0");
+        let status =
+            ck_registry_load_model_bytes(registry.0, c"m".as_ptr(), spec, len, &raw const forest, 1, null());
+        assert_eq!(status, CkStatus::InvalidArgument);
+        assert_eq!(last_error(), "ck_forest_bytes.reserved is -1, expected 0");
+    }
+}
+
+#[test]
+fn a_failure_writes_no_count() {
+    let registry = Owned::filled();
+    registry.load_model();
+    let (problem, mut count) = (resnet(), 77);
+    // SAFETY: a registry, a problem and a number; NULL is always allowed to be given.
+    unsafe {
+        let status = ck_extract_features(registry.0, &raw const problem, 1, 1, null_mut(), &raw mut count);
+        assert_eq!((status, count), (CkStatus::NullPointer, 77));
+        // Too little room is the exception: how much is needed is the answer.
+        let status = ck_extract_features(registry.0, &raw const problem, 1, 0, null_mut(), &raw mut count);
+        assert_eq!((status, count), (CkStatus::BufferTooSmall, 1));
+    }
+}

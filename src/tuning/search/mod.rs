@@ -294,11 +294,14 @@ impl<'a> Timer<'a> {
                 self.stop.ms_since(&self.start)?
             }
         };
-        if milliseconds.is_finite() && milliseconds > 0.0 {
-            Ok(milliseconds)
-        } else {
-            Err(Trouble::Failed(Failure::NotATime(milliseconds)))
+        if !(milliseconds.is_finite() && milliseconds > 0.0) {
+            return Err(Trouble::Failed(Failure::NotATime(milliseconds)));
         }
+        // A callback that does its work on the host cannot be ended, but it need not be called again.
+        if milliseconds > self.options.run_timeout.as_secs_f64() * 1e3 {
+            return Err(Trouble::Failed(Failure::TooLong(milliseconds)));
+        }
+        Ok(milliseconds)
     }
 
     /// Waits until the stream has reached the event that stops a run, or the time of a run is up.

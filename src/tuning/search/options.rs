@@ -18,7 +18,8 @@ pub struct SearchOptions {
     /// The best median that an earlier search of the same problem found, for `cutoff`.
     pub best_ms: Option<f64>,
     /// A run that the device has not finished after so long hangs. The search ends there, because nothing can be
-    /// timed behind it on the same stream.
+    /// timed behind it on the same stream. A candidate with a run that took longer but came to an end, as on the host, whose
+    /// callbacks nobody can stop, is given up, and the search goes on.
     pub run_timeout: Duration,
     /// Timings that spread more than this coefficient of variation are flagged as unstable.
     pub max_cv: f64,

@@ -1,0 +1,264 @@
+//! Whose turn it is to measure. One search at a time: two would measure each other.
+//!
+//! No lock is held while callbacks run. A callback that leaves by `longjmp`, or never returns, holds others up for as long as a
+//! run may take and no longer: then its turn is over, and the next search begins on a device of its own.
+
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::ThreadId;
+use std::time::{Duration, Instant};
+
+use crate::problem::Problem;
+use crate::tuning::clock::{Clock, SystemClock};
+use crate::tuning::device::{Device, DeviceFacts};
+
+/// Problems that could not be measured are remembered, so that not each selection tries again; so many at the most.
+const MOST_FAILED: usize = 10_000;
+/// What a busy machine may add to the time of a run before its search counts as abandoned.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// A problem, and the generation of the state that asked.
+pub(super) type Attempt = (u64, Problem);
+type Owned = Box<dyn Device + Send>;
+/// Makes the device again, for when an abandoned search has kept it.
+pub(super) type Make = fn() -> Result<Owned, String>;
+
+/// A device that searches use in turn.
+pub(super) struct Bench {
+    facts: DeviceFacts,
+    make: Option<Make>,
+    began: Instant,
+    state: Mutex<State>,
+    free: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    /// Away with the turn that uses it.
+    device: Option<Owned>,
+    turn: Option<Holder>,
+    turns: u64,
+    failed: HashSet<Attempt>,
+}
+
+/// Who measures now.
+struct Holder {
+    number: u64,
+    thread: ThreadId,
+    attempt: Attempt,
+    /// Nanoseconds from the bench's beginning to the last sign of life.
+    alive: Arc<AtomicU64>,
+    /// How long it may be without one.
+    patience: Duration,
+}
+
+impl Holder {
+    /// How much longer it may be without a sign of life.
+    fn left(&self, now: Duration) -> Duration {
+        let silent = now.saturating_sub(Duration::from_nanos(self.alive.load(Ordering::Relaxed)));
+        self.patience.saturating_sub(silent)
+    }
+}
+
+impl Bench {
+    /// `make` makes another such device; without it, one that an abandoned search keeps is lost.
+    pub(super) fn new(device: Owned, make: Option<Make>) -> Self {
+        let facts = device.facts().clone();
+        let state = State { device: Some(device), ..State::default() };
+        Self { facts, make, began: Instant::now(), state: Mutex::new(state), free: Condvar::new() }
+    }
+
+    pub(super) const fn facts(&self) -> &DeviceFacts {
+        &self.facts
+    }
+
+    /// Waits for the other searches. An error says why this thread cannot measure.
+    pub(super) fn turn(&self, attempt: Attempt, run_timeout: Duration) -> Result<Turn<'_>, String> {
+        let thread = std::thread::current().id();
+        let mut state = self.state();
+        while let Some(holder) = &state.turn {
+            let left = holder.left(self.began.elapsed());
+            if left.is_zero() {
+                // Its kernels are not tried again: who knows what became of it.
+                let attempt = holder.attempt;
+                state.fail(attempt);
+                state.turn = None;
+            } else if holder.thread == thread {
+                return Err(
+                    "this thread measures already, and is in a callback or has left one without returning"
+                        .to_owned(),
+                );
+            } else {
+                let waited = self.free.wait_timeout(state, left);
+                state = waited.unwrap_or_else(PoisonError::into_inner).0;
+            }
+        }
+        if state.failed.contains(&attempt) {
+            return Err("an earlier attempt failed".to_owned());
+        }
+        let device = match state.device.take() {
+            Some(device) => device,
+            None => self.make_again()?,
+        };
+        state.turns += 1;
+        let number = state.turns;
+        let alive = Arc::new(AtomicU64::new(nanoseconds(self.began.elapsed())));
+        let patience = run_timeout.saturating_add(GRACE);
+        state.turn = Some(Holder { number, thread, attempt, alive: alive.clone(), patience });
+        Ok(Turn { bench: self, number, device: Some(device), alive })
+    }
+
+    /// Whether this thread measures, so that a selection now is one of a callback's.
+    pub(super) fn is_mine(&self) -> bool {
+        self.state().turn.as_ref().is_some_and(|holder| holder.thread == std::thread::current().id())
+    }
+
+    /// Remembers that a problem cannot be measured.
+    pub(super) fn fail(&self, attempt: Attempt) {
+        self.state().fail(attempt);
+    }
+
+    fn make_again(&self) -> Result<Owned, String> {
+        let abandoned = "an abandoned search keeps the device";
+        let device = self.make.ok_or(abandoned)?()?;
+        if *device.facts() == self.facts {
+            return Ok(device);
+        }
+        Err(format!("{abandoned}, and {} is current in place of {}", device.facts().name, self.facts.name))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn fail(&mut self, attempt: Attempt) {
+        if self.failed.len() < MOST_FAILED {
+            self.failed.insert(attempt);
+        }
+    }
+}
+
+fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// The device, for one search. It is the search's clock, too: whoever looks at the time is alive.
+pub(super) struct Turn<'b> {
+    bench: &'b Bench,
+    number: u64,
+    device: Option<Owned>,
+    alive: Arc<AtomicU64>,
+}
+
+impl Turn<'_> {
+    pub(super) fn device(&self) -> Option<&dyn Device> {
+        self.device.as_deref().map(|device| -> &dyn Device { device })
+    }
+}
+
+impl Clock for Turn<'_> {
+    fn now(&self) -> Duration {
+        let now = self.bench.began.elapsed();
+        self.alive.store(nanoseconds(now), Ordering::Relaxed);
+        now
+    }
+
+    fn pause(&self, time: Duration) {
+        SystemClock::new().pause(time);
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        let mut state = self.bench.state();
+        // One that was given up may come to an end after all; the next has a device by then.
+        if state.turn.as_ref().is_some_and(|holder| holder.number == self.number) {
+            state.turn = None;
+        }
+        if state.device.is_none() && state.turn.is_none() {
+            state.device = self.device.take();
+        }
+        drop(state);
+        self.bench.free.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::problem::GemmProblem;
+    use crate::tuning::host::HostDevice;
+
+    const SHORT: Duration = Duration::from_millis(5);
+
+    fn attempt(m: i64) -> Attempt {
+        (1, GemmProblem::new(m, 1, 1).into())
+    }
+
+    fn host() -> Result<Owned, String> {
+        Ok(Box::new(HostDevice::new()))
+    }
+
+    #[test]
+    fn turns_follow_each_other() {
+        let bench = Bench::new(host().unwrap(), None);
+        let first = bench.turn(attempt(1), SHORT).unwrap();
+        assert!(bench.is_mine());
+        assert!(bench.turn(attempt(2), SHORT).err().unwrap().contains("measures already"));
+        std::thread::scope(|scope| {
+            let other = scope.spawn(|| {
+                assert!(!bench.is_mine());
+                bench.turn(attempt(2), SHORT).map(|_| ())
+            });
+            std::thread::sleep(SHORT);
+            drop(first);
+            assert_eq!(other.join().unwrap(), Ok(()));
+        });
+        bench.fail(attempt(3));
+        assert_eq!(bench.turn(attempt(3), SHORT).err().unwrap(), "an earlier attempt failed");
+        assert!(bench.turn(attempt(2), SHORT).is_ok());
+    }
+
+    #[test]
+    fn an_abandoned_turn_ends_by_itself() {
+        for make in [None, Some(host as Make)] {
+            let bench = Bench::new(host().unwrap(), make);
+            // As a `longjmp` does it.
+            std::mem::forget(bench.turn(attempt(1), SHORT).unwrap());
+            let began = Instant::now();
+            let next =
+                std::thread::scope(|scope| scope.spawn(|| bench.turn(attempt(2), SHORT).map(|_| ())).join());
+            assert!(began.elapsed() >= SHORT);
+            match make {
+                None => assert_eq!(next.unwrap().unwrap_err(), "an abandoned search keeps the device"),
+                Some(_) => assert_eq!(next.unwrap(), Ok(())),
+            }
+            assert_eq!(bench.turn(attempt(1), SHORT).err().unwrap(), "an earlier attempt failed");
+        }
+    }
+
+    #[test]
+    fn a_late_end_takes_nothing_from_the_next() {
+        let bench = Bench::new(host().unwrap(), Some(host));
+        let late = bench.turn(attempt(1), Duration::ZERO).unwrap();
+        std::thread::sleep(GRACE);
+        let next = bench.turn(attempt(2), SHORT).unwrap();
+        drop(late);
+        assert!(bench.is_mine(), "the next one's turn goes on");
+        drop(next);
+        assert!(!bench.is_mine());
+    }
+
+    #[test]
+    fn looking_at_the_time_is_a_sign_of_life() {
+        let bench = Bench::new(host().unwrap(), None);
+        let turn = bench.turn(attempt(1), Duration::ZERO).unwrap();
+        std::thread::sleep(GRACE / 2);
+        turn.now();
+        std::thread::sleep(GRACE / 2);
+        assert!(bench.turn(attempt(2), SHORT).is_err(), "it is alive");
+    }
+}
