@@ -1,7 +1,7 @@
 //! Reading tables: CSV rows as named cells, with errors that name file and line.
 
 use std::collections::HashMap;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 
 use ck_select::features::Fields;
@@ -15,7 +15,7 @@ use crate::error::CliError;
 /// A CSV file being read. `-` is standard input.
 pub(crate) struct CsvFile {
     pub(crate) name: String,
-    pub(crate) reader: csv::Reader<Box<dyn Read>>,
+    pub(crate) reader: csv::Reader<Box<dyn BufRead>>,
 }
 
 /// Opens a file for reading, with what errors call it. `-` is standard input.
