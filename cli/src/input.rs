@@ -37,6 +37,7 @@ pub(crate) fn open(path: &Path) -> Result<(String, Box<dyn BufRead>), CliError> 
 impl CsvFile {
     pub(crate) fn open(path: &Path, with_header: bool) -> Result<Self, CliError> {
         let (name, source) = open(path)?;
+        let source: Box<dyn Read> = source;
         let reader = csv::ReaderBuilder::new()
             .has_headers(with_header)
             .comment(Some(b'#'))
