@@ -302,7 +302,7 @@ mod tests {
         });
         assert_eq!(std::fs::metadata(&path).unwrap().len(), 0);
         capture.note(&gemm(2));
-        assert_eq!(read(&path).problems, [gemm(1), gemm(2)]);
+        assert_eq!(read(&path).0, [gemm(1), gemm(2)]);
     }
 
     #[test]
@@ -317,7 +317,7 @@ mod tests {
                     .spawn(move || (0..400).for_each(|n| capture.note(&gemm(1 + (n + 100 * thread) % 500))));
             }
         });
-        let mut problems = read(&path).problems;
+        let mut problems = read(&path).0;
         assert_eq!(problems.len(), std::fs::read_to_string(&path).unwrap().lines().count());
         problems.sort_by_key(|problem| if let Problem::Gemm(gemm) = problem { gemm.m } else { 0 });
         assert_eq!(problems, (1..=500).map(gemm).collect::<Vec<_>>());

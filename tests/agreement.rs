@@ -68,7 +68,6 @@ fn options(model: &Model) -> RowModelOptions {
         target: model.spec().rank_by,
         engine: EngineChoice::Spec,
         uncoded: None,
-        force: false,
         tolerate_no_spec: false,
         hardware: Map::new(),
         force: false,

@@ -230,7 +230,11 @@ fn winners_in_a_store_that_was_locked_are_known_once_it_is_not() {
     std::thread::sleep(Duration::from_millis(2500));
     let found = second.select(&gemm(1)).unwrap();
     assert_eq!(found.measured_ms, Some(1.0));
-    assert_eq!((second.store_status().waiting, on_disk(&path)), (0, 4), "what waited is written, and no more");
+    assert_eq!(
+        (second.store_status().waiting, on_disk(&path)),
+        (0, 4),
+        "what waited is written, and no more"
+    );
     assert_eq!(second.select(&gemm(2)).unwrap().source, Source::Store);
 }
 

@@ -9,8 +9,8 @@ use serde_json::Map;
 use super::CkStatus;
 use super::error::{Failure, boundary, boundary_value};
 use super::input::{
-    Versioned, output, read_array, read_bytes, read_optional_text, read_struct, read_structs,
-    read_text, write_output,
+    Versioned, output, read_array, read_bytes, read_optional_text, read_struct, read_structs, read_text,
+    write_output,
 };
 use super::memory::give_text;
 use super::words::word;

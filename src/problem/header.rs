@@ -146,7 +146,7 @@ pub fn check_columns(op: Op, columns: &[&str], also: &[&'static str]) -> Result<
     let is_any = columns.len() < 2 || columns.iter().any(is_like_a_field);
     let unknown = if is_any { check_names(op, columns, also)? } else { Vec::new() };
     // Extents of a GEMM have names of either case, and a problem of one dimension has no height.
-    let has = |name: &str| columns.iter().any(|column| *column == name);
+    let has = |name: &str| columns.contains(&name);
     let stands = |name: &'static str| match op {
         Op::Gemm => has(name) || has(&name.to_lowercase()),
         Op::GroupedConv => has(name) || (matches!(name, "Hi" | "Y") && (has("ndim") || has("ndim_spatial"))),
@@ -209,7 +209,7 @@ pub fn check_names(op: Op, columns: &[&str], also: &[&'static str]) -> Result<Ve
     };
     let (mut wrong, mut unknown) = (Vec::new(), Vec::new());
     for (place, &name) in columns.iter().enumerate().filter(|(_, name)| !is_known(name)) {
-        let mut nearest = nearest(op, name, also, &has);
+        let mut nearest = nearest(op, name, also, has);
         let among = place > 0
             && is_field(columns[place - 1])
             && columns.get(place + 1).is_some_and(|next| is_field(next));

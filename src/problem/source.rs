@@ -23,6 +23,7 @@ pub(super) struct Lines<'a> {
     pub(super) again: bool,
 }
 
+#[allow(clippy::needless_pass_by_value)] // as `map_err` wants it
 pub(super) fn unreadable(error: io::Error) -> ProblemLineFault {
     match error.kind() {
         io::ErrorKind::InvalidData => ProblemLineFault::Read("not UTF-8".to_owned()),

@@ -68,7 +68,8 @@ impl<'a> Notes<'a> {
 
     /// Counts a problem of a file that the model or the pool is not for; any other error stays one.
     pub(super) fn pass_over(&self, error: RankError) -> Result<(), RankError> {
-        if !matches!(error, RankError::NotFor { .. } | RankError::NoKernel { .. }) {
+        if !matches!(error, RankError::NotFor { .. } | RankError::NoKernel { .. } | RankError::ProblemSide(_))
+        {
             return Err(error);
         }
         let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);

@@ -144,7 +144,7 @@ impl Table {
                 take(batch)?;
                 read += rows;
             }
-            if read as i128 == i128::from(self.rows()) || parts.is_empty() {
+            if i128::from(read) == i128::from(self.rows()) || parts.is_empty() {
                 return Ok(());
             }
             let message = format!("damaged: {read} rows are left of {}", self.rows());
@@ -170,7 +170,7 @@ impl Table {
             let message = format!("damaged: columns of {lengths:?} rows in one batch");
             return Err(self.in_groups(read, &ParquetError::General(message)));
         }
-        Ok(batch.first().is_some().then(|| (lengths[0] as u64, batch)))
+        Ok((!batch.is_empty()).then(|| (lengths[0] as u64, batch)))
     }
 
     /// An error of the batch that begins at a row, with the row groups that hold it.
