@@ -38,10 +38,8 @@ fn record(model: &Path, files: &[PathBuf]) -> Result<(), Box<dyn Error>> {
             );
         }
     }
-    let named = card
-        .lines()
-        .filter(|line| line.contains("training |") || line.contains("cross-validation |"))
-        .count();
+    let is_digest = |word: &str| word.len() == 64 && word.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let named = card.split('`').filter(|word| is_digest(word)).count();
     if named != files.len() {
         return Err(format!("the card names {named} files, {} are given", files.len()).into());
     }
