@@ -96,9 +96,9 @@ fn only_kernels_that_can_be_built_are_found_unless_others_are_asked_for() {
 fn nothing_beats_the_exhaustive_search() {
     // fp16 on gfx942 leaves few points that can be built.
     let problem = "M=128,N=1536,K=7168,dtype=fp16,arch=gfx942";
-    let best = found(problem, &["--strategy", "exhaustive", "--top", "3"]);
+    let best = found(problem, &["--force-model", "--strategy", "exhaustive", "--top", "3"]);
     assert_eq!(best.len(), 3);
-    let drawn = found(problem, &["--budget", "2000", "--top", "1"]);
+    let drawn = found(problem, &["--force-model", "--budget", "2000", "--top", "1"]);
     assert!(drawn.iter().all(|(_, score)| *score <= best[0].1));
 }
 

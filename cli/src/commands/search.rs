@@ -97,8 +97,10 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         }
         None => drawn(args, &model, &problem)?,
     };
-    let found = outcome.found.iter().map(|found| found.kernel.clone()).collect();
-    super::say_out_of_range(&Ranker::new(model, Arc::new(Pool::new(found)?))?, &problem)?;
+    let found: Vec<_> = outcome.found.iter().map(|found| found.kernel.clone()).collect();
+    if !found.is_empty() {
+        super::say_out_of_range(&Ranker::new(model, Arc::new(Pool::new(found)?))?, &problem)?;
+    }
     let mut table = Table::new(["rank", "score", "kernel"]);
     for (place, found) in outcome.found.iter().enumerate() {
         table.push(vec![(place + 1).into(), found.score.into(), found.kernel.name.as_str().into()]);
