@@ -1667,7 +1667,7 @@ ck_status ck_select_gemm_kernel(const ck_registry *registry,
                                 ck_selection *selection);
 
 /**
- * Writes the name of a field of an operation's problems, by its bit in `out_of_range_fields`: "N", "dtype_in" and so on;
+ * Writes the name of a field of an operation's problems, by its bit in `out_of_range_fields`: "N", "direction" and so on;
  * "features" stands for what the model's features make of them. To walk over all, count from 0 until
  * `CK_STATUS_NOT_FOUND`. `op` is a `ck_op`; the text is constant.
  *

@@ -175,7 +175,11 @@ impl Ranker {
         }
         if let (true, Some(LeftOut { index, reason })) = (places.is_empty(), left_out.first()) {
             let first = pool.get(*index).map_or_else(String::new, |kernel| kernel.name.clone());
-            return Err(RankError::NothingToRank { kernels: pool.len(), first, reason: reason.clone() });
+            return Err(RankError::NothingToRank {
+                kernels: pool.len(),
+                first,
+                reason: Box::new(reason.clone()),
+            });
         }
         let (features, scorer) = compile(&model, &sides)?;
         let trained = model.spec().trained_on.as_ref();
@@ -432,7 +436,7 @@ impl Ranker {
     fn not_ranked(&self, index: usize) -> RankError {
         match self.left_out.iter().find(|left_out| left_out.index == index) {
             Some(LeftOut { reason, .. }) => {
-                RankError::LeftOut { kernel: self.name(index).to_owned(), reason: reason.clone() }
+                RankError::LeftOut { kernel: self.name(index).to_owned(), reason: Box::new(reason.clone()) }
             }
             None => RankError::Index { kernels: self.pool.len(), index },
         }

@@ -54,9 +54,13 @@ fn is_broken_pipe(error: &(dyn std::error::Error + 'static)) -> bool {
         if io_error.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe) {
             return true;
         }
-        // The source of an I/O error is not what it wraps, but that one's source.
+        // The source of an I/O error is not what it wraps, but that one's source; errors of `csv` have none.
         let inner = io_error.and_then(io::Error::get_ref).map(|inner| inner as _);
-        cause = inner.or_else(|| error.source());
+        let of_csv = error.downcast_ref::<csv::Error>().and_then(|error| match error.kind() {
+            csv::ErrorKind::Io(error) => Some(error as _),
+            _ => None,
+        });
+        cause = inner.or(of_csv).or_else(|| error.source());
     }
     false
 }

@@ -89,7 +89,8 @@ impl Source {
         let mut parts: Vec<String> =
             self.other_arches.iter().map(|(arch, rows)| format!("{rows} rows are of {arch}")).collect();
         if let (Some(last), Some(wanted)) = (parts.last_mut(), wanted.arch) {
-            last.push_str(&format!(", not of {wanted}"));
+            *last += ", not of ";
+            *last += wanted.as_str();
         }
         if self.other > arches {
             parts.push(format!(

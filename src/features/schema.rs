@@ -461,7 +461,7 @@ mod tests {
         let error =
             Schema::by_names(Op::GroupedConv, &["N", "magic", "C", "tile_m"]).unwrap_err().to_string();
         assert!(
-            error.starts_with("no grouped_conv feature is named magic, tile_m; the 149 names"),
+            error.starts_with("no grouped_conv feature is named magic, tile_m; the 150 names"),
             "{error}"
         );
         assert!(matches!(Schema::by_names(Op::Gemm, &["M", "M"]), Err(SchemaError::Repeated(_))));

@@ -187,7 +187,7 @@ fn select_failure(error: SelectError) -> Failure {
     Failure::new(status, error)
 }
 
-/// Writes the name of a field of an operation's problems, by its bit in `out_of_range_fields`: "N", "dtype_in" and so on;
+/// Writes the name of a field of an operation's problems, by its bit in `out_of_range_fields`: "N", "direction" and so on;
 /// "features" stands for what the model's features make of them. To walk over all, count from 0 until
 /// `CK_STATUS_NOT_FOUND`. `op` is a `ck_op`; the text is constant.
 ///

@@ -187,7 +187,7 @@ impl TrainedFields {
         let (numbers, rest) = names.split_at(fields::numbers(op));
         let said = |field: &str| match (field, op) {
             ("direction", _) => spec.direction.map(|direction| 1 << direction as u8),
-            ("dtype_in", _) | ("dtype_a", _) => spec.dtype.map(|dtype| 1 << dtype as u8),
+            ("dtype_in" | "dtype_a", _) => spec.dtype.map(|dtype| 1 << dtype as u8),
             _ => None,
         };
         for (place, name) in rest.iter().enumerate().take(fields::words(op)) {

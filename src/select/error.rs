@@ -33,7 +33,7 @@ pub enum RankError {
         /// The kernel's name.
         kernel: String,
         /// Why.
-        reason: LeftOutReason,
+        reason: Box<LeftOutReason>,
     },
     /// No kernel of the pool is left to rank.
     #[error("the model can rank none of the {kernels} kernels: '{first}': {reason}")]
@@ -43,7 +43,7 @@ pub enum RankError {
         /// The name of the first kernel.
         first: String,
         /// Why it is left out.
-        reason: LeftOutReason,
+        reason: Box<LeftOutReason>,
     },
     /// No kernel of the pool computes what the problem asks for.
     #[error("none of the {kernels} kernels computes {asked}; the first, '{first}', does not")]

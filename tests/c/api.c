@@ -768,6 +768,12 @@ static void stores_are_refreshed(const char *scratch) {
     options.device_name = "no device";
     ANSWERS(CK_STATUS_OK, ck_registry_set_options(registry, &options));
     ANSWERS(CK_STATUS_OK, ck_registry_refresh_store(registry));
+    size_t waiting = 1;
+    char *reason = store;
+    ANSWERS(CK_STATUS_OK, ck_registry_store_status(registry, &waiting, &reason));
+    CHECK(waiting == 0 && reason == NULL);
+    ANSWERS(CK_STATUS_OK, ck_registry_store_status(registry, NULL, NULL));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_store_status(NULL, &waiting, &reason));
     ck_registry_destroy(registry);
     free(store);
 }

@@ -146,15 +146,13 @@ fn difference(connection: &Connection) -> rusqlite::Result<Option<String>> {
                 && text(2) == Some(object.table)
                 && text(3) == object.sql
         };
-        match missing.iter().position(same) {
-            Some(at) => _ = missing.swap_remove(at),
-            None => {
-                let (kind, name) = (shown(row, 0), shown(row, 1));
-                let ours = OBJECTS.iter().any(|object| text(1) == Some(object.name));
-                let what = if ours { "is not as ck_select makes it" } else { "does not belong to it" };
-                return Ok(Some(format!("the {kind} '{name}' {what}")));
-            }
-        }
+        let Some(at) = missing.iter().position(same) else {
+            let (kind, name) = (shown(row, 0), shown(row, 1));
+            let ours = OBJECTS.iter().any(|object| text(1) == Some(object.name));
+            let what = if ours { "is not as ck_select makes it" } else { "does not belong to it" };
+            return Ok(Some(format!("the {kind} '{name}' {what}")));
+        };
+        missing.swap_remove(at);
     }
     Ok(missing.first().map(|object| format!("the {} '{}' is missing", object.kind, object.name)))
 }
