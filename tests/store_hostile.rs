@@ -1,5 +1,6 @@
 //! Stores that a stranger made: refused as damaged, soon, said once, and left as they are.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, Once, PoisonError};
@@ -218,11 +219,11 @@ fn rows_of_wrong_types_are_passed_over() {
          CREATE INDEX winner_by_scope ON winner (scope); INSERT INTO winner SELECT * FROM kept;"
     );
     for (id, change) in (3..).zip(changes) {
-        script += &format!("UPDATE winner SET {change} WHERE id = {id};");
+        write!(script, "UPDATE winner SET {change} WHERE id = {id};").unwrap();
     }
     let ours = ours.replace('\'', "''");
-    script +=
-        &format!("PRAGMA writable_schema=ON; UPDATE sqlite_schema SET sql = '{ours}' WHERE name = 'winner';");
+    let set = "PRAGMA writable_schema=ON; UPDATE sqlite_schema SET sql";
+    write!(script, "{set} = '{ours}' WHERE name = 'winner';").unwrap();
     sql(&path, &script);
 
     let store = Store::open(&path, StoreMode::ReadWrite).unwrap();
@@ -311,12 +312,11 @@ fn a_query_has_a_time_limit() {
     let root = interior(&bytes, 5).into_iter().max_by_key(of_winners).unwrap();
     let page = bytes[root * 4096..(root + 1) * 4096].to_vec();
     let leaf = first_child(&page);
-    let mut next = (bytes.len() / 4096 + 1) as u32;
-    lead_to(&mut bytes[root * 4096..(root + 1) * 4096], next);
+    let first = (bytes.len() / 4096 + 1) as u32;
+    lead_to(&mut bytes[root * 4096..(root + 1) * 4096], first);
     for level in 1..=6 {
         let mut copy = page.clone();
-        next += 1;
-        lead_to(&mut copy, if level == 6 { leaf } else { next });
+        lead_to(&mut copy, if level == 6 { leaf } else { first + level });
         bytes.extend(copy);
     }
     let pages = (bytes.len() / 4096) as u32;
@@ -337,8 +337,8 @@ fn logs_that_lie_beside_a_store_are_judged_as_it_is() {
     let (_folder, path) = made(3);
     let beside = |suffix: &str| PathBuf::from(format!("{}{suffix}", path.display()));
     sql(&path, "PRAGMA journal_mode=WAL");
-    fs::write(beside("-wal"), [0xa5; 40_000]).unwrap();
-    fs::write(beside("-shm"), [0xa5; 32_768]).unwrap();
+    fs::write(beside("-wal"), vec![0xa5; 40_000]).unwrap();
+    fs::write(beside("-shm"), vec![0xa5; 32_768]).unwrap();
     assert_eq!(Store::open(&path, StoreMode::ReadWrite).unwrap().count(&Filter::default()), Ok(3));
 
     // A log that is whole, and holds a trigger that the file itself has not.

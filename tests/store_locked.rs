@@ -24,7 +24,7 @@ use ck_select::registry::{Hooks, Mode, NewKernel, Options, Priority, Registry, S
 use ck_select::tuning::device::Stream;
 use ck_select::tuning::mock::MockDevice;
 use ck_select::tuning::search::RunOutcome;
-use ck_select::tuning::store::{Filter, Mode as StoreMode, Store, StoreOptions};
+use ck_select::tuning::store::{Filter, Mode as StoreMode, Store, StoreOptions, StoreStatus};
 
 const PATH: &str = "CK_SELECT_TEST_PATH";
 const LOCK: &str = "CK_SELECT_TEST_LOCK";
@@ -130,8 +130,8 @@ static LINES: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 /// What the library has logged about a file so far; call it before what is to be logged, too.
 fn logged(about: &Path) -> Vec<String> {
-    let lines = || LINES.lock().unwrap_or_else(PoisonError::into_inner);
     static ONCE: std::sync::Once = std::sync::Once::new();
+    let lines = || LINES.lock().unwrap_or_else(PoisonError::into_inner);
     ONCE.call_once(|| {
         let sink = move |_: Level, _: &str, text: &str| lines().push(text.to_owned());
         log::set_sink(Level::Warn, Some(Box::new(sink)));
@@ -159,7 +159,7 @@ fn a_locked_store_stalls_nothing_and_gets_its_winners_later() {
 
         holder.release();
         registry.refresh_store().unwrap();
-        assert_eq!(registry.store_status(), Default::default(), "{lock}");
+        assert_eq!(registry.store_status(), StoreStatus::default(), "{lock}");
         assert_eq!(on_disk(&path), 10, "{lock}");
         // And so it goes on.
         measure(&registry, 11..12);

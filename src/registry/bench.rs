@@ -198,6 +198,7 @@ mod tests {
         (1, GemmProblem::new(m, 1, 1).into())
     }
 
+    #[allow(clippy::unnecessary_wraps, reason = "what a bench is opened with")]
     fn host() -> Result<Owned, String> {
         Ok(Box::new(HostDevice::new()))
     }

@@ -153,7 +153,7 @@ fn kernels_on_a_device_are_timed_by_its_events() {
 }
 
 #[test]
-fn names_outside_of_the_grammar_are_what_the_library_calls_them() {
+fn kernels_of_an_export_are_what_the_library_calls_them() {
     let fakes = Fakes::exported_library(3, 4);
     let mut bench = fakes.command("bench");
     bench.args(["--pool", "pool.json", "--problems", "problems.csv"]);
