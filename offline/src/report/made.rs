@@ -28,12 +28,11 @@ impl Made {
         let sources = measurements.sources().iter();
         Ok(Self {
             at,
-            model: match embedded(model) {
-                Some(model) => model.files().map(|(name, bytes)| (name, digest::of_bytes(bytes))).collect(),
-                None => {
-                    let digested = |name: String| Ok((name.clone(), of_file(&model.join(name))?));
-                    files_of(model).into_iter().map(digested).collect::<Result<_, _>>()?
-                }
+            model: if let Some(model) = embedded(model) {
+                model.files().map(|(name, bytes)| (name, digest::of_bytes(bytes))).collect()
+            } else {
+                let digested = |name: String| Ok((name.clone(), of_file(&model.join(name))?));
+                files_of(model).into_iter().map(digested).collect::<Result<_, _>>()?
             },
             data: sources.map(|source| of_file(&source.path)).collect::<Result<_, _>>()?,
         })
