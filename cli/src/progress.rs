@@ -1,5 +1,6 @@
 //! How far something is: a bar on a terminal, a line a minute elsewhere.
 
+use std::fmt::Write as _;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -37,7 +38,9 @@ impl Progress {
             // What has no room is cut off, so that a line never becomes two, of which only one would be cleared.
             let style = ProgressStyle::with_template("{bar:20} {wide_msg}");
             // The template is our own; without it the bar has its usual look.
-            style.into_iter().for_each(|style| bar.set_style(style));
+            if let Ok(style) = style {
+                bar.set_style(style);
+            }
             bar
         });
         let every = if bar.is_some() { Duration::from_millis(50) } else { Duration::from_secs(60) };
@@ -114,16 +117,17 @@ impl Progress {
 
 fn text(state: &State, unit: &str, elapsed: Duration) -> String {
     let mut text = HumanCount(state.done).to_string();
+    // A String takes whatever is written.
     if state.total > 0 {
-        text += &format!(" of {}", HumanCount(state.total));
+        let _ = write!(text, " of {}", HumanCount(state.total));
     }
-    text += &format!(" {unit}");
+    let _ = write!(text, " {unit}");
     let rate = state.done.saturating_sub(state.before) as f64 / elapsed.as_secs_f64();
     if rate > 0.0 && rate.is_finite() {
-        text += &format!(", {rate:.1}/s");
+        let _ = write!(text, ", {rate:.1}/s");
         let left = state.total.saturating_sub(state.done) as f64 / rate;
         if let (true, Ok(left)) = (state.total > 0, Duration::try_from_secs_f64(left)) {
-            text += &format!(", {:#} left", HumanDuration(left));
+            let _ = write!(text, ", {:#} left", HumanDuration(left));
         }
     }
     text + &state.note

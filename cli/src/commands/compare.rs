@@ -103,7 +103,7 @@ impl Chooser {
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     let (old, new) = (Chooser::open(&args.old, args.force)?, Chooser::open(&args.new, args.force)?);
     let measurements = match (&old, &new) {
-        (_, Chooser::Model(model)) | (Chooser::Model(model), _) => args.data.read_for(&model)?,
+        (_, Chooser::Model(model)) | (Chooser::Model(model), _) => args.data.read_for(model)?,
         _ => args.data.read_all(args.op, None)?,
     };
     let trials = trials(&measurements);

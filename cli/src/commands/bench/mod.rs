@@ -289,15 +289,15 @@ fn exit_code(ran: &Summary, output: &Path) -> ExitCode {
         }
         Some(StopReason::Budget) => {
             say!("ckselect: {output}: the budget is spent, {remaining} rows remain: go on with --resume");
-            if nothing { failed(ran, output) } else { ExitCode::SUCCESS }
+            if nothing { failed(ran, &output) } else { ExitCode::SUCCESS }
         }
-        None if nothing => failed(ran, output),
+        None if nothing => failed(ran, &output),
         None => ExitCode::SUCCESS,
     }
 }
 
 /// Not a single row of the log has a time.
-fn failed(ran: &Summary, output: std::path::Display<'_>) -> ExitCode {
+fn failed(ran: &Summary, output: &std::path::Display<'_>) -> ExitCode {
     let classes: Vec<String> =
         ran.tally.failed.iter().map(|(class, count)| format!("{count} {class}")).collect();
     let classes = classes.join(", ");
