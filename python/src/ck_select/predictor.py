@@ -47,8 +47,8 @@ class Predictor:
     models of upstream's trainer, which take the defaults, and is strict with models of ours, whose spec has the key
     ``ck_select``.
 
-    A problem or a kernel that says another direction, type or architecture than the spec is refused: the model is not for
-    it. With ``force_model`` it is asked all the same; nobody knows what its answers are worth there.
+    A problem or a kernel that says another direction, type or architecture than the spec is refused: the model is not
+    for it. With ``force_model`` it is asked all the same; nobody knows what its answers are worth there.
 
     ``keep_unpacked`` writes ``model_<target>.lgbm`` beside a ``.gz`` when it is first loaded, as upstream does.
     Without it, nothing is ever written.
