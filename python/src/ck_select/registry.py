@@ -162,8 +162,8 @@ class Selection:
 
     ``out_of_range`` says whether the problem lies outside of what the model was trained on, ``out_of_range_fields`` in
     which fields. ``unmeasured``: no kernel that was measured for the model had the pipeline or the suffixes of this
-    one. ``arch_unknown``: the model is for one architecture, and neither problem nor registry name any. ``no_model``: the
-    first kernel by priority was taken because no model and nothing else had an answer.
+    one. ``arch_unknown``: the model is for one architecture, and neither problem nor registry name any. ``no_model``:
+    the first kernel by priority was taken because no model and nothing else had an answer.
     """
 
     name: str
