@@ -16,9 +16,7 @@ TARGETS = ("tflops", "latency", "bandwidth", "relative")
 """What a forest can predict, in the library's order."""
 
 
-def options(
-    target: str, engine: str | None, hardware: bytes | None, uncoded: int, force: bool = False
-) -> RowOptions:
+def options(target: str, engine: str | None, hardware: bytes | None, uncoded: int, force: bool = False) -> RowOptions:
     """How to load a forest; a missing spec is tolerated, as upstream does."""
     return RowOptions(
         target=TARGETS.index(target),
