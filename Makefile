@@ -1,19 +1,19 @@
 # Two commands do everything on a fresh machine: `make demo` needs only cargo and a C++ compiler, `make test`
-# installs what else the tests need (see mk/) and runs them all.
+# installs what else the tests need (see packaging/make/) and runs them all.
 
-include mk/lightgbm.mk
-include mk/browser.mk
+include packaging/make/lightgbm.mk
+include packaging/make/browser.mk
 
 CARGO ?= cargo
 TARGET_DIR := $(abspath $(or $(CARGO_TARGET_DIR),target))
 
-include mk/install.mk
-include mk/hip.mk
-include mk/concurrency.mk
-include mk/miri-ffi.mk
-include mk/checks.mk
-include mk/python.mk
-include mk/offline.mk
+include packaging/make/install.mk
+include packaging/make/hip.mk
+include packaging/make/concurrency.mk
+include packaging/make/miri-ffi.mk
+include packaging/make/checks.mk
+include packaging/make/python.mk
+include packaging/make/offline.mk
 
 .DEFAULT_GOAL := help
 

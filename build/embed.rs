@@ -45,7 +45,7 @@ pub(crate) fn table(models: &Path, out: &Path) -> Result<String, String> {
             return Err(fault(&directory, &format!("no {SPEC}, so it is no model directory")));
         }
         // Writing to a string does not fail.
-        let _ = writeln!(source, "EmbeddedModel {{ name: c{name:?}, spec: {}, forests: &[", bytes(&spec));
+        let _ = writeln!(source, "EmbeddedModel::new(c{name:?}, {}, &[", bytes(&spec));
         let mut forests = 0;
         for (file, target) in FORESTS {
             // As in a directory that is loaded, a plain forest goes before a compressed one.
@@ -61,7 +61,7 @@ pub(crate) fn table(models: &Path, out: &Path) -> Result<String, String> {
         if forests == 0 {
             return Err(fault(&directory, &"no forest, such as model_tflops.lgbm.gz"));
         }
-        source += "] },\n";
+        source += "]),\n";
     }
     source += "]\n";
     Ok(source)

@@ -29,7 +29,7 @@ fn run(model: &str) -> Result<(), Box<dyn std::error::Error>> {
         |kernel| NewKernel { kernel, priority: Priority::NORMAL, user: UserData::default(), hooks: None };
     registry.add_all(pool.kernels().iter().cloned().map(new).collect())?;
     step("register 30 kernels");
-    let model = Arc::new(Model::open(model)?);
+    let model = Arc::new(ck_select::embedded::open(model)?);
     step("load the model");
     registry.set_model(model, None);
     step("prepare it for the kernels");

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ck_select::features::Fields;
+use ck_select::cells::Fields;
 use ck_select::kernel::KernelKind;
 use ck_select::model::Model;
 use ck_select::pool::Pool;

@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::io::Read;
 
-use ck_select::features::{Engine, Extractor, Fields, RowInputs, Schema, Uncoded};
+use ck_select::cells::Fields;
+use ck_select::features::{Engine, Extractor, RowInputs, Schema, Uncoded};
 
 struct Table {
     header: Vec<String>,

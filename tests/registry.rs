@@ -5,13 +5,13 @@ use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use ck_select::embedded;
 use ck_select::kernel::{Kernel, KernelKind};
-use ck_select::model::{EmbeddedModel, Model, Target};
-use ck_select::pool::Pool;
+use ck_select::model::{Model, Target};
+use ck_select::pool::{ExportOptions, Pool};
 use ck_select::problem::{ConvProblem, GemmProblem, Problem};
 use ck_select::registry::{
-    AddError, ExportOptions, Hooks, Mode, NewKernel, Options, Priority, Registry, SelectError, Source,
-    UserData,
+    AddError, Hooks, Mode, NewKernel, Options, Priority, Registry, SelectError, Source, UserData,
 };
 use ck_select::tuning::device::Stream;
 use ck_select::tuning::mock::MockDevice;
@@ -414,7 +414,7 @@ fn selecting_without_a_model() {
             assert!(registry.select(&ConvProblem { n, ..base }.into()).unwrap().no_model);
         }
     }
-    if !EmbeddedModel::all().is_empty() {
+    if !embedded::all().is_empty() {
         let registry = filled(Options { embedded_models: true, ..Options::default() });
         assert!(registry.select(&resnet()).unwrap().arch_unknown);
     }
@@ -436,7 +436,7 @@ fn what_a_registry_does_not_know_it_says_once_on_standard_error() {
     let lines = said(None);
     let count = |part: &str| lines.iter().filter(|line| line.contains(part)).count();
     assert_eq!(count("the first by priority, for want of a model: none is loaded"), 2, "{lines:?}");
-    let embedded = usize::from(!EmbeddedModel::all().is_empty());
+    let embedded = usize::from(!embedded::all().is_empty());
     assert_eq!(count("which may not be the architecture of this device"), embedded, "{lines:?}");
     assert!(said(Some("off")).is_empty() && said(Some("error")).is_empty());
     assert_eq!(said(Some("warn")).len(), 2 + embedded);
@@ -768,7 +768,7 @@ fn the_host_measures_what_runs_on_it() {
 #[test]
 fn embedded_models_answer_where_no_loaded_one_does() {
     let registry = filled(Options { embedded_models: true, ..Options::default() });
-    let embedded = EmbeddedModel::all().len();
+    let embedded = embedded::all().len();
     assert_eq!(registry.model_keys().len(), embedded);
     registry.set_model(model(), None);
     assert_eq!(registry.model_keys().len(), embedded + 1);

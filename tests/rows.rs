@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use ck_select::features::{Engine, Fields, Uncoded};
+use ck_select::cells::Fields;
+use ck_select::features::{Engine, Uncoded};
 use ck_select::model::Target;
 use ck_select::rows::{
     Cells, Column, EngineChoice, Object, RowModel, RowModelOptions, RowPool, Table, describe_spec,
@@ -77,7 +78,7 @@ impl Fields for Both<'_> {
         self.0.get(name).or_else(|| self.1.get(name))
     }
 
-    fn cell(&self, name: &str) -> Option<ck_select::features::Cell<'_>> {
+    fn cell(&self, name: &str) -> Option<ck_select::cells::Cell<'_>> {
         self.0.cell(name).or_else(|| self.1.cell(name))
     }
 }

@@ -9,8 +9,9 @@ use super::kernels::{CkKernelHooks, add, new_kernel, read_hooks};
 use super::memory::give_text;
 use super::words::word;
 use super::{CkRegistry, CkStatus};
+use crate::pool::ExportOptions;
 use crate::pool::Pool;
-use crate::registry::{ExportOptions, Priority};
+use crate::registry::Priority;
 use crate::vocab::Op;
 
 /// An operation.

@@ -12,7 +12,8 @@ use super::input::{
 };
 use super::words::{self, word};
 use super::{CkRegistry, CkStatus};
-use crate::model::{EmbeddedModel, Model, Target};
+use crate::embedded;
+use crate::model::{Model, Target};
 use crate::registry::{ModelKey, Registry};
 use crate::vocab::Op;
 
@@ -123,7 +124,7 @@ pub unsafe extern "C" fn ck_registry_load_model(
         let (registry, directory) = unsafe { (read_registry(registry)?, read_text(directory, "directory")?) };
         // SAFETY: the caller's contract.
         let options = unsafe { read_model_options(options) }?;
-        let model = Model::open(directory).map_err(Failure::of(CkStatus::InvalidModel))?;
+        let model = embedded::open(directory).map_err(Failure::of(CkStatus::InvalidModel))?;
         set_model(registry, model, &options)
     })
 }
@@ -144,7 +145,7 @@ pub unsafe extern "C" fn ck_registry_load_embedded(
         let (registry, name) = unsafe { (read_registry(registry)?, read_text(name, "name")?) };
         // SAFETY: the caller's contract.
         let options = unsafe { read_model_options(options) }?;
-        let embedded = EmbeddedModel::find(name).map_err(Failure::of(CkStatus::NotFound))?;
+        let embedded = embedded::find(name).map_err(Failure::of(CkStatus::NotFound))?;
         let model = embedded.load().map_err(Failure::of(CkStatus::InvalidModel))?;
         set_model(registry, model, &options)
     })
@@ -159,7 +160,7 @@ pub unsafe extern "C" fn ck_registry_load_embedded(
 pub unsafe extern "C" fn ck_embedded_model_name(index: usize, name: *mut *const c_char) -> CkStatus {
     boundary(|| {
         let name = output(name, "name")?;
-        let models = EmbeddedModel::all();
+        let models = embedded::all();
         let model = models.get(index).ok_or_else(|| {
             let message = format!("{} models are built in, and none at {index}", models.len());
             Failure::new(CkStatus::NotFound, message)

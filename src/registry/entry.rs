@@ -159,25 +159,3 @@ impl std::fmt::Debug for Entry {
             .finish_non_exhaustive()
     }
 }
-
-impl Kernel {
-    /// Whether operand types and layouts are the problem's. Convolution layouts that differ only in the number of
-    /// dimensions (`nhwgc`, `ndhwgc`) are one: CK's tools use either word for 3D.
-    pub fn has_types_of(&self, problem: &Problem) -> bool {
-        match (&self.kind, problem) {
-            (KernelKind::Conv(k), Problem::Conv(p)) => {
-                k.dtype_in == p.dtype_in
-                    && k.dtype_wei == p.dtype_wei
-                    && k.dtype_out == p.dtype_out
-                    && k.layout.order() == p.layout.order()
-            }
-            (KernelKind::Gemm(k), Problem::Gemm(p)) => {
-                k.dtype_a == p.dtype_a
-                    && k.dtype_b == p.dtype_b
-                    && k.dtype_c == p.dtype_c
-                    && k.layout == p.layout
-            }
-            _ => false,
-        }
-    }
-}

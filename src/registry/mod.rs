@@ -10,7 +10,6 @@ mod cache;
 mod chain;
 mod entry;
 mod explain;
-mod export;
 mod generation;
 mod measure;
 mod options;
@@ -23,7 +22,6 @@ mod state;
 
 pub use chain::{Place, Ranking, SelectError, Selection, Source};
 pub use entry::{Entry, Hooks, Priority, UserData};
-pub use export::{ExportOptions, kernel_json};
 pub use options::{Mode, Options, OptionsError};
 pub use overrides::{OverrideError, Overrides};
 
@@ -37,6 +35,7 @@ use crossbeam_queue::ArrayQueue;
 
 use crate::kernel::Kernel;
 use crate::model::Model;
+use crate::pool::{ExportOptions, export_json};
 use crate::problem::InvalidField;
 use crate::select::RankScratch;
 use crate::tuning::device::Device;
@@ -361,6 +360,12 @@ impl Registry {
     pub fn kernels(&self) -> Vec<&Entry> {
         let state = self.state();
         state.ids().iter().filter_map(|&id| self.entries.get(id)).collect()
+    }
+
+    /// The registry's kernels of one operation as the JSON that CK's registry of that operation exports; see
+    /// [`export_json`](crate::pool::export_json).
+    pub fn export_json(&self, op: Op, options: &ExportOptions<'_>) -> serde_json::Result<String> {
+        export_json(op, self.kernels().into_iter().map(Entry::kernel), options)
     }
 
     /// The operations that have a kernel.

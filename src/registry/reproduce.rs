@@ -4,12 +4,12 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::export::{ExportOptions, document};
 use super::prepared::{Prepared, PreparedModel};
 use super::state::State;
 use super::{ModelKey, Selection, Source};
 use crate::files;
 use crate::pool::Pool;
+use crate::pool::{ExportOptions, export_json};
 use crate::problem::Problem;
 use crate::tuning::store::{StableHash, cache_folder};
 
@@ -69,7 +69,7 @@ fn quoted(word: &Path) -> Result<String, String> {
 /// named after what is in it, so that no other pool ever replaces it.
 pub(super) fn write_pool(prepared: &PreparedModel) -> Result<PathBuf, String> {
     let ranker = prepared.ranker.as_ref().ok_or("the model can rank no kernel")?;
-    let text = document(ranker.pool().op(), ranker.kernels(), &ExportOptions::default());
+    let text = export_json(ranker.pool().op(), ranker.kernels(), &ExportOptions::default());
     let text = text.map_err(|error| error.to_string())?;
     // Exports have CK's fields: what only a descriptor said of a kernel with a name of its own is not among them.
     let read = Pool::from_bytes("pool", text.as_bytes()).map_err(|error| error.to_string())?;

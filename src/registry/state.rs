@@ -6,6 +6,7 @@ use super::prepared::Prepared;
 use super::roster::Kernels;
 use super::{ModelKey, Options, OptionsError, Overrides};
 use crate::capture::Capture;
+use crate::embedded;
 use crate::model::{EmbeddedModel, Model, ModelError};
 use crate::problem::Problem;
 use crate::vocab::Arch;
@@ -187,5 +188,5 @@ fn embedded() -> Result<Vec<LoadedModel>, ModelError> {
         let model = embedded.load()?;
         Ok(LoadedModel { key: ModelKey::of(model.spec()), model: Arc::new(model), embedded: true })
     };
-    EmbeddedModel::all().iter().map(load).collect()
+    embedded::all().iter().map(load).collect()
 }

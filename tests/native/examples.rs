@@ -4,7 +4,7 @@
 
 use std::process::Command;
 
-use ck_select::model::EmbeddedModel;
+use ck_select::embedded;
 
 use super::tools;
 
@@ -43,7 +43,7 @@ fn prints(program: &std::path::Path, arguments: &[&str], expected: &str) {
 
 /// Without an argument: the embedded model, if this build has one of that kind.
 fn takes_the_usual_model(program: &std::path::Path, kind: &str, other: &str) {
-    let embedded = EmbeddedModel::all().iter().find(|model| model.name().starts_with(kind));
+    let embedded = embedded::all().iter().find(|model| model.name().starts_with(kind));
     let other = || tools::source(other).display().to_string();
     let expected = embedded.map_or_else(other, |model| format!("embedded:{}", model.name()));
     // Nothing is looked for where the program happens to be run.

@@ -1,0 +1,216 @@
+//! `ckselect compare`: may a new model replace the old one?
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use ck_select::embedded;
+use ck_select::model::Model;
+use ck_select::vocab::Op;
+use ck_select_offline::candidates::{Trial, trials};
+use ck_select_offline::compare::{Comparison, Limits};
+use ck_select_offline::evaluate::Outcome;
+use ck_select_offline::judge::{Judge, Order};
+use ck_select_offline::measurements::Measurements;
+use serde_json::json;
+
+use super::data::Data;
+use super::{Force, is_embedded};
+use crate::error::CliError;
+use crate::output::Output;
+use crate::table::{Cell, Format, Table};
+
+const EXAMPLES: &str = "Examples:
+  ckselect compare models/old models/new --data oracle.csv
+  ckselect compare old_picks.csv new_picks.csv --data oracle.csv --changes changes.csv
+
+Accepted, with exit code 0, is a new ranking whose mean and median efficiency are at most 0.5 points of percent lower
+than the old one's, whose P10 is at most 2 points lower, and that loses at most 10 points on any problem. Otherwise
+the exit code is 3.";
+
+/// Compare two models, or two files of choices, on the same measurements
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// The old model: a directory, embedded:NAME, or a CSV of choices
+    #[arg(value_name = "OLD")]
+    old: PathBuf,
+    /// The new one
+    #[arg(value_name = "NEW")]
+    new: PathBuf,
+    #[command(flatten)]
+    data: Data,
+    /// The operation, when neither is a model that says it
+    #[arg(long, value_name = "OP", value_parser = super::data::op, default_value = "grouped_conv")]
+    op: Op,
+    /// How much lower the mean may be
+    #[arg(long, value_name = "SHARE", default_value_t = Limits::UPSTREAM.mean)]
+    max_mean_loss: f64,
+    /// How much lower the median may be
+    #[arg(long, value_name = "SHARE", default_value_t = Limits::UPSTREAM.median)]
+    max_median_loss: f64,
+    /// How much lower the P10 may be
+    #[arg(long, value_name = "SHARE", default_value_t = Limits::UPSTREAM.p10)]
+    max_p10_loss: f64,
+    /// How much any single problem may lose
+    #[arg(long, value_name = "SHARE", default_value_t = Limits::UPSTREAM.worst)]
+    max_problem_loss: f64,
+    #[command(flatten)]
+    force: Force,
+    /// Write the problems with another choice as CSV, the largest loss first
+    #[arg(long, value_name = "FILE")]
+    changes: Option<PathBuf>,
+    /// How to write the figures
+    #[arg(long, value_enum, default_value = "table")]
+    format: Format,
+}
+
+/// One of the two that are compared.
+enum Chooser {
+    Model(Arc<Model>),
+    File(PathBuf),
+}
+
+impl Chooser {
+    fn open(path: &Path, force: Force) -> Result<Self, CliError> {
+        if path.is_dir() || is_embedded(path) {
+            return Ok(Self::Model(Arc::new(force.apply(embedded::open(path)?))));
+        }
+        if !path.exists() {
+            return Err(CliError::failed(format!("{}: no such model directory or file", path.display())));
+        }
+        Ok(Self::File(path.to_owned()))
+    }
+
+    fn orders(
+        &self,
+        data: &Data,
+        measurements: &Measurements,
+        trials: &[Trial],
+    ) -> Result<Vec<Option<Order>>, CliError> {
+        match self {
+            Self::Model(model) => {
+                let orders = Judge::new(model, measurements)?.orders(measurements, trials)?;
+                Ok(orders.into_iter().map(Some).collect())
+            }
+            Self::File(path) => {
+                let predictions = super::validate::read_predictions(path, data, measurements)?;
+                Ok(trials.iter().map(|trial| predictions.order(measurements, trial)).collect())
+            }
+        }
+    }
+}
+
+pub(crate) fn run(args: &Args) -> Result<(), CliError> {
+    let (old, new) = (Chooser::open(&args.old, args.force)?, Chooser::open(&args.new, args.force)?);
+    let measurements = match (&old, &new) {
+        (_, Chooser::Model(model)) | (Chooser::Model(model), _) => args.data.read_for(model)?,
+        _ => args.data.read_all(args.op, None)?,
+    };
+    let trials = trials(&measurements);
+    let (old, new) =
+        (old.orders(&args.data, &measurements, &trials)?, new.orders(&args.data, &measurements, &trials)?);
+    let both: Vec<(Outcome, Outcome)> = trials
+        .iter()
+        .zip(old.iter().zip(&new))
+        .filter_map(|(trial, (old, new))| {
+            Some((Outcome::of(trial, old.as_ref()?), Outcome::of(trial, new.as_ref()?)))
+        })
+        .collect();
+    let (old, new): (Vec<Outcome>, Vec<Outcome>) = both.into_iter().unzip();
+    if old.is_empty() {
+        return Err(CliError::failed("no problem of the measurements is ranked by both"));
+    }
+    let limits = Limits {
+        mean: args.max_mean_loss,
+        median: args.max_median_loss,
+        p10: args.max_p10_loss,
+        worst: args.max_problem_loss,
+    };
+    let comparison = Comparison::new(&old, &new, &limits);
+    if let Some(path) = &args.changes {
+        let mut out = Output::create(Some(path))?;
+        changes(&comparison, &measurements)
+            .write(Format::Csv, &mut out)
+            .map_err(|error| CliError::io(path.display(), &error))?;
+        out.finish()?;
+    }
+    let mut out = Output::create(None)?;
+    let written = match args.format {
+        Format::Json => serde_json::to_writer_pretty(&mut out, &document(&comparison))
+            .map_err(Into::into)
+            .and_then(|()| writeln!(out)),
+        Format::Csv => criteria(&comparison).write(Format::Csv, &mut out),
+        Format::Table => write_table(&comparison, &mut out),
+    };
+    written.map_err(|error| CliError::io(out.name(), &error))?;
+    out.finish()?;
+    if comparison.accepted() {
+        return Ok(());
+    }
+    let broken: Vec<String> = comparison
+        .criteria
+        .iter()
+        .filter(|criterion| !criterion.holds())
+        .map(|one| format!("{} fell by {:.4}, allowed is {}", one.name, -one.delta(), one.limit))
+        .collect();
+    Err(CliError::Judged(format!("not accepted: {}", broken.join("; "))))
+}
+
+fn criteria(comparison: &Comparison) -> Table {
+    let mut table = Table::new(["figure", "old", "new", "delta", "allowed_loss", "verdict"]);
+    for criterion in &comparison.criteria {
+        table.push(vec![
+            criterion.name.into(),
+            criterion.old.into(),
+            criterion.new.into(),
+            criterion.delta().into(),
+            criterion.limit.into(),
+            if criterion.holds() { "ok" } else { "too low" }.into(),
+        ]);
+    }
+    table
+}
+
+fn write_table(comparison: &Comparison, out: &mut Output) -> std::io::Result<()> {
+    let share = |count: usize| 100.0 * count as f64 / comparison.problems as f64;
+    let Comparison { problems, agreements, improved, same, degraded, .. } = comparison;
+    writeln!(out, "same kernel chosen   {agreements}/{problems} ({:.1} %)", share(*agreements))?;
+    for (name, count) in [("improved", improved), ("same speed", same), ("degraded", degraded)] {
+        writeln!(out, "{name:<20} {count} ({:.1} %)", share(*count))?;
+    }
+    writeln!(out)?;
+    criteria(comparison).write(Format::Table, out)?;
+    writeln!(out, "\n{}", if comparison.accepted() { "accepted" } else { "not accepted" })
+}
+
+fn document(comparison: &Comparison) -> serde_json::Value {
+    json!({
+        "accepted": comparison.accepted(),
+        "problems": comparison.problems,
+        "agreements": comparison.agreements,
+        "improved": comparison.improved,
+        "same": comparison.same,
+        "degraded": comparison.degraded,
+        "criteria": criteria(comparison).to_json(),
+    })
+}
+
+fn changes(comparison: &Comparison, measurements: &Measurements) -> Table {
+    let mut table =
+        Table::new(["problem", "old_kernel", "new_kernel", "old_efficiency", "new_efficiency", "delta"]);
+    let name = |kernel: Option<u32>| {
+        kernel.map_or(Cell::Empty, |kernel| measurements.kernels()[kernel as usize].name.as_str().into())
+    };
+    for change in &comparison.changes {
+        table.push(vec![
+            measurements.problems()[change.problem as usize].to_string().into(),
+            name(change.old_kernel),
+            name(change.new_kernel),
+            change.old.into(),
+            change.new.into(),
+            (change.new - change.old).into(),
+        ]);
+    }
+    table
+}

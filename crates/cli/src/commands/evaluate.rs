@@ -1,0 +1,211 @@
+//! `ckselect evaluate`: how good a model's choices are.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use ck_select::embedded;
+use ck_select_offline::evaluate::{Evaluation, Slice};
+use ck_select_offline::figures::Spread;
+use ck_select_offline::measurements::Measurements;
+use ck_select_offline::report;
+use serde_json::Value;
+
+use super::data::Data;
+use super::hardware::HardwareOption;
+use super::{Force, Unknown, load_model};
+use crate::error::CliError;
+use crate::output::Output;
+use crate::table::{Cell, Format, Table};
+use crate::timestamp::timestamp;
+
+const EXAMPLES: &str = "Examples:
+  ckselect evaluate --model models/M --data oracle.csv
+  ckselect evaluate --model models/M --data oracle.parquet --html report.html --json metrics.json
+  ckselect evaluate --model models/M --data oracle.csv --problems worst.csv
+
+Efficiency is the measured speed of the kernel that the model chooses over that of the fastest measured one; only
+rows that are valid count. Rows that the model was trained on tell little: hold some back, or use `ckselect train`'s
+cross-validation.";
+
+/// Judge a model's choices against measurements
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// Model directory, or embedded:NAME
+    #[arg(long, value_name = "DIR")]
+    model: PathBuf,
+    #[command(flatten)]
+    data: Data,
+    /// Words without a number in the model's encoding (pipelines, dtypes, layouts); by default the model's own rule
+    #[arg(long, value_enum)]
+    unknown: Option<Unknown>,
+    /// Rank by another of the model's targets
+    #[arg(long, value_name = "TARGET", value_parser = super::target)]
+    rank_by: Option<ck_select::model::Target>,
+    #[command(flatten)]
+    force: Force,
+    #[command(flatten)]
+    hardware: HardwareOption,
+    /// Write everything as JSON, too
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Write a report for people: one HTML page that needs no network
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// Write each problem's outcome as CSV, the worst first
+    #[arg(long, value_name = "FILE")]
+    problems: Option<PathBuf>,
+    /// How to write the figures
+    #[arg(long, value_enum, default_value = "table")]
+    format: Format,
+}
+
+pub(crate) fn run(args: &Args) -> Result<(), CliError> {
+    let mut model = args.force.apply(load_model(&args.model, args.unknown)?);
+    if let Some(target) = args.rank_by {
+        model = model.ranking_by(target)?;
+    }
+    model = args.hardware.ask(model)?;
+    let measurements = args.data.read_for(&model)?;
+    let model = Arc::new(model);
+    let evaluation = Evaluation::of_model(&model, &measurements)?;
+    for (source, _) in
+        measurements.sources().iter().zip(&evaluation.trained_files).filter(|(_, known)| **known)
+    {
+        say!(
+            "ckselect: {}: the model was trained on this file: the figures say little of other problems",
+            source.path.display()
+        );
+    }
+    if let Some(path) = &args.json {
+        write_file(path, &evaluation.to_json(&measurements))?;
+    }
+    if let Some(path) = &args.html {
+        let place = match embedded::named(&args.model) {
+            Some(model) => report::ModelPlace::Embedded(model?),
+            None => report::ModelPlace::Directory(&args.model),
+        };
+        let made = report::Made::of(timestamp(), place, &measurements)
+            .map_err(|(file, error)| CliError::io(file, &error))?;
+        let mut out = Output::create(Some(path))?;
+        out.write_all(report::html(&evaluation, &measurements, &model, &made).as_bytes())
+            .map_err(|error| CliError::io(path.display(), &error))?;
+        out.finish()?;
+    }
+    if let Some(path) = &args.problems {
+        let mut out = Output::create(Some(path))?;
+        outcomes(&evaluation, &measurements)
+            .write(Format::Csv, &mut out)
+            .map_err(|error| CliError::io(path.display(), &error))?;
+        out.finish()?;
+    }
+    let mut out = Output::create(None)?;
+    let written = match args.format {
+        Format::Json => serde_json::to_writer_pretty(&mut out, &evaluation.to_json(&measurements))
+            .map_err(Into::into)
+            .and_then(|()| writeln!(out)),
+        format => figures(&evaluation, &measurements).write(format, &mut out),
+    };
+    written.map_err(|error| CliError::io(out.name(), &error))?;
+    out.finish()
+}
+
+fn write_file(path: &Path, value: &Value) -> Result<(), CliError> {
+    let mut out = Output::create(Some(path))?;
+    serde_json::to_writer_pretty(&mut out, value)
+        .map_err(Into::into)
+        .and_then(|()| writeln!(out))
+        .map_err(|error| CliError::io(path.display(), &error))?;
+    out.finish()
+}
+
+/// The figures over all problems, then by kind of problem.
+fn figures(evaluation: &Evaluation, measurements: &Measurements) -> Table {
+    let mut table = Table::new(["figure", "problems", "mean", "median", "p10", "min"]);
+    let mut spread = |name: String, spread: &Spread| {
+        let Spread { count, mean, p50, p10, min } = *spread;
+        table.push(vec![name.into(), count.into(), mean.into(), p50.into(), p10.into(), min.into()]);
+    };
+    let summary = &evaluation.summary;
+    spread("efficiency".to_owned(), &summary.efficiency);
+    let slices = &evaluation.slices;
+    for (kind, list) in [
+        ("family", &slices.shape_family),
+        ("depth", &slices.k_regime),
+        ("filter", &slices.filter),
+        ("groups", &slices.group_kind),
+        ("pipeline", &slices.pipeline),
+    ] {
+        for Slice { name, efficiency } in list {
+            spread(format!("efficiency, {kind} {name}"), efficiency);
+        }
+    }
+    let fixed = &measurements.kernels()[evaluation.baselines.fixed_kernel as usize].name;
+    let mut single = |name: &str, value: Option<f64>| {
+        if let Some(value) = value {
+            table.push(vec![name.into(), Cell::Empty, value.into(), Cell::Empty, Cell::Empty, Cell::Empty]);
+        }
+    };
+    single("best of top 3", Some(summary.best_of_top3_mean));
+    single("best of top 5", Some(summary.best_of_top5_mean));
+    single("oracle chosen", Some(summary.top1));
+    single("oracle in top 3", Some(summary.top3_hit_rate));
+    single("oracle in top 5", Some(summary.top5_hit_rate));
+    single("oracle in top 10", Some(summary.top10_hit_rate));
+    single("r2 of tflops", summary.errors.map(|errors| errors.r2));
+    single("rmse of tflops", summary.errors.map(|errors| errors.rmse));
+    single("mae of tflops", summary.errors.map(|errors| errors.mae));
+    single(&format!("always {fixed}"), Some(evaluation.baselines.fixed_mean));
+    single("a random kernel", Some(evaluation.baselines.random_mean));
+    let outside = evaluation.coverage.problems_outside as f64 / evaluation.outcomes.len() as f64;
+    single("problems out of the trained range", Some(outside));
+    let coverage = &evaluation.coverage;
+    let mut counted = |name: String, count: usize| {
+        table.push(vec![name.into(), count.into(), Cell::Empty, Cell::Empty, Cell::Empty, Cell::Empty]);
+    };
+    for field in &coverage.fields {
+        counted(format!("out of range, {} trained on {}", field.name, field.trained), field.outside);
+    }
+    let kernels = [
+        ("kernels unlike the measured ones", coverage.unmeasured_kernels),
+        ("kernels that the model does not rank", coverage.left_out_kernels),
+    ];
+    for (name, count) in kernels.into_iter().filter(|(_, count)| *count > 0) {
+        let empty = || Cell::Empty;
+        table.push(vec![name.into(), empty(), count.into(), empty(), empty(), empty()]);
+    }
+    table
+}
+
+fn outcomes(evaluation: &Evaluation, measurements: &Measurements) -> Table {
+    let mut table = Table::new([
+        "problem",
+        "efficiency",
+        "selected_kernel",
+        "selected_tflops",
+        "oracle_kernel",
+        "oracle_tflops",
+        "oracle_rank",
+        "num_kernels",
+        "out_of_range",
+    ]);
+    let mut outcomes: Vec<_> = evaluation.outcomes.iter().zip(&evaluation.orders).collect();
+    outcomes.sort_by(|(a, _), (b, _)| a.efficiency.total_cmp(&b.efficiency));
+    let name = |kernel: u32| Cell::from(measurements.kernels()[kernel as usize].name.as_str());
+    let op = measurements.wanted().op;
+    for (outcome, order) in outcomes {
+        table.push(vec![
+            measurements.problems()[outcome.problem as usize].to_string().into(),
+            outcome.efficiency.into(),
+            outcome.selected.map_or(Cell::Empty, name),
+            outcome.selected_tflops.into(),
+            name(outcome.oracle),
+            outcome.oracle_tflops.into(),
+            outcome.oracle_rank.map_or(Cell::Empty, |rank| (rank + 1).into()),
+            outcome.candidates.into(),
+            order.outside.names(op).collect::<Vec<_>>().join(" ").into(),
+        ]);
+    }
+    table
+}

@@ -1,0 +1,140 @@
+//! `ckselect features`: the rows that a model would see.
+
+use std::path::PathBuf;
+
+use ck_select::cells;
+use ck_select::features::{Engine, Extractor, RowInputs, conv, gemm};
+use ck_select::vocab::Op;
+use csv::StringRecord;
+
+use super::Unknown;
+use super::hardware::HardwareOption;
+use crate::error::CliError;
+use crate::input::{CsvFile, NamedRow};
+use crate::output::Output;
+use crate::table::{Cell, Format, Rows, Table};
+
+const EXAMPLES: &str = "Examples:
+  ckselect features --engine conv97 --input rows.csv --output features.csv
+  ckselect features --model models/M --input rows.csv --output features.csv
+  ckselect features --engine gemm72 --list
+
+Input columns of convolutions: N, C, K, G, Hi, Wi, Y, X, Di, Z, stride_d/h/w, pad_d/h/w, dilation_d/h/w, dtype,
+direction (else the model's), block_size, gemm_m_per_block, gemm_n_per_block, gemm_k_per_block, pipeline, wave_mode,
+has_dsb, has_si, two_stage. Of GEMMs:
+m, n, k, split_k, dtype, layout, arch, tile_m/n/k, warp_m/n/k, warp_tile_m/n/k, pipeline, scheduler, epilogue,
+pad_m/n/k, persistent, vec_a/b/c. A kernel's name under kernel_name or kernel says what those of the kernel do, and must
+agree with the ones that are there. Columns hw_<name> override the hardware, --hardware included. Columns that are close to
+one of these are refused as misspelt, others are named and passed over.";
+
+/// Compute feature rows from a CSV of problems and kernels
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES, group = clap::ArgGroup::new("schema").required(true).multiple(true))]
+pub(crate) struct Args {
+    /// Schema: gemm55, gemm72, gemm78vec, conv74, conv83, conv91, conv97, conv_superset, conv_gfx942, conv_gfx950,
+    /// conv_select, conv_work
+    #[arg(long, value_name = "NAME", group = "schema", value_parser = engine)]
+    engine: Option<Engine>,
+    /// Take columns, rules and hardware from this model directory instead
+    #[arg(long, value_name = "DIR", group = "schema")]
+    model: Option<PathBuf>,
+    /// CSV with the input columns; - is standard input
+    #[arg(long, value_name = "IN.csv", required_unless_present = "list")]
+    input: Option<PathBuf>,
+    /// Where the columns f:<name> go; standard output when not given
+    #[arg(long, value_name = "OUT.csv")]
+    output: Option<PathBuf>,
+    /// Absent cells, and words without a number in the encoding
+    #[arg(long, value_enum)]
+    unknown: Option<Unknown>,
+    #[command(flatten)]
+    hardware: HardwareOption,
+    /// List the features with what they depend on and mean, and read nothing
+    #[arg(long)]
+    list: bool,
+    /// How to write the result; by default csv for rows and a table for --list
+    #[arg(long, value_enum)]
+    format: Option<Format>,
+}
+
+fn engine(word: &str) -> Result<Engine, String> {
+    word.parse().map_err(|error: ck_select::vocab::UnknownWord| error.to_string())
+}
+
+pub(crate) fn run(args: &Args) -> Result<(), CliError> {
+    let extractor = extractor(args)?;
+    if args.list {
+        return list(&extractor, args.format.unwrap_or(Format::Table));
+    }
+    let Some(input) = &args.input else { return Err(CliError::usage("--input is missing")) };
+    let mut file = CsvFile::open(input, true)?;
+    let columns = file.columns()?;
+    let op = extractor.schema.op();
+    file.check(
+        op,
+        &[cells::of_problem(op).as_slice(), cells::of_kernel(op), &["kernel", "kernel_name"]].concat(),
+    )?;
+    let names = extractor.schema.names();
+    let out = Output::create(args.output.as_deref())?;
+    let header = names.iter().map(|name| format!("f:{name}"));
+    let mut rows = Rows::new(args.format.unwrap_or(Format::Csv), out, header);
+    let mut row = vec![0.0; names.len()];
+    let mut record = StringRecord::new();
+    let mut any = false;
+    while file.next(&mut record)? {
+        let fields = NamedRow { columns: &columns, record: &record };
+        let inputs = RowInputs::read(&extractor, &fields).map_err(|error| file.fault(&record, error))?;
+        extractor.schema.fill(&inputs.problem, &inputs.kernel, &inputs.hardware, &mut row);
+        rows.push(row.iter().copied().map(Cell::Real).collect())?;
+        any = true;
+    }
+    if !any {
+        return Err(CliError::failed(format!("{}: found no row, expected at least one", file.name)));
+    }
+    rows.finish()
+}
+
+fn extractor(args: &Args) -> Result<Extractor, CliError> {
+    let mut extractor = match (&args.model, args.engine) {
+        (Some(directory), None) => {
+            args.hardware.ask(super::load_model(directory, args.unknown)?)?.extractor().clone()
+        }
+        (None, Some(engine)) => {
+            let extractor = Extractor::of_engine(engine);
+            Extractor { hardware: args.hardware.over(extractor.hardware)?, ..extractor }
+        }
+        // Both: the model's rules and hardware, the engine's columns.
+        (Some(directory), Some(engine)) => {
+            let model = args.hardware.ask(super::load_model(directory, args.unknown)?)?;
+            if model.spec().op() != engine.op() {
+                return Err(CliError::usage(format!(
+                    "--engine {} is for {}, the model is for {}",
+                    engine.as_str(),
+                    engine.op(),
+                    model.spec().op()
+                )));
+            }
+            let schema = ck_select::features::Schema::of_engine(engine);
+            Extractor { schema, ..model.extractor().clone() }
+        }
+        (None, None) => return Err(CliError::usage("give --engine or --model")),
+    };
+    if let Some(unknown) = args.unknown {
+        extractor.rules.uncoded = unknown.uncoded();
+    }
+    Ok(extractor)
+}
+
+fn list(extractor: &Extractor, format: Format) -> Result<(), CliError> {
+    let mut table = Table::new(["feature", "depends_on", "meaning"]);
+    for (name, scope) in extractor.schema.names().into_iter().zip(extractor.schema.scopes()) {
+        let doc = match extractor.schema.op() {
+            Op::GroupedConv => conv::all().find(|feature| feature.name == name).map(|f| f.doc),
+            Op::Gemm => gemm::FEATURES.iter().find(|feature| feature.name == name).map(|f| f.doc),
+        };
+        table.push(vec![name.into(), scope.into(), doc.unwrap_or_default().into()]);
+    }
+    let mut out = Output::create(None)?;
+    table.write(format, &mut out).map_err(|error| CliError::io(out.name(), &error))?;
+    out.finish()
+}

@@ -1,0 +1,197 @@
+//! `ckselect inspect`: what is in a model.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use ck_select::embedded;
+use ck_select::forest::{FeatureInfo, Forest};
+use ck_select::hardware::Hardware;
+use ck_select::model::{Model, Target};
+use serde_json::{Map, Value, json};
+
+use crate::error::CliError;
+use crate::output::Output;
+use crate::table::{Cell, Format, Table};
+
+const EXAMPLES: &str = "Examples:
+  ckselect inspect --model models/M
+  ckselect inspect --model models/M --format json | jq .targets
+
+With --format csv only the table of features is written.";
+
+/// Show what is in a model: schema, targets, forests, importances, provenance
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// Model directory, or embedded:NAME
+    #[arg(long, value_name = "DIR")]
+    model: PathBuf,
+    /// Whose importances to show; by default those of the target that ranks
+    #[arg(long, value_name = "TARGET", value_parser = super::target)]
+    target: Option<Target>,
+    /// How to write the result
+    #[arg(long, value_enum, default_value = "table")]
+    format: Format,
+}
+
+pub(crate) fn run(args: &Args) -> Result<(), CliError> {
+    let model = embedded::open(&args.model)?;
+    let target = args.target.unwrap_or(model.spec().rank_by);
+    let forest = model
+        .forest(target)
+        .ok_or_else(|| CliError::failed(format!("{}: no forest for {target}", model.name())))?;
+    let features = features(&model, forest);
+    let mut out = Output::create(None)?;
+    let written = match args.format {
+        Format::Csv => features.write(Format::Csv, &mut out),
+        Format::Json => {
+            let mut document = summary(&model, &args.model);
+            document.insert("targets".into(), targets(&model, &args.model).to_json());
+            document.insert("importances_of".into(), target.as_str().into());
+            document.insert("features".into(), features.to_json());
+            serde_json::to_writer_pretty(&mut out, &Value::Object(document))
+                .map_err(Into::into)
+                .and_then(|()| writeln!(out))
+        }
+        Format::Table => write_report(&model, &args.model, target, &features, &mut out),
+    };
+    written.map_err(|error| CliError::io(out.name(), &error))?;
+    out.finish()
+}
+
+fn write_report(
+    model: &Model,
+    directory: &Path,
+    target: Target,
+    features: &Table,
+    out: &mut Output,
+) -> std::io::Result<()> {
+    for (key, value) in summary(model, directory) {
+        let text = match value {
+            Value::String(text) => text,
+            Value::Array(items) => items
+                .iter()
+                .map(|item| item.as_str().map_or(item.to_string(), str::to_owned))
+                .collect::<Vec<_>>()
+                .join(", "),
+            Value::Null => "-".to_owned(),
+            other => other.to_string(),
+        };
+        writeln!(out, "{key:<22}{text}")?;
+    }
+    writeln!(out)?;
+    targets(model, directory).write(Format::Table, out)?;
+    writeln!(out, "\nfeatures, with the importances of {target}:")?;
+    features.write(Format::Table, out)
+}
+
+/// Everything that is not a table.
+fn summary(model: &Model, directory: &Path) -> Map<String, Value> {
+    let spec = model.spec();
+    let extractor = model.extractor();
+    let hardware: Map<String, Value> =
+        Hardware::NAMES.iter().map(|&name| (name.to_owned(), extractor.hardware.get(name).into())).collect();
+    let mut summary = Map::new();
+    let mut add = |key: &str, value: Value| summary.insert(key.to_owned(), value);
+    add("model", model.name().into());
+    add("operation", spec.op().as_str().into());
+    add("direction", spec.direction.map(ck_select::vocab::Direction::as_str).into());
+    add("dtype", spec.dtype.map(ck_select::vocab::Dtype::as_str).into());
+    add("arch", spec.arch.map(|arch| arch.to_string()).into());
+    add("feature_count", extractor.schema.len().into());
+    add("categorical_features", json!(spec.categorical_features));
+    add("rank_by", spec.rank_by.as_str().into());
+    add("log_targets", json!(spec.log_targets.iter().map(|target| target.as_str()).collect::<Vec<_>>()));
+    add("rules", serde_json::to_value(extractor.rules).unwrap_or(Value::Null));
+    add("hardware", Value::Object(hardware));
+    add("params", spec.params.clone());
+    add("train_manifest", manifest(directory));
+    summary
+}
+
+/// How the model was trained, if the trainer left a note; a broken note says so instead of hiding the model.
+fn manifest(directory: &Path) -> Value {
+    match ck_select::files::read(directory.join("train_manifest.json")) {
+        Ok(bytes) => serde_json::from_slice(&bytes)
+            .unwrap_or_else(|error| Value::String(format!("unreadable: {error}"))),
+        Err(_) => Value::Null,
+    }
+}
+
+fn targets(model: &Model, directory: &Path) -> Table {
+    let mut table = Table::new([
+        "target",
+        "objective",
+        "log",
+        "trees",
+        "leaves",
+        "nodes",
+        "max_depth",
+        "max_thresholds",
+        "version",
+        "file_bytes",
+        "compressed",
+    ]);
+    for target in model.targets() {
+        let Some(forest) = model.forest(target) else { continue };
+        let plain = std::fs::metadata(directory.join(target.file_name()));
+        let compressed = plain.is_err();
+        let size = plain
+            .or_else(|_| std::fs::metadata(directory.join(target.file_name() + ".gz")))
+            .map_or(Cell::Empty, |file| Cell::Count(file.len()));
+        let thresholds = forest.feature_uses().iter().map(|feature| feature.thresholds).max().unwrap_or(0);
+        table.push(vec![
+            target.as_str().into(),
+            forest.objective().name().into(),
+            yes_no(model.spec().log_targets.contains(&target)),
+            forest.trees().len().into(),
+            forest.leaf_count().into(),
+            forest.node_count().into(),
+            forest.max_depth().into(),
+            thresholds.into(),
+            forest.version().into(),
+            size,
+            yes_no(compressed),
+        ]);
+    }
+    table
+}
+
+fn yes_no(condition: bool) -> Cell {
+    if condition { "yes".into() } else { "no".into() }
+}
+
+fn features(model: &Model, forest: &Forest) -> Table {
+    let schema = &model.extractor().schema;
+    let mut table = Table::new([
+        "feature",
+        "depends_on",
+        "splits",
+        "gain",
+        "thresholds",
+        "category_splits",
+        "trained_range",
+    ]);
+    let uses = forest.feature_uses();
+    let columns = schema.names().into_iter().zip(schema.scopes()).zip(uses).zip(forest.feature_infos());
+    for (((name, scope), uses), info) in columns {
+        table.push(vec![
+            name.into(),
+            scope.into(),
+            Cell::Count(uses.splits),
+            uses.gain.into(),
+            uses.thresholds.into(),
+            Cell::Count(uses.categorical_splits),
+            range(info),
+        ]);
+    }
+    table
+}
+
+fn range(info: &FeatureInfo) -> Cell {
+    match info {
+        FeatureInfo::Range { min, max } => format!("{min} to {max}").into(),
+        FeatureInfo::Categories(categories) => format!("{} categories", categories.len()).into(),
+        _ => Cell::Empty,
+    }
+}

@@ -1,0 +1,194 @@
+//! One file a subcommand, and what they share.
+
+pub(crate) mod bench;
+pub(crate) mod compare;
+pub(crate) mod convert;
+pub(crate) mod data;
+pub(crate) mod enumerate;
+pub(crate) mod evaluate;
+pub(crate) mod explain;
+pub(crate) mod features;
+pub(crate) mod hardware;
+pub(crate) mod inspect;
+pub(crate) mod merge;
+pub(crate) mod predict;
+pub(crate) mod rank;
+mod rank_notes;
+pub(crate) mod search;
+pub(crate) mod shapes;
+pub(crate) mod store;
+pub(crate) mod train;
+pub(crate) mod validate;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use ck_select::embedded;
+use ck_select::features::Uncoded;
+use ck_select::kernel::KernelKind;
+use ck_select::model::{Model, Target};
+use ck_select::pool::Pool;
+use ck_select::problem::{Problem, ProblemDefaults};
+use ck_select::select::Ranker;
+use ck_select::vocab::UnknownWord;
+use clap::ValueEnum;
+
+use self::hardware::HardwareOption;
+use crate::error::CliError;
+
+/// What to do with words that the model's encoding has no number for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Unknown {
+    /// Refuse them, naming the accepted words
+    Error,
+    /// Take upstream's silent defaults
+    Upstream,
+}
+
+impl Unknown {
+    pub(crate) const fn uncoded(self) -> Uncoded {
+        match self {
+            Self::Error => Uncoded::Error,
+            Self::Upstream => Uncoded::Upstream,
+        }
+    }
+}
+
+/// Reads a word of a vocabulary, as an argument's parser.
+pub(crate) fn word<T: std::str::FromStr<Err = UnknownWord>>(text: &str) -> Result<T, String> {
+    text.parse().map_err(|error: UnknownWord| error.to_string())
+}
+
+/// A model and the pool that it ranks.
+#[derive(clap::Args)]
+pub(crate) struct ModelAndPool {
+    /// Model directory: feature_spec.json and model_<target>.lgbm or .lgbm.gz; or embedded:NAME
+    #[arg(long, value_name = "DIR")]
+    model: PathBuf,
+    /// Kernels to choose from: a text file of names, a CSV with a `kernel` column, or the JSON of `enumerate` or
+    /// of a CK registry
+    #[arg(long, value_name = "FILE")]
+    pool: PathBuf,
+    /// Words without a number in the model's encoding (pipelines, dtypes, layouts); by default the model's own rule
+    #[arg(long, value_enum)]
+    unknown: Option<Unknown>,
+    /// Rank by another of the model's targets
+    #[arg(long, value_name = "TARGET", value_parser = target)]
+    rank_by: Option<Target>,
+    #[command(flatten)]
+    force: Force,
+    #[command(flatten)]
+    hardware: HardwareOption,
+}
+
+/// Whether a model is asked for what it is not for.
+#[derive(Debug, Clone, Copy, clap::Args)]
+pub(crate) struct Force {
+    /// Ask the model also for directions, types and architectures that it is not for, which it refuses without. Nobody
+    /// knows what its answers are worth there
+    #[arg(long)]
+    force_model: bool,
+}
+
+impl Force {
+    /// The model, forced if asked.
+    pub(crate) fn apply(self, model: Model) -> Model {
+        if self.force_model { model.forced() } else { model }
+    }
+}
+
+pub(crate) fn target(word: &str) -> Result<Target, String> {
+    word.parse().map_err(|error: ck_select::vocab::UnknownWord| error.to_string())
+}
+
+impl ModelAndPool {
+    /// Loads both, and what to assume of a problem that does not say.
+    pub(crate) fn load(&self) -> Result<(Ranker, ProblemDefaults), CliError> {
+        let mut model = self.force.apply(load_model(&self.model, self.unknown)?);
+        if let Some(target) = self.rank_by {
+            model = model.ranking_by(target)?;
+        }
+        model = self.hardware.ask(model)?;
+        let pool = Pool::read(&self.pool)?;
+        let mut defaults = model.spec().problem_defaults();
+        // A model that does not record its direction is asked in the direction of the pool.
+        if let (None, Some(direction)) = (model.spec().direction, common_direction(&pool)) {
+            defaults.direction = direction;
+        }
+        let ranker = Ranker::new(Arc::new(model), Arc::new(pool))?;
+        say_left_out(&ranker);
+        Ok((ranker, defaults))
+    }
+}
+
+/// Says which kernels of the pool have no place, and which are unlike those that were measured for the model.
+pub(crate) fn say_left_out(ranker: &Ranker) {
+    let (kernels, left_out) = (ranker.pool().len(), ranker.left_out());
+    if !left_out.is_empty() {
+        let mut reasons = BTreeMap::<String, usize>::new();
+        for one in left_out {
+            *reasons.entry(one.reason.to_string()).or_default() += 1;
+        }
+        let reasons = reasons.iter().map(|(reason, count)| format!("{count} ({reason})"));
+        let reasons = reasons.collect::<Vec<_>>().join(", ");
+        say!("ckselect: {} of {kernels} kernels are left out: {reasons}", left_out.len());
+    }
+    let (mut count, mut words) = (0, BTreeSet::new());
+    for unmeasured in (0..kernels).map(|index| ranker.unmeasured(index)).filter(|word| !word.is_empty()) {
+        count += 1;
+        words.extend(unmeasured.split(' '));
+    }
+    if count > 0 {
+        let words = words.into_iter().collect::<Vec<_>>().join(", ");
+        say!(
+            "ckselect: {count} of {kernels} kernels are unlike those that were measured for the model, which knows no {words}"
+        );
+    }
+}
+
+/// Says where a problem lies outside of what the model saw in training.
+pub(crate) fn say_out_of_range(ranker: &Ranker, problem: &Problem) -> Result<(), CliError> {
+    let outside = ranker.out_of_range(problem)?;
+    if !outside.is_empty() {
+        let outside = outside.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
+        say!("ckselect: the problem is out of range of the model's training: {outside}");
+    }
+    Ok(())
+}
+
+/// Whether a path names a model that is built into the library.
+pub(crate) fn is_embedded(model: &Path) -> bool {
+    embedded::named(model).is_some()
+}
+
+/// Loads a model directory or an embedded model, with another rule for unknown words if asked.
+pub(crate) fn load_model(directory: &Path, unknown: Option<Unknown>) -> Result<Model, CliError> {
+    let model = embedded::open(directory)?;
+    Ok(match unknown {
+        None => model,
+        Some(unknown) => {
+            let rules = model.extractor().rules;
+            model.with_rules(ck_select::features::Rules { uncoded: unknown.uncoded(), ..rules })
+        }
+    })
+}
+
+fn common_direction(pool: &Pool) -> Option<ck_select::vocab::Direction> {
+    let mut directions = pool.iter().map(|kernel| match &kernel.kind {
+        KernelKind::Conv(kernel) => Some(kernel.direction),
+        KernelKind::Gemm(_) => None,
+    });
+    let first = directions.next()??;
+    directions.all(|direction| direction == Some(first)).then_some(first)
+}
+
+/// Reads the value of `--problem`; a mistake in it is wrong use.
+pub(crate) fn parse_problem(
+    ranker: &Ranker,
+    text: &str,
+    defaults: &ProblemDefaults,
+) -> Result<Problem, CliError> {
+    Problem::parse(ranker.model().spec().op(), text, defaults)
+        .map_err(|error| CliError::usage(format!("--problem: {error}")))
+}

@@ -1,0 +1,179 @@
+//! `ckselect predict`: what a forest says of raw feature rows.
+
+use std::path::{Path, PathBuf};
+
+use ck_select::embedded;
+use ck_select::forest::Forest;
+use ck_select::model::{Model, Target};
+use csv::StringRecord;
+
+use super::is_embedded;
+use crate::error::CliError;
+use crate::input::CsvFile;
+use crate::output::Output;
+use crate::table::{Format, Rows};
+
+const EXAMPLES: &str = "Examples:
+  ckselect predict --model models/M --matrix rows.csv --output predictions.csv
+  ckselect predict --model model_tflops.lgbm.gz --matrix rows.csv
+
+Output columns: `raw` is the forest's prediction, LightGBM's predict() bit for bit; `value` is `raw` after the
+inverse transform of the spec (expm1 for log targets, otherwise clamped at 0). A LightGBM file without a spec has
+no transform, so both are equal.
+
+Rows hold the constants of their GPU in them: `ckselect features --hardware` computes rows for another one.";
+
+/// Predict raw feature rows
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// Model directory, embedded:NAME, or one LightGBM file (.lgbm, .txt or .gz)
+    #[arg(long, value_name = "DIR|FILE")]
+    model: PathBuf,
+    /// The feature_spec.json of a single LightGBM file
+    #[arg(long, value_name = "FILE")]
+    spec: Option<PathBuf>,
+    /// Which of the model's forests; by default the one that ranks
+    #[arg(long, value_name = "TARGET", value_parser = super::target)]
+    target: Option<Target>,
+    /// CSV of feature rows; an empty cell is NaN. With a header of feature names (with or without f:) the columns
+    /// are found by name, otherwise they stand in the model's order
+    #[arg(long, value_name = "IN.csv")]
+    matrix: PathBuf,
+    /// Where the columns raw and value go; standard output when not given
+    #[arg(long, value_name = "OUT.csv")]
+    output: Option<PathBuf>,
+    /// How to write the result
+    #[arg(long, value_enum, default_value = "csv")]
+    format: Format,
+}
+
+/// A forest, and its model when there is one.
+enum Source {
+    Model(Box<Model>, Target),
+    Bare(Box<Forest>),
+}
+
+impl Source {
+    fn load(args: &Args) -> Result<Self, CliError> {
+        if args.model.is_dir() || is_embedded(&args.model) {
+            if args.spec.is_some() {
+                return Err(CliError::usage(
+                    "--spec goes with a single LightGBM file, a directory has its own",
+                ));
+            }
+            let model = embedded::open(&args.model)?;
+            let target = args.target.unwrap_or(model.spec().rank_by);
+            if model.forest(target).is_none() {
+                return Err(CliError::failed(format!("{}: no forest for {target}", model.name())));
+            }
+            return Ok(Self::Model(Box::new(model), target));
+        }
+        let target = args.target.unwrap_or(Target::Tflops);
+        match &args.spec {
+            Some(spec) => Ok(Self::Model(Box::new(Model::load_files(target, &args.model, spec)?), target)),
+            None => Ok(Self::Bare(Box::new(Forest::load(&args.model)?))),
+        }
+    }
+
+    fn forest(&self) -> Result<&Forest, CliError> {
+        match self {
+            Self::Model(model, target) => model
+                .forest(*target)
+                .map(AsRef::as_ref)
+                .ok_or_else(|| CliError::failed(format!("no forest for {target}"))),
+            Self::Bare(forest) => Ok(forest),
+        }
+    }
+
+    fn value(&self, raw: f64) -> f64 {
+        match self {
+            Self::Model(model, target) => model.value(*target, raw),
+            Self::Bare(_) => raw,
+        }
+    }
+
+    /// The names of the columns: a forest that was trained from a bare matrix does not know them.
+    fn names(&self) -> Result<Vec<String>, CliError> {
+        Ok(match self {
+            Self::Model(model, _) => {
+                model.extractor().schema.names().into_iter().map(str::to_owned).collect()
+            }
+            Self::Bare(_) => self.forest()?.feature_names().to_vec(),
+        })
+    }
+}
+
+pub(crate) fn run(args: &Args) -> Result<(), CliError> {
+    let source = Source::load(args)?;
+    let forest = source.forest()?;
+    let mut file = CsvFile::open(&args.matrix, false)?;
+    let mut rows = Rows::new(args.format, Output::create(args.output.as_deref())?, ["raw", "value"]);
+
+    let mut record = StringRecord::new();
+    let mut row = vec![0.0; forest.num_features()];
+    let mut order: Option<Vec<usize>> = None;
+    while file.next(&mut record)? {
+        let order = match &order {
+            Some(order) => order,
+            None if is_header(&record) => {
+                order = Some(columns(&record, &source.names()?, &args.matrix)?);
+                continue;
+            }
+            None if record.len() == row.len() => order.insert((0..row.len()).collect()),
+            None => {
+                let message = format!("{} cells, the forest has {} features", record.len(), row.len());
+                return Err(file.fault(&record, message));
+            }
+        };
+        read_row(&file, &record, order, &mut row)?;
+        let raw = forest.predict(&row)?;
+        rows.push(vec![raw.into(), source.value(raw).into()])?;
+    }
+    rows.finish()
+}
+
+/// A first row is a header when one of its cells is neither empty nor a number.
+fn is_header(record: &StringRecord) -> bool {
+    record.iter().any(|cell| !cell.is_empty() && cell.parse::<f64>().is_err())
+}
+
+/// Which column of the file each feature is in.
+fn columns(header: &StringRecord, names: &[String], path: &Path) -> Result<Vec<usize>, CliError> {
+    let plain: Vec<&str> = header
+        .iter()
+        .map(|cell| cell.trim_start_matches('\u{feff}'))
+        .map(|cell| cell.strip_prefix("f:").unwrap_or(cell))
+        .collect();
+    let found: Vec<Option<usize>> =
+        names.iter().map(|name| plain.iter().position(|column| column == name)).collect();
+    if found.iter().all(Option::is_none) && plain.len() == names.len() {
+        // Names of some other kind: the order has to be the model's.
+        return Ok((0..names.len()).collect());
+    }
+    let missing: Vec<&str> = names
+        .iter()
+        .zip(&found)
+        .filter(|(_, place)| place.is_none())
+        .map(|(name, _)| name.as_str())
+        .collect();
+    if missing.is_empty() {
+        return Ok(found.into_iter().flatten().collect());
+    }
+    Err(CliError::failed(format!("{}: line 1: no column for {}", path.display(), missing.join(", "))))
+}
+
+/// Fills a feature row from the columns that hold it.
+fn read_row(file: &CsvFile, record: &StringRecord, order: &[usize], row: &mut [f64]) -> Result<(), CliError> {
+    for (value, &column) in row.iter_mut().zip(order) {
+        let cell = record.get(column).unwrap_or_default();
+        *value = if cell.is_empty() {
+            f64::NAN
+        } else {
+            cell.parse().map_err(|_| {
+                file.fault(record, format!("column {}: found '{cell}', expected a number", column + 1))
+            })?
+        };
+    }
+    Ok(())
+}

@@ -1,0 +1,265 @@
+//! The fake kernels of `tests/fake_kernels`: building them, and knowing what they answer.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use ck_select::kernel::Kernel;
+use ck_select::pool::ExportOptions;
+use ck_select::pool::Pool;
+use ck_select::registry::{Options, Priority, Registry, UserData};
+use ck_select::vocab::Op;
+
+/// A folder with a pool, problems, and the fake kernels.
+pub(crate) struct Fakes {
+    pub(crate) folder: tempfile::TempDir,
+    pub(crate) kernels: Vec<String>,
+    pub(crate) problems: Vec<[i64; 3]>,
+    /// Unique: stands in the environment of every process of this test.
+    mark: String,
+}
+
+/// What a sweep has to find for a pair.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Expected {
+    Ms(f64),
+    Class(&'static str),
+}
+
+pub(crate) fn source(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fake_kernels").join(name)
+}
+
+pub(crate) fn include() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../include")
+}
+
+/// Compiles C.
+pub(crate) fn cc(source: &Path, arguments: &[&str], output: &Path) {
+    let compiled = Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()))
+        .args(["-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-O1", "-I"])
+        .arg(include())
+        .args(arguments)
+        .arg(source)
+        .arg("-o")
+        .arg(output)
+        .status()
+        .expect("a C compiler is needed");
+    assert!(compiled.success());
+}
+
+impl Fakes {
+    /// GEMM kernels as executables.
+    pub(crate) fn executables(kernels: usize, problems: usize) -> Self {
+        let name = |i: usize| {
+            let (m, n) = (16 * (1 + i % 20), 16 * (1 + i / 20));
+            format!(
+                "gemm_universal_fp16_rcr_compv3_cshuffle_intrawave_False_False_False_False_{m}x{n}x64_2x2x1_32x32x16"
+            )
+        };
+        let fakes = Self::new((0..kernels).map(name).collect(), problems, "m,n,k");
+        let bin = fakes.path("bin");
+        fs::create_dir(&bin).unwrap();
+        let program = bin.join("fake");
+        cc(&source("fake_benchmark.c"), &[], &program);
+        for kernel in &fakes.kernels {
+            fs::hard_link(&program, bin.join(format!("benchmark_{kernel}"))).unwrap();
+        }
+        fakes
+    }
+
+    /// Convolution kernels in a library.
+    pub(crate) fn library(kernels: usize, problems: usize) -> Self {
+        let name = |i: usize| {
+            let (m, n) = (16 * (1 + i % 20), 16 * (1 + i / 20));
+            format!("grouped_conv_forward_bf16_2d_{m}x{n}x64_compv3_intrawave")
+        };
+        let fakes = Self::new((0..kernels).map(name).collect(), problems, "N,C,K,Hi,Wi,Y,X");
+        cc(&source("fake_library.c"), &["-shared", "-fPIC"], &fakes.path("fakes.so"));
+        fs::write(
+            fakes.path("runner.json"),
+            r#"{"runner": "library", "library": "fakes.so", "device": "host"}"#,
+        )
+        .unwrap();
+        fakes
+    }
+
+    /// GEMM kernels in a library, in the pool that a registry of CK exports.
+    pub(crate) fn exported_library(kernels: usize, problems: usize) -> Self {
+        let registry = Registry::new(Options::default()).unwrap();
+        for i in 0..kernels {
+            let name = format!(
+                "gemm_universal_fp16_rcr_compv3_cshuffle_intrawave_False_False_False_False_{}x128x64_2x2x1_32x32x16",
+                64 * (1 + i)
+            );
+            let kernel = Kernel::from_name(&name).unwrap();
+            registry.add(kernel, Priority::NORMAL, UserData::default(), None).unwrap();
+        }
+        let pool = registry.export_json(Op::Gemm, &ExportOptions::default()).unwrap();
+        let names: Vec<String> = Pool::from_bytes("export", pool.as_bytes())
+            .unwrap()
+            .iter()
+            .map(|kernel| kernel.name.clone())
+            .collect();
+        let fakes = Self::new(names, problems, "m,n,k");
+        fs::write(fakes.path("pool.json"), pool).unwrap();
+        cc(&source("fake_library.c"), &["-shared", "-fPIC"], &fakes.path("fakes.so"));
+        fs::write(
+            fakes.path("runner.json"),
+            r#"{"runner": "library", "library": "fakes.so", "device": "host"}"#,
+        )
+        .unwrap();
+        fakes
+    }
+
+    fn new(kernels: Vec<String>, count: usize, header: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let mark = format!("FAKE_MARK={}", folder.path().display());
+        let problems: Vec<[i64; 3]> =
+            (0..count as i64).map(|i| [1 + i, 64 + 8 * (i % 7), 64 + 16 * (i % 5)]).collect();
+        fs::write(folder.path().join("pool.txt"), kernels.join("\n") + "\n").unwrap();
+        let mut text = format!("problem_idx,{header}\n");
+        let rest = if header.starts_with('m') { "" } else { ",14,14,1,1" };
+        for (idx, [a, b, c]) in problems.iter().enumerate() {
+            writeln!(text, "{},{a},{b},{c}{rest}", idx + 10).unwrap();
+        }
+        fs::write(folder.path().join("problems.csv"), text).unwrap();
+        Self { folder, kernels, problems, mark }
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// `ckselect bench` on this pool and these problems, in this folder.
+    pub(crate) fn bench(&self, words: &str) -> Command {
+        let mut command = self.command("bench");
+        command.args(["--pool", "pool.txt", "--problems", "problems.csv"]).args(words.split_whitespace());
+        command
+    }
+
+    pub(crate) fn command(&self, subcommand: &str) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_ckselect"));
+        let (name, value) = self.mark.split_once('=').unwrap();
+        command.current_dir(self.folder.path()).arg(subcommand).env(name, value);
+        command.env("CK_SELECT_LOCK_DIR", self.folder.path()).env("FAKE_POOL", self.path("pool.txt"));
+        for variable in ["HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"] {
+            command.env_remove(variable);
+        }
+        command
+    }
+
+    /// What all pairs have to answer with so many faults of a thousand.
+    pub(crate) fn expected(&self, faults: u64, classes: &Classes) -> BTreeMap<(u64, String), Expected> {
+        let mut expected = BTreeMap::new();
+        for (idx, problem) in (10..).zip(&self.problems) {
+            for kernel in &self.kernels {
+                let answer = match fault(kernel, problem, faults) {
+                    Some(fault) => Expected::Class(classes[fault]),
+                    None => Expected::Ms((1 + hash(kernel, problem, "ms") % 99991) as f64 / 1024.0),
+                };
+                expected.insert((idx, kernel.clone()), answer);
+            }
+        }
+        expected
+    }
+
+    /// Processes of this test that still live. Those that were killed may need a moment to go.
+    pub(crate) fn orphans(&self) -> Vec<String> {
+        let mut orphans = Vec::new();
+        for _ in 0..500 {
+            orphans = self.processes();
+            if orphans.is_empty() {
+                break;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        orphans
+    }
+
+    fn processes(&self) -> Vec<String> {
+        let with_mark = |entry: std::io::Result<fs::DirEntry>| {
+            let path = entry.ok()?.path();
+            path.file_name()?.to_str()?.parse::<u32>().ok()?;
+            let environment = fs::read(path.join("environ")).ok()?;
+            environment.split(|&byte| byte == 0).find(|pair| *pair == self.mark.as_bytes())?;
+            let command = fs::read(path.join("cmdline")).ok()?;
+            Some(format!("{} {}", path.display(), String::from_utf8_lossy(&command).replace('\0', " ")))
+        };
+        fs::read_dir("/proc").unwrap().filter_map(with_mark).collect()
+    }
+}
+
+/// Words of the log by fault: none, crash, hang, garbage, flood, exit, not a time, unsupported.
+pub(crate) type Classes = [&'static str; 8];
+
+const CRASH: usize = 1;
+const HANG: usize = 2;
+const FLOOD: usize = 4;
+
+fn hash(kernel: &str, [a, b, c]: &[i64; 3], salt: &str) -> u64 {
+    let text = format!("{kernel}|{a},{b},{c}|{salt}");
+    let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    hash >> 16
+}
+
+/// As `fake_fault` of model.h.
+fn fault(kernel: &str, problem: &[i64; 3], faults: u64) -> Option<usize> {
+    if hash(kernel, problem, "fault") % 1000 >= faults {
+        return None;
+    }
+    Some(match hash(kernel, problem, "kind") % 40 {
+        0 => HANG,
+        1 => FLOOD,
+        _ => [CRASH, 3, 5, 6, 7][hash(kernel, problem, "cheap") as usize % 5],
+    })
+}
+
+/// What a log says, which has no pair twice.
+pub(crate) fn found(log: &Path) -> BTreeMap<(u64, String), Expected> {
+    let mut found = BTreeMap::new();
+    let mut reader = csv::Reader::from_path(log).unwrap();
+    let header = reader.headers().unwrap().clone();
+    for record in reader.records() {
+        let record = record.unwrap();
+        let cell = |name: &str| record.get(header.iter().position(|column| column == name).unwrap()).unwrap();
+        let answer = match cell("latency_ms") {
+            "N/A" => {
+                assert_eq!(cell("tflops"), "0.0");
+                let class = cell("error_msg").split(':').next().unwrap();
+                Expected::Class(String::leak(class.to_owned()))
+            }
+            ms => Expected::Ms(ms.parse().unwrap()),
+        };
+        let key = (cell("problem_idx").parse().unwrap(), cell("kernel").to_owned());
+        assert_eq!(found.insert(key.clone(), answer), None, "{key:?} stands twice");
+    }
+    found
+}
+
+/// Fails with the pairs that differ.
+pub(crate) fn assert_same(
+    found: &BTreeMap<(u64, String), Expected>,
+    expected: &BTreeMap<(u64, String), Expected>,
+) {
+    let differ: Vec<_> = expected
+        .iter()
+        .filter(|(key, value)| found.get(key) != Some(value))
+        .map(|(key, value)| (key, value, found.get(key)))
+        .take(5)
+        .collect();
+    assert!(differ.is_empty(), "expected, found: {differ:#?}");
+    assert_eq!(found.len(), expected.len());
+}
+
+#[track_caller]
+pub(crate) fn succeeded(output: &Output) -> String {
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    let tail: String = stderr.lines().rev().take(20).collect::<Vec<_>>().join("\n");
+    assert!(output.status.success(), "{}: {tail}", output.status);
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}

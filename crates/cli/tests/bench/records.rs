@@ -1,0 +1,135 @@
+//! `--simulate` from what was measured before.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use crate::fakes::{Expected, Fakes, assert_same, found, succeeded};
+
+type Rows = BTreeMap<(u64, String), Expected>;
+
+/// A log of the library with failures of every kind, and the table that `convert` makes of it.
+fn measured() -> Fakes {
+    let fakes = Fakes::library(6, 5);
+    let line = "--runner runner.json --output a.csv --kernel-timeout 2s";
+    succeeded(&fakes.bench(line).env("FAKE_FAULTS", "300").output().unwrap());
+    convert(&fakes, "a.csv --output a.parquet --arch gfx950");
+    fakes
+}
+
+fn convert(fakes: &Fakes, words: &str) {
+    succeeded(&fakes.command("convert").args(words.split_whitespace()).output().unwrap());
+}
+
+fn fails(fakes: &Fakes, words: &str) -> String {
+    let output = fakes.bench(words).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    String::from_utf8(output.stderr).unwrap()
+}
+
+fn simulated(fakes: &Fakes, from: &str) -> Rows {
+    succeeded(&fakes.bench(&format!("--simulate {from} --output b.csv --overwrite")).output().unwrap());
+    found(&fakes.path("b.csv"))
+}
+
+fn failures(rows: &Rows, class: &str) -> usize {
+    rows.values().filter(|row| matches!(row, Expected::Class(found) if *found == class)).count()
+}
+
+#[test]
+fn a_log_is_answered_from_with_its_failures() {
+    let fakes = measured();
+    simulated(&fakes, "a.csv");
+    assert_eq!(fs::read(fakes.path("a.csv")).unwrap(), fs::read(fakes.path("b.csv")).unwrap());
+}
+
+#[test]
+fn a_table_is_answered_from_and_what_failed_stays_invalid() {
+    let fakes = measured();
+    let mut expected = found(&fakes.path("a.csv"));
+    for row in expected.values_mut() {
+        if let Expected::Class(class) = row {
+            *class = "invalid";
+        }
+    }
+    let invalid = failures(&expected, "invalid");
+    assert!(invalid > 0 && invalid < expected.len(), "{invalid} of {}", expected.len());
+    assert_same(&simulated(&fakes, "a.parquet"), &expected);
+    // Whatever the name, what is in the file decides; text that is packed is no log of ours.
+    fs::rename(fakes.path("a.parquet"), fakes.path("table")).unwrap();
+    assert_same(&simulated(&fakes, "table"), &expected);
+    let mut packed = flate2::write::GzEncoder::new(
+        fs::File::create(fakes.path("a.csv.gz")).unwrap(),
+        flate2::Compression::fast(),
+    );
+    std::io::Write::write_all(&mut packed, &fs::read(fakes.path("a.csv")).unwrap()).unwrap();
+    packed.finish().unwrap();
+    assert_same(&simulated(&fakes, "a.csv.gz"), &expected);
+}
+
+#[test]
+fn what_is_not_recorded_is_said() {
+    let fakes = measured();
+    let recorded = found(&fakes.path("a.csv"));
+    let unknown = "grouped_conv_forward_bf16_2d_16x16x64_compv4_intrawave";
+    fs::write(fakes.path("pool.txt"), format!("{}\n{unknown}\n", fakes.kernels.join("\n"))).unwrap();
+    let problems = fs::read_to_string(fakes.path("problems.csv")).unwrap();
+    fs::write(fakes.path("problems.csv"), format!("{problems}99,4,64,64,14,14,3,3\n")).unwrap();
+    for from in ["a.csv", "a.parquet"] {
+        let rows = simulated(&fakes, from);
+        assert_eq!(rows.len(), 7 * 6);
+        // The new kernel on all problems, the other kernels on the new problem.
+        assert_eq!(failures(&rows, "not_recorded"), 6 + 6, "{from}");
+        for ((idx, kernel), row) in &rows {
+            assert_eq!(
+                !recorded.contains_key(&(*idx, kernel.clone())),
+                *row == Expected::Class("not_recorded"),
+                "{from}: {kernel} on {idx}"
+            );
+        }
+    }
+    fs::write(fakes.path("pool.txt"), unknown).unwrap();
+    let said = fails(&fakes, "--simulate a.parquet --output c.csv");
+    assert!(said.contains("c.csv: nothing could be measured"), "{said}");
+}
+
+#[test]
+fn times_of_two_architectures_are_not_mixed() {
+    let fakes = Fakes::library(1, 1);
+    let ([n, c, k], kernel) = (fakes.problems[0], &fakes.kernels[0]);
+    let row = |arch: &str| format!("{kernel},{n},{c},{k},14,14,1,1,{arch},0.5,2.5\n");
+    let header = "kernel,N,C,K,Hi,Wi,Y,X,arch,latency_ms,tflops\n";
+    fs::write(fakes.path("both"), format!("{header}{}{}", row("gfx942"), row("gfx950"))).unwrap();
+    let said = fails(&fakes, "--simulate both --output c.csv");
+    let expected =
+        "both: the data mixes architectures: gfx942, gfx950; choose one with --arch, in `ckselect convert`";
+    assert!(said.contains(expected), "{said}");
+    assert!(!fakes.path("c.csv").exists());
+    convert(&fakes, "both --output one.parquet --arch gfx942");
+    assert_eq!(simulated(&fakes, "one.parquet")[&(10, kernel.clone())], Expected::Ms(0.5));
+}
+
+#[test]
+fn a_benchmarks_json_is_answered_from() {
+    let fakes = Fakes::executables(2, 2);
+    let [m, n, k] = fakes.problems[1];
+    let (known, problem) = (&fakes.kernels[1], format!("\"m\": {m}, \"n\": {n}, \"k\": {k}, \"split_k\": 1"));
+    let figures = "\"latency(ms)\": 0.25, \"tflops(TFlops)\": 1.5, \"bandwidth(GB/s)\": 44.5";
+    let text =
+        format!("{{\"name\": \"{known}\", \"problem\": {{{problem}}}, \"perf_result\": {{{figures}}}}}\n");
+    fs::write(fakes.path("a.json"), text).unwrap();
+    let rows = simulated(&fakes, "a.json");
+    assert_eq!((rows.len(), failures(&rows, "not_recorded")), (4, 3));
+    assert_eq!(rows[&(11, known.clone())], Expected::Ms(0.25));
+    let log = fs::read_to_string(fakes.path("b.csv")).unwrap();
+    assert!(log.contains(",0.25,1.5,44.5,-1,\n"), "{log}");
+}
+
+#[test]
+fn a_model_is_answered_from() {
+    let fakes = Fakes::library(4, 3);
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let model = root.join("tests/golden/models/conv_small");
+    fs::copy(root.join("configs/forward_bf16.txt"), fakes.path("pool.txt")).unwrap();
+    succeeded(&fakes.bench("--output c.csv --simulate").arg(model).output().unwrap());
+    assert_eq!(found(&fakes.path("c.csv")).len(), 90);
+}

@@ -1,0 +1,442 @@
+//! The binary as a user meets it: output, errors, exit codes.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn command(line: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ckselect"));
+    command.current_dir(root()).args(shell_words(line));
+    command
+}
+
+/// Splits at blanks outside single quotes.
+fn shell_words(line: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut quoted = false;
+    for c in line.chars() {
+        match c {
+            '\'' => quoted = !quoted,
+            c if c.is_whitespace() && !quoted => words.push(String::new()),
+            c => words.last_mut().unwrap().push(c),
+        }
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}
+
+struct Ran {
+    code: Option<i32>,
+    stdout: String,
+    stderr: String,
+}
+
+fn outcome(output: Output) -> Ran {
+    Ran {
+        code: output.status.code(),
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+fn run(line: &str) -> Ran {
+    outcome(command(line).output().unwrap())
+}
+
+fn good(line: &str) -> String {
+    let ran = run(line);
+    assert_eq!(ran.code, Some(0), "{line}\n{}", ran.stderr);
+    ran.stdout
+}
+
+fn bad(line: &str, code: i32) -> String {
+    let ran = run(line);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(code), ""), "{line}\n{}", ran.stderr);
+    ran.stderr
+}
+
+const RANK: &str = "rank --model tests/golden/models/conv_small --pool configs/forward_bf16.txt";
+const RESNET: &str = "N=16,C=256,K=128,Hi=28,Wi=28,Y=3,X=3,pad_h=1,pad_w=1";
+
+/// Rankings of the model's own golden file: (problem, place, kernel, score bits).
+fn golden(model: &str) -> Vec<(String, String, String, u64)> {
+    let text = fs::read_to_string(root().join(format!("tests/golden/models/{model}/rankings.csv"))).unwrap();
+    let row = |line: &str| {
+        let (problem, rest) = line[1..].split_once('"').unwrap();
+        let cells: Vec<&str> = rest.split(',').collect();
+        let bits = u64::from_str_radix(cells[4], 16).unwrap();
+        (problem.to_owned(), cells[2].to_owned(), cells[3].to_owned(), bits)
+    };
+    text.lines().skip(1).map(row).collect()
+}
+
+#[test]
+fn rank_gives_lightgbms_ranking_in_every_format() {
+    let rows = golden("conv_small");
+    let problem = &rows[0].0;
+    let expected: Vec<_> = rows.iter().filter(|row| &row.0 == problem).collect();
+    let csv = good(&format!("{RANK} --problem '{problem}' --format csv"));
+    let found: Vec<Vec<&str>> = csv.lines().skip(1).map(|line| line.split(',').collect()).collect();
+    assert_eq!(
+        (csv.lines().next(), found.len()),
+        (Some("rank,kernel,score,tie,unmeasured,out_of_range"), expected.len())
+    );
+    for (found, (_, place, kernel, bits)) in found.iter().zip(&expected) {
+        assert_eq!((found[0], found[1]), (place.as_str(), kernel.as_str()));
+        assert_eq!(
+            found[2].parse::<f64>().unwrap().to_bits(),
+            *bits,
+            "the score reads back to the same bits"
+        );
+    }
+
+    let json: serde_json::Value =
+        serde_json::from_str(&good(&format!("{RANK} --problem '{problem}' --top 2 --format json"))).unwrap();
+    assert_eq!(json.as_array().unwrap().len(), 2);
+    assert_eq!(json[0]["score"].as_f64().unwrap().to_bits(), expected[0].3);
+
+    let table = good(&format!("{RANK} --problem '{problem}' --top 1"));
+    let lines: Vec<&str> = table.lines().collect();
+    assert_eq!(lines.len(), 2);
+    assert!(lines[0].starts_with("rank  kernel") && lines[1].contains(&expected[0].2), "{table}");
+}
+
+/// The rows of a shipped model, `cells[column]`, those of each problem together, and the columns.
+fn golden_rows(model: &str) -> (Vec<String>, Vec<Vec<Vec<String>>>) {
+    let text = fs::read_to_string(root().join(format!("tests/golden/rows/{model}.csv"))).unwrap();
+    let row = |line: &str| line.split(',').map(str::to_owned).collect::<Vec<_>>();
+    let mut lines = text.lines().map(row);
+    let header = lines.next().unwrap();
+    let mut sweeps: Vec<Vec<Vec<String>>> = Vec::new();
+    for row in lines {
+        match sweeps.last_mut() {
+            // The first column is the kernel's name, the next 19 are the problem.
+            Some(sweep) if sweep[0][1..20] == row[1..20] => sweep.push(row),
+            _ => sweeps.push(vec![row]),
+        }
+    }
+    (header, sweeps)
+}
+
+#[test]
+fn rank_gives_every_shipped_model_the_ranking_that_other_interfaces_give() {
+    let folder = tempfile::tempdir().unwrap();
+    let models: Vec<_> =
+        fs::read_dir(root().join("models")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    for directory in models.iter().filter(|path| path.join("feature_spec.json").exists()) {
+        let name = directory.file_name().unwrap().to_str().unwrap();
+        let (header, sweeps) = golden_rows(name);
+        let score_at = header.iter().position(|column| column == "score").unwrap();
+        for sweep in sweeps {
+            let pool = folder.path().join("pool.txt");
+            let names: Vec<_> = sweep.iter().map(|row| row[0].as_str()).collect();
+            fs::write(&pool, names.join("\n")).unwrap();
+            let problem: Vec<_> = (1..20).map(|at| format!("{}={}", header[at], sweep[0][at])).collect();
+            let (pool, problem) = (pool.display(), problem.join(","));
+            let rank = format!("rank --model models/{name} --pool {pool} --problem '{problem}' --format csv");
+            let csv = good(&rank);
+            let mut found = csv.lines().map(|line| line.split(',').collect::<Vec<_>>());
+            let columns = found.next().unwrap();
+            let place = |column| columns.iter().position(|&at| at == column).unwrap();
+            let (kernel, score) = (place("kernel"), place("score"));
+            let bits = |text: &str| text.parse::<f64>().unwrap().to_bits();
+            let found: Vec<_> = found.map(|row| (row[kernel].to_owned(), bits(row[score]))).collect();
+            let mut expected: Vec<_> =
+                sweep.iter().map(|row| (row[0].clone(), row[score_at].parse::<f64>().unwrap())).collect();
+            expected.sort_by(|a, b| b.1.total_cmp(&a.1));
+            let expected: Vec<_> =
+                expected.into_iter().map(|(name, score)| (name, score.to_bits())).collect();
+            assert_eq!(found, expected, "{name} {problem}");
+        }
+    }
+}
+
+#[test]
+fn rank_takes_many_problems_from_a_csv() {
+    let folder = tempfile::tempdir().unwrap();
+    let problems = folder.path().join("problems.csv");
+    fs::write(&problems, "problem_idx,N,C,K,Hi,Wi,Y,X\n7,16,256,128,28,28,3,3\n9,1.0,64,64,56,56,1,1\n")
+        .unwrap();
+    let csv = good(&format!("{RANK} --problems {} --top 1 --format csv", problems.display()));
+    let labels: Vec<&str> = csv.lines().map(|line| line.split(',').next().unwrap()).collect();
+    assert_eq!(labels, ["problem", "7", "9"]);
+
+    // A benchmark CSV holds each problem once for each kernel, and is a pool, too.
+    let sweep = folder.path().join("sweep.csv");
+    let mut text = String::from("kernel,N,C,K,Hi,Wi,Y,X,latency_ms,tflops\n");
+    for tile in ["32x64x64", "64x128x64"] {
+        for batch in [1, 2] {
+            writeln!(text, "grouped_conv_forward_bf16_2d_{tile}_compv3,{batch},64,64,28,28,1,1,0.1,1")
+                .unwrap();
+        }
+    }
+    fs::write(&sweep, text).unwrap();
+    let sweep = sweep.display();
+    let csv = good(&format!(
+        "rank --model tests/golden/models/conv_small --pool {sweep} --problems {sweep} --format csv"
+    ));
+    assert_eq!(csv.lines().count(), 1 + 2 * 2);
+
+    fs::write(&problems, "N,C,K,Hi,Wi,Y,X\n16,256,128,28,28,3,3\n1,64,64,56,none,1,1\n").unwrap();
+    let error = bad(&format!("{RANK} --problems {}", problems.display()), 1);
+    assert!(error.contains("problems.csv: line 3: Wi: found 'none', expected a whole number"), "{error}");
+}
+
+#[test]
+fn rank_shows_the_other_targets() {
+    let gemm = "tests/golden/models/gemm_small";
+    let csv = good(&format!(
+        "rank --model {gemm} --pool {gemm}/pool.txt --problem M=128,N=1536,K=7168 --format csv"
+    ));
+    assert!(
+        csv.starts_with("rank,kernel,score,latency_ms,bandwidth_gb_s,tie,unmeasured,out_of_range\n"),
+        "{csv}"
+    );
+    let by_latency = good(&format!(
+        "rank --model {gemm} --pool {gemm}/pool.txt --problem M=128,N=1536,K=7168 --rank-by latency --format csv"
+    ));
+    assert!(
+        by_latency.starts_with("rank,kernel,score,tflops,bandwidth_gb_s,tie,unmeasured,out_of_range\n"),
+        "{by_latency}"
+    );
+}
+
+#[test]
+fn wrong_use_is_2_and_failure_is_1() {
+    for (line, code, message) in [
+        (String::new(), 2, "Usage: ckselect"),
+        ("rnak".into(), 2, "unrecognized subcommand"),
+        (RANK.into(), 2, "<--problem <PAIRS>|--problems <FILE>>"),
+        (
+            format!("{RANK} --problem 'N=16,Q=1'"),
+            2,
+            "--problem: grouped_conv problems have no field 'Q', expected one of: N, C",
+        ),
+        (format!("{RANK} --problem '{RESNET},stride_h=0'"), 2, "--problem: stride_h: found 0, expected 1 to"),
+        (format!("{RANK} --problem '{RESNET}' --top 0"), 2, "0 is not in 1.."),
+        (format!("{RANK} --problem '{RESNET}' --format xml"), 2, "possible values: table, csv, json"),
+        (
+            "features --engine conv96 --input x.csv".into(),
+            2,
+            "unknown feature engine 'conv96', expected one of: gemm55",
+        ),
+        (
+            format!("rank --model no/model --pool x --problem '{RESNET}'"),
+            1,
+            "no/model/feature_spec.json: No such file",
+        ),
+        (
+            format!("rank --model tests/golden/models/conv_small --pool no.txt --problem '{RESNET}'"),
+            1,
+            "no.txt",
+        ),
+        (
+            format!("{RANK} --problem '{RESNET},direction=bwd_data'"),
+            1,
+            "none of the 30 kernels computes a 2D bwd_data",
+        ),
+        ("predict --model tests/golden/models/conv_small --matrix no.csv".into(), 1, "no.csv: No such file"),
+    ] {
+        let error = bad(&line, code);
+        assert!(error.contains(message), "{line}: {error}");
+    }
+    for command in ["rank", "explain", "features", "predict", "inspect"] {
+        assert!(good(&format!("{command} --help")).contains("Examples:"), "{command}");
+    }
+}
+
+#[test]
+fn a_closed_pipe_is_no_failure() {
+    let mut child = command(&format!("{RANK} --problem '{RESNET}'"))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let ran = outcome(child.wait_with_output().unwrap());
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
+}
+
+#[test]
+fn features_reproduce_every_golden_row() {
+    for (engine, file) in [
+        ("gemm72", "gemm72"),
+        ("gemm78vec", "gemm78vec"),
+        ("conv97", "conv97"),
+        ("conv_superset", "conv_superset"),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let (input, output) = (folder.path().join("in.csv"), folder.path().join("out.csv"));
+        let packed = fs::File::open(root().join(format!("tests/golden/features/{file}.csv.gz"))).unwrap();
+        let mut text = String::new();
+        std::io::Read::read_to_string(&mut flate2::read::GzDecoder::new(packed), &mut text).unwrap();
+        fs::write(&input, &text).unwrap();
+        let line =
+            format!("features --engine {engine} --input {} --output {}", input.display(), output.display());
+        assert_eq!(good(&format!("{line} --unknown upstream")), "");
+
+        let found = fs::read_to_string(&output).unwrap();
+        let (mut expected, mut found) = (text.lines(), found.lines());
+        let header: Vec<&str> = expected.next().unwrap().split(',').collect();
+        let first = header.iter().position(|name| name.starts_with("f:")).unwrap();
+        assert_eq!(found.next().unwrap().split(',').collect::<Vec<_>>(), header[first..]);
+        let (mut rows, width) = (0, header.len() - first);
+        for (expected, found) in expected.by_ref().zip(found.by_ref()) {
+            let found: Vec<&str> = found.split(',').collect();
+            assert_eq!(found.len(), width);
+            for (expected, found) in expected.split(',').skip(first).zip(found) {
+                let bits = |text: &str| (text.parse::<f64>().unwrap() + 0.0).to_bits();
+                assert_eq!(bits(expected), bits(found), "{engine}, row {rows}");
+            }
+            rows += 1;
+        }
+        assert_eq!((expected.next(), found.next()), (None, None));
+        assert!(rows >= 500);
+
+        // Upstream's silent defaults are errors unless asked for, and a failed run leaves no file.
+        fs::remove_file(&output).unwrap();
+        let error = bad(&line, 1);
+        assert!(error.contains("in.csv: line ") && error.contains(", expected "), "{error}");
+        assert!(!output.exists() && fs::read_dir(folder.path()).unwrap().count() == 1);
+    }
+}
+
+#[test]
+fn features_are_listed_with_their_meaning() {
+    let csv = good("features --engine conv_superset --list --format csv");
+    assert_eq!(csv.lines().count(), 114);
+    assert!(csv.contains("tile_volume,kernel,volume of the tile\n"), "{csv}");
+    let by_model = good("features --model tests/golden/models/gemm_small --list --format csv");
+    assert_eq!(by_model.lines().count(), 73);
+}
+
+#[test]
+fn predict_finds_columns_by_name_or_by_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let rows = folder.path().join("rows.csv");
+    fs::write(&rows, "m,n,k,dtype,layout,tile_m,tile_n,tile_k,warp_m,warp_n,warp_k,warp_tile_m,warp_tile_n,warp_tile_k,pipeline,scheduler,epilogue,pad_m,pad_n,pad_k,persistent,split_k\n128,1536,7168,fp8,rcr,128,128,64,2,2,1,32,32,16,compv4,intrawave,cshuffle,1,1,1,0,1\n").unwrap();
+    let model = "tests/golden/models/gemm_small";
+    let named = good(&format!("features --model {model} --input {}", rows.display()));
+    let (header, values) = named.split_once('\n').unwrap();
+    let columns: Vec<(&str, &str)> = header.split(',').zip(values.trim().split(',')).collect();
+    let reversed: (Vec<&str>, Vec<&str>) = columns.iter().rev().copied().unzip();
+    let predict = |text: &str, more: &str| {
+        let matrix = folder.path().join("matrix.csv");
+        fs::write(&matrix, text).unwrap();
+        run(&format!("predict --model {model} --matrix {} {more}", matrix.display()))
+    };
+    let expected = predict(&named, "").stdout;
+    assert_eq!((expected.lines().next(), expected.lines().count()), (Some("raw,value"), 2));
+    assert_eq!(predict(values, "").stdout, expected, "without a header");
+    assert_eq!(
+        predict(&format!("{}\n{}\n", reversed.0.join(","), reversed.1.join(",")), "").stdout,
+        expected
+    );
+    let cells: Vec<f64> =
+        expected.lines().nth(1).unwrap().split(',').map(|cell| cell.parse().unwrap()).collect();
+    assert_eq!(cells[0].exp_m1().to_bits(), cells[1].to_bits());
+    let json: serde_json::Value = serde_json::from_str(&predict(&named, "--format json").stdout).unwrap();
+    assert_eq!(json[0]["raw"].as_f64(), Some(cells[0]));
+    let rows_as_json = good(&format!("features --model {model} --input {} --format json", rows.display()));
+    assert_eq!(serde_json::from_str::<serde_json::Value>(&rows_as_json).unwrap()[0]["f:M"], 128.0);
+    let latency = predict(&named, "--target latency").stdout;
+    let cells: Vec<&str> = latency.lines().nth(1).unwrap().split(',').collect();
+    assert_eq!(cells[0].parse::<f64>().unwrap().max(0.0), cells[1].parse::<f64>().unwrap());
+
+    let ran = predict("1,2,3\n", "");
+    assert!(
+        ran.code == Some(1) && ran.stderr.contains("line 1: 3 cells, the forest has 72 features"),
+        "{}",
+        ran.stderr
+    );
+    let ran = predict(&named.replacen("f:tile_m", "f:tile_q", 1), "");
+    assert!(ran.stderr.contains("line 1: no column for tile_m"), "{}", ran.stderr);
+    let ran = predict(&format!("{named}{}", values.replacen("128.0", "many", 1)), "");
+    assert!(
+        ran.stderr.contains("matrix.csv: line 3: column 1: found 'many', expected a number"),
+        "{}",
+        ran.stderr
+    );
+}
+
+#[test]
+fn predict_scores_a_bare_file_as_lightgbm_does() {
+    // Rows with LightGBM's own raw scores and predictions as bits, see tests/golden/forest.
+    for name in ["numbers", "zero-missing", "categories", "random-forest"] {
+        let golden = root().join(format!("tests/golden/forest/{name}"));
+        let text = fs::read_to_string(golden.with_extension("scores")).unwrap();
+        let (mut matrix, mut expected) = (String::new(), Vec::new());
+        for line in text.lines().filter(|line| !line.starts_with('#')) {
+            let (scores, values) = line.split_once(" :").unwrap();
+            expected.push(u64::from_str_radix(scores.split_once(' ').unwrap().1, 16).unwrap());
+            // An empty cell is NaN.
+            matrix += &values.trim().replace("NaN", "").replace(' ', ",");
+            matrix.push('\n');
+        }
+        let mut child = command(&format!("predict --model {}.txt --matrix -", golden.display()))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        child.stdin.take().unwrap().write_all(matrix.as_bytes()).unwrap();
+        let ran = outcome(child.wait_with_output().unwrap());
+        let raw: Vec<u64> = ran
+            .stdout
+            .lines()
+            .skip(1)
+            .map(|line| line.split(',').next().unwrap().parse::<f64>().unwrap().to_bits())
+            .collect();
+        assert_eq!(raw, expected, "{name}");
+    }
+}
+
+#[test]
+fn explain_adds_up_and_inspect_shows_what_is_inside() {
+    let explain = format!("explain {} --problem '{RESNET}' --format json", &RANK[5..]);
+    let rows: serde_json::Value = serde_json::from_str(&good(&explain)).unwrap();
+    let rows = rows.as_array().unwrap();
+    assert_eq!((rows.len(), rows[0]["feature"].as_str()), (100, Some("(raw score)")));
+    let part = |row: &serde_json::Value| row["first"].as_f64().unwrap();
+    // Bias, features, rounding: added in this order they are the score, bit for bit.
+    let sum = rows[3..].iter().fold(part(&rows[1]), |sum, row| sum + part(row)) + part(&rows[2]);
+    assert_eq!(sum.to_bits(), part(&rows[0]).to_bits());
+    let error = bad(&explain.replace("--format", "--first nothing --format"), 2);
+    assert!(error.contains("--first: the pool has no kernel 'nothing'"), "{error}");
+
+    let inspect = "inspect --model tests/golden/models/gemm_small";
+    let json: serde_json::Value = serde_json::from_str(&good(&format!("{inspect} --format json"))).unwrap();
+    assert_eq!(json["targets"].as_array().unwrap().len(), 3);
+    assert_eq!((&json["targets"][0]["trees"], &json["rules"]["uncoded"]), (&120.into(), &"error".into()));
+    assert_eq!(json["features"].as_array().unwrap().len(), 72);
+    let table = good(inspect);
+    assert!(table.contains("rank_by") && table.contains("tile_eff_m"), "{table}");
+    assert_eq!(good(&format!("{inspect} --format csv --target latency")).lines().count(), 73);
+}
+
+#[test]
+fn models_may_be_embedded() {
+    let models = ck_select::embedded::all();
+    for model in models {
+        let ran = run(&format!("inspect --model embedded:{} --format json", model.name()));
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    }
+    let known: Vec<_> = models.iter().map(ck_select::model::EmbeddedModel::name).collect();
+    let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+    let message = format!("no model 'nothing' is embedded in this library: it has {known}");
+    let pool = "--pool configs/forward_bf16.txt --problem 'C=8,K=8,Hi=8,Wi=8,Y=1,X=1'";
+    for line in [
+        "inspect --model embedded:nothing".to_owned(),
+        format!("rank --model embedded:nothing {pool}"),
+        "predict --model embedded:nothing --matrix -".to_owned(),
+    ] {
+        let ran = run(&line);
+        assert_eq!(ran.code, Some(1), "{line}: {}", ran.stderr);
+        assert!(ran.stderr.contains(&message), "{line}: {}", ran.stderr);
+    }
+}

@@ -1,0 +1,192 @@
+//! `ckselect convert` and `shapes` as a user meets them.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use tempfile::TempDir;
+
+const HEADER: &str =
+    "kernel,problem_idx,N,C,K,G,Hi,Wi,Y,X,stride_h,stride_w,pad_h,pad_w,latency_ms,tflops,non_zero";
+const ROW: &str = "grouped_conv_forward_bf16_2d_16x64x64_compv3,0,16,256,128,1,28,28,3,3,1,1,1,1";
+
+fn run_in(folder: &Path, line: &str) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ckselect"));
+    command.current_dir(folder).args(line.split_whitespace()).output().unwrap()
+}
+
+fn good(folder: &Path, line: &str) -> (String, String) {
+    let output = run_in(folder, line);
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{line}\n{stderr}");
+    (String::from_utf8(output.stdout).unwrap(), stderr)
+}
+
+fn bad(folder: &Path, line: &str, code: i32) -> String {
+    let output = run_in(folder, line);
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(code), "{line}\n{stderr}");
+    stderr
+}
+
+fn sweep(folder: &Path) {
+    let text = format!("{HEADER}\n{ROW},0.02,300,1\n{ROW},torn\n{ROW},N/A,0,0\n");
+    fs::write(folder.join("a.csv"), text).unwrap();
+}
+
+#[test]
+fn convert_counts_locates_and_lists() {
+    let folder = TempDir::new().unwrap();
+    sweep(folder.path());
+    let (out, err) =
+        good(folder.path(), "convert a.csv -o out/a.parquet --arch gfx950 --rejects bad.csv --format csv");
+    assert_eq!(out, "file,rows,invalid,other,rejected\na.csv,2,1,0,1\n");
+    assert_eq!(err, "ckselect: a.csv: line 3: found 15 cells, expected 17 as in the header\n");
+    let rejects = fs::read_to_string(folder.path().join("bad.csv")).unwrap();
+    assert_eq!(rejects, "file,place,reason\na.csv,line 3,\"found 15 cells, expected 17 as in the header\"\n");
+    let (_, _) = good(folder.path(), "convert out -o back.csv");
+    let back = fs::read_to_string(folder.path().join("back.csv")).unwrap();
+    assert_eq!(back.lines().count(), 3);
+    assert!(back.ends_with("1,1,1,N/A,0.0,0\n"), "{back}");
+}
+
+#[test]
+fn strict_writes_nothing() {
+    let folder = TempDir::new().unwrap();
+    sweep(folder.path());
+    let error = bad(folder.path(), "convert a.csv -o a.parquet --arch gfx950 --strict", 1);
+    assert!(error.contains("a.csv: line 3") && error.contains("a.parquet is not written"), "{error}");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    assert!(bad(folder.path(), "convert a.csv -o a.parquet", 1).contains("say it with --arch"));
+    assert!(bad(folder.path(), "convert a.csv -o a.parquet --arch mi355x", 2).contains("gfx9xx"));
+    assert!(bad(folder.path(), "convert none.csv -o a.parquet --arch gfx950", 1).contains("none.csv"));
+}
+
+#[test]
+fn misspelt_columns_and_impossible_figures_are_refused() {
+    let folder = TempDir::new().unwrap();
+    let write = |name: &str, text: String| fs::write(folder.path().join(name), text).unwrap();
+    write("header.csv", format!("{}\n{ROW},0.02,300,1\n", HEADER.replace("stride_h", "Stride_h")));
+    for line in [
+        "convert header.csv -o a.parquet --arch gfx950",
+        "validate --predictions header.csv --data header.csv",
+        "features --engine conv97 --input header.csv",
+    ] {
+        let error = bad(folder.path(), line, 1);
+        assert!(
+            error.contains("header.csv: header: unknown column 'Stride_h', expected stride_h"),
+            "{error}"
+        );
+    }
+    write("semicolons.csv", HEADER.replace(',', ";") + "\n1;2\n");
+    let error = bad(folder.path(), "convert semicolons.csv -o a.parquet --arch gfx950", 1);
+    assert!(error.contains("the columns are separated by ';', expected ','"), "{error}");
+    write("empty.csv", format!("{HEADER}\n"));
+    let error = bad(folder.path(), "convert empty.csv -o a.parquet --arch gfx950", 1);
+    assert!(error.contains("empty.csv: found no row below the header"), "{error}");
+
+    write(
+        "odd.csv",
+        format!("{HEADER},remark\n{ROW},0.02,300,1,x\n{ROW},0.02,255704,1,x\n{ROW},0.0000001,300,1,x\n"),
+    );
+    let (out, error) = good(folder.path(), "convert odd.csv -o a.parquet --arch gfx950 --format csv");
+    assert_eq!(out, "file,rows,invalid,other,rejected\nodd.csv,1,0,0,2\n");
+    assert!(
+        error.contains("line 3: tflops: found 255704, expected at most 20000: no device does more with bf16"),
+        "{error}"
+    );
+    assert!(error.contains("line 4: latency_ms: found 0.0000001, which makes 73987523 TFLOPS"), "{error}");
+    assert!(error.contains("warning: odd.csv: columns passed over: remark"), "{error}");
+}
+
+#[cfg(unix)]
+#[test]
+fn the_gpu_is_recorded_when_rocminfo_knows_it() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let folder = TempDir::new().unwrap();
+    sweep(folder.path());
+    let tool = folder.path().join("rocminfo");
+    let answer = "#!/bin/sh\ncat <<'END'\n*******\nAgent 1\n*******\n  Name:                    AMD EPYC 9575F\n  Compute Unit:            128\n\
+                  *******\nAgent 2\n*******\n  Name:                    gfx942\n  Marketing Name:          AMD Instinct MI300X\n\
+                  \x20 Compute Unit:            304\n  Max Clock Freq. (MHz):   2100\n  Chip ID:                 29857(0x74a1)\nEND\n";
+    fs::write(&tool, answer).unwrap();
+    fs::set_permissions(&tool, fs::Permissions::from_mode(0o755)).unwrap();
+    let run = |path: &str, output: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_ckselect"));
+        command.current_dir(folder.path()).env("PATH", path);
+        command.args(["convert", "a.csv", "-o", output, "--capture-hw"]).output().unwrap()
+    };
+    // The architecture is the tool's, when nobody says another.
+    let path = format!("{}:/usr/bin:/bin", folder.path().display());
+    assert!(run(&path, "a.parquet").status.success());
+    let data = ck_select_offline::measurements::Measurements::read(
+        &[folder.path().join("a.parquet")],
+        ck_select_offline::measurements::Wanted::all(ck_select::vocab::Op::GroupedConv),
+    )
+    .unwrap();
+    let hardware = data.hardware().unwrap();
+    // What the tool says, and the profile for the rest.
+    assert_eq!((hardware.num_cus, hardware.max_clock_mhz, hardware.shader_engines), (304, 2100, 28));
+    assert_eq!(data.common_arch().unwrap().unwrap().as_str(), "gfx942");
+
+    let output = run("/nowhere", "b.parquet");
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(stderr.contains("the GPU is not recorded: rocminfo: ") && stderr.contains("--arch"), "{stderr}");
+}
+
+#[test]
+fn shapes_are_problems_that_rank_reads() {
+    let folder = TempDir::new().unwrap();
+    let (list, _) = good(folder.path(), "shapes --list");
+    for line in
+        ["wide              706", "edge              546", "benchmark          25", "sweep            3167"]
+    {
+        assert!(list.contains(line), "{list}");
+    }
+    good(folder.path(), "shapes --set resnet50 --set vit-patch --batches 4 --output nets.csv");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let problems = folder.path().join("nets.csv");
+    let line = format!(
+        "rank --model tests/golden/models/conv_small --pool configs/forward_bf16.txt --problems {} --top 1 --format csv",
+        problems.display()
+    );
+    let (ranked, _) = good(&root, &line);
+    let count = fs::read_to_string(&problems).unwrap().lines().count();
+    assert_eq!(ranked.lines().count(), count);
+    assert!(count > 20);
+}
+
+#[test]
+fn validation_sets_are_seeded_and_apart() {
+    let folder = TempDir::new().unwrap();
+    good(folder.path(), "shapes --validation 50 --seed 1 --output a.csv");
+    let (again, _) = good(folder.path(), "shapes --validation 50 --seed 1");
+    assert_eq!(again, fs::read_to_string(folder.path().join("a.csv")).unwrap());
+    let (apart, _) = good(folder.path(), "shapes --validation 50 --seed 1 --apart-from a.csv");
+    let body = |text: &str| -> Vec<String> {
+        text.lines().skip(1).map(|line| line.split_once(',').unwrap().1.to_owned()).collect()
+    };
+    assert!(body(&apart).iter().all(|line| !body(&again).contains(line)));
+    let (json, _) = good(folder.path(), "shapes --set benchmark --format json --count 5");
+    let value: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(value.as_array().unwrap().len(), 5);
+    assert_eq!((&value[0]["m"], &value[0]["dtype"]), (&64.into(), &"fp16".into()));
+}
+
+#[test]
+fn driver_lines_become_problems() {
+    let folder = TempDir::new().unwrap();
+    let text = "./bin/MIOpenDriver convbfp16 -n 8 -c 64 -H 56 -W 56 -k 64 -y 3 -x 3 -p 1 -q 1 -F 4\nMIOpenDriver bnorm -n 1\n";
+    fs::write(folder.path().join("lines.txt"), text).unwrap();
+    let (out, err) = good(folder.path(), "shapes --driver lines.txt");
+    assert!(out.ends_with("\n0,8,64,64,1,1,56,56,1,3,3,1,1,1,0,1,1,1,1,1,2,bwd_weight,bf16\n"), "{out}");
+    assert!(
+        err.contains("lines.txt: line 2: found 'bnorm'") && err.contains("1 lines are no convolutions"),
+        "{err}"
+    );
+    assert!(
+        bad(folder.path(), "shapes --set wide --driver lines.txt", 2).contains("one file has one operation")
+    );
+    assert!(bad(folder.path(), "shapes --set wyde", 2).contains("expected one of: wide, edge"));
+}

@@ -1,0 +1,302 @@
+//! `ckselect enumerate`, as a user meets it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use ck_select::pool::Pool;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn run(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_ckselect")).current_dir(root()).args(arguments).output().unwrap()
+}
+
+fn good(arguments: &[&str]) -> (String, String) {
+    let Output { status, stdout, stderr } = run(arguments);
+    let stderr = String::from_utf8(stderr).unwrap();
+    assert_eq!(status.code(), Some(0), "{arguments:?}\n{stderr}");
+    (String::from_utf8(stdout).unwrap(), stderr)
+}
+
+fn bad(arguments: &[&str], code: i32) -> String {
+    let Output { status, stdout, stderr } = run(arguments);
+    assert_eq!((status.code(), stdout.len()), (Some(code), 0), "{arguments:?}");
+    String::from_utf8(stderr).unwrap()
+}
+
+#[test]
+fn counts_are_numbers() {
+    for (arguments, count) in [
+        (vec!["configs/forward_2d.json"], 1216),
+        (vec!["configs/bwd_data_2d.json"], 320),
+        (vec!["configs/bwd_weight_3d.json", "--arch", "gfx942"], 640),
+        (vec!["configs/forward_2d.json", "--valid-only"], 744),
+        (vec!["configs/gemm_default.json"], 607),
+        (vec!["configs/gemm_default.json", "--dtype", "fp16", "--layout", "ccr", "--arch", "gfx942"], 168),
+        (vec!["configs/forward_2d.json", "--filter", "c.tile_n >= 128 and c.pipeline == 'compv5'"], 48),
+        (
+            vec![
+                "configs/forward_2d.json",
+                "--ndim",
+                "3",
+                "--op",
+                "grouped_conv",
+                "--filter",
+                "c.ndim_spatial == 3",
+            ],
+            1216,
+        ),
+    ] {
+        let (stdout, stderr) = good(&[&["enumerate"], &*arguments, &["--count-only"]].concat());
+        assert_eq!((stdout.as_str(), stderr.as_str()), (format!("{count}\n").as_str(), ""), "{arguments:?}");
+    }
+}
+
+#[test]
+fn lists_come_in_every_format() {
+    let arguments = ["enumerate", "configs/forward_bf16.json", "--list", "--format"];
+    let with = |format: &'static str| good(&[&arguments[..], &[format]].concat()).0;
+    let csv = with("csv");
+    assert_eq!(csv.lines().count(), 31);
+    assert!(csv.starts_with("index,kernel\n0,grouped_conv_forward_bf16_2d_16x64x64_compv3\n"));
+    let json: serde_json::Value = serde_json::from_str(&with("json")).unwrap();
+    assert_eq!(json[29]["kernel"], "grouped_conv_forward_bf16_2d_128x64x128_compv5");
+    assert!(with("table").starts_with("index  kernel\n    0  grouped_conv_forward"));
+    let (summary, _) =
+        good(&["enumerate", "configs/bwd_data_2d.json", "--format", "csv", "--filter", "c.tile_m > 64"]);
+    assert_eq!(summary, "kernels,of them\n1216,expanded\n896,repeat a name\n256,filtered out\n64,kept\n");
+    let (summary, _) = good(&["enumerate", "configs/forward_2d.json", "--format", "csv", "--valid-only"]);
+    assert_eq!(
+        summary,
+        "kernels,of them\n1216,expanded\n472,cannot be built\n24,\"- compv4 without two buffers, or not for this tile\"\n\
+         448,- scheduler not for this pipeline\n744,kept\n"
+    );
+    let (fields, _) = good(&["enumerate", "--list-fields", "--op", "gemm_universal", "--format", "csv"]);
+    assert!(
+        fields.starts_with("op,field,meaning\ngemm_universal,c.name,") && fields.contains("c.warp_tile_k,")
+    );
+}
+
+#[test]
+fn written_pools_can_be_ranked() {
+    let folder = tempfile::tempdir().unwrap();
+    let (json, text) = (folder.path().join("pool.json"), folder.path().join("pool.txt"));
+    let (json, text) = (json.to_str().unwrap(), text.to_str().unwrap());
+    let (stdout, _) =
+        good(&["enumerate", "configs/forward_bf16.json", "--export-json", json, "--output", text]);
+    assert_eq!(stdout, "kernels  of them\n     30  expanded\n     30  kept\n");
+    let export: serde_json::Value = serde_json::from_str(&fs::read_to_string(json).unwrap()).unwrap();
+    assert_eq!(
+        export["metadata"],
+        serde_json::json!({"config_file": "forward_bf16.json", "arch": "gfx950", "count": 30})
+    );
+    let shipped = fs::read_to_string(root().join("configs/forward_bf16.txt")).unwrap();
+    let shipped: Vec<&str> = shipped.lines().filter(|line| !line.starts_with('#')).collect();
+    assert_eq!(fs::read_to_string(text).unwrap().lines().collect::<Vec<_>>(), shipped);
+    let rank = |pool: &str| {
+        let problem = "N=16,C=256,K=128,Hi=28,Wi=28,Y=3,X=3,pad_h=1,pad_w=1";
+        good(&["rank", "--model", "tests/golden/models/conv_small", "--pool", pool, "--problem", problem]).0
+    };
+    assert_eq!(rank(json), rank(text));
+    assert_eq!(rank(text), rank("configs/forward_bf16.txt"));
+    let (stdout, _) = good(&["enumerate", "configs/forward_bf16.json", "--output", "-"]);
+    assert_eq!(stdout.lines().collect::<Vec<_>>(), shipped, "nothing but the names");
+}
+
+#[test]
+fn mistakes_are_pointed_at() {
+    let sweep = "configs/forward_2d.json";
+    let error = bad(&["enumerate", sweep, "--filter", "c.tile_x > 3"], 2);
+    let expected = "ckselect: --filter: column 3: kernels have no field 'tile_x', did you mean 'tile_m'? The fields are: name, ";
+    assert!(error.starts_with(expected), "{error}");
+    assert!(error.ends_with("\n  c.tile_x > 3\n    ^^^^^^\n"), "{error}");
+    let error = bad(&["enumerate", sweep, "--filter", "c.tile_m > c.name"], 1);
+    assert!(error.contains("'>' does not order int and str\n  c.tile_m > c.name\n  ^^^"), "{error}");
+    assert!(bad(&["enumerate", sweep, "--dtype", "fp8"], 2).contains("--dtype is for GEMMs"));
+    assert!(bad(&["enumerate", sweep, "--layout", "rcr"], 2).contains("--layout is for GEMMs"));
+    assert!(
+        bad(&["enumerate", "configs/gemm_ci.json", "--ndim", "3"], 2).contains("--ndim is for convolutions")
+    );
+    assert!(bad(&["enumerate", sweep, "--arch", "mi355x"], 2).contains("--arch: unknown arch 'mi355x'"));
+    assert!(bad(&["enumerate", sweep, "--op", "gemm_universal"], 1).contains("tile_config: found nothing"));
+    assert!(bad(&["enumerate", "configs/none.json"], 1).contains("configs/none.json: "));
+    assert!(bad(&["enumerate", sweep, "--rules", "configs/none"], 1).contains("no such directory"));
+    assert!(bad(&["enumerate"], 2).contains("CONFIG.json"));
+    bad(&["enumerate", sweep, "--list", "--count-only"], 2);
+}
+
+#[test]
+fn filter_files_hold_an_expression_and_no_python() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("filter");
+    let file = path.to_str().unwrap();
+    fs::write(&path, "# wide tiles\nc.tile_n >= 128\n").unwrap();
+    let arguments = ["enumerate", "configs/forward_2d.json", "--count-only", "--filter-file", file];
+    assert_eq!(good(&arguments).0, "336\n");
+    assert_eq!(
+        good(&[&arguments[..], &["--filter", "c.pipeline == 'compv5'"]].concat()).0,
+        "48\n",
+        "both hold"
+    );
+    fs::write(&path, "def filter_config(c):\n    return c.tile_n >= 128\n").unwrap();
+    let error = bad(&arguments, 1);
+    assert!(
+        error.starts_with(&format!(
+            "ckselect: {file}: column 1: this is Python code, which is never executed"
+        )),
+        "{error}"
+    );
+}
+
+#[test]
+fn own_rules_are_used_and_unknown_keys_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let rules = fs::read_to_string(root().join("enumerate/rules/conv.json")).unwrap();
+    let fewer = rules.replace("\"compv6\", \"comp_async\", ", "\"comp_async\", ");
+    fs::write(folder.path().join("conv.json"), fewer).unwrap();
+    let directory = folder.path().to_str().unwrap();
+    let (stdout, stderr) =
+        good(&["enumerate", "configs/forward_2d.json", "--count-only", "--rules", directory]);
+    assert_eq!(stdout, "1056\n");
+    assert_eq!(stderr, "ckselect: warning: forward has no pipeline compv6, it gives no kernels\n");
+    fs::write(folder.path().join("conv.json"), rules.replace("\"mem\"", "\"meem\"")).unwrap();
+    let error = bad(&["enumerate", "configs/forward_2d.json", "--rules", directory], 1);
+    assert!(error.contains("conv.json: unknown pipeline 'meem', expected one of: compv1"), "{error}");
+    let config = folder.path().join("sweep.json");
+    let text = r#"{"variant": "forward", "trait_config": {"wave_mode": {"values": ["interwave"]}}}"#;
+    fs::write(&config, text).unwrap();
+    let error = bad(&["enumerate", config.to_str().unwrap(), "--count-only"], 1);
+    assert!(
+        error.contains("sweep.json, trait_config.wave_mode: unknown key, expected one of: data_type"),
+        "{error}"
+    );
+    assert!(error.trim_end().ends_with("the key for schedulers is 'scheduler'"), "{error}");
+}
+
+/// Two implicit GEMMs, one of them twice, and what no pool can hold.
+const INSTANCES: &str = r#"{"variant": "bwd_data", "ndim_spatial": 3, "layout": "ndhwgc", "datatype": "fp16", "instances": [
+    {"id": 0, "tile_m": 96, "tile_n": 32, "tile_k": 32, "warp_m": 3, "warp_n": 1, "warp_k": 1,
+     "warp_tile_m": 32, "warp_tile_n": 32, "warp_tile_k": 8, "vector_size_a": 2, "vector_size_b": 2, "vector_size_c": 4,
+     "pipeline": "compv1", "scheduler": "intrawave", "epilogue": "cshuffle", "specialization": "filter3x3"},
+    {"id": 1, "tile_m": 64, "tile_n": 64, "tile_k": 32, "warp_m": 2, "warp_n": 2, "warp_k": 1,
+     "warp_tile_m": 16, "warp_tile_n": 16, "warp_tile_k": 16, "vector_size_a": 4, "vector_size_b": 8, "vector_size_c": 8,
+     "pipeline": "mem", "scheduler": "interwave", "epilogue": "cshuffle", "split_image": true},
+    {"id": 2, "tile_m": 64, "tile_n": 64, "tile_k": 32, "warp_m": 2, "warp_n": 2, "warp_k": 1,
+     "warp_tile_m": 16, "warp_tile_n": 16, "warp_tile_k": 16, "vector_size_a": 4, "vector_size_b": 8, "vector_size_c": 8,
+     "pipeline": "mem", "scheduler": "interwave", "epilogue": "cshuffle", "split_image": true},
+    {"kind": "direct_conv", "channel_family": 8, "impl": "tile_grouped", "version": "v2", "config": {"waves": 2}, "id": 7}]}"#;
+
+#[test]
+fn instances_are_listed_and_make_a_pool() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let (config, text, json) = (path("instances.json"), path("pool.txt"), path("pool.json"));
+    fs::write(&config, INSTANCES).unwrap();
+    let names = [
+        "grouped_conv_bwd_data_fp16_ndhwgc_3d_compv1_cshuffle_intrawave_96x32x32_3x1x1_32x32x8_vec2_2_4_filter3x3",
+        "grouped_conv_bwd_data_fp16_ndhwgc_3d_mem_cshuffle_interwave_64x64x32_2x2x1_16x16x16_large_tensor",
+        "direct_conv_bwd_data_fp16_ndhwgc_3d_tile-grouped_8c_v2_id7",
+    ];
+    let (list, stderr) = good(&["enumerate", &config, "--list", "--format", "csv"]);
+    let expected: Vec<String> = names.iter().enumerate().map(|(at, name)| format!("{at},{name}")).collect();
+    assert_eq!(
+        (list.lines().skip(1).collect::<Vec<_>>(), stderr.as_str()),
+        (expected.iter().map(String::as_str).collect(), "")
+    );
+    assert_eq!(good(&["enumerate", &config, "--count-only"]).0, "3\n");
+    let (summary, stderr) =
+        good(&["enumerate", &config, "--format", "csv", "--output", &text, "--export-json", &json]);
+    assert_eq!(
+        summary,
+        "kernels,of them\n4,expanded\n1,repeat a name\n3,kept\n1,\"- direct, by name only\"\n"
+    );
+    assert_eq!(
+        stderr,
+        "ckselect: 1 direct convolutions cannot be part of a pool: they are no implicit GEMMs, and are left out\n"
+    );
+    assert_eq!(fs::read_to_string(&text).unwrap().lines().collect::<Vec<_>>(), names[..2]);
+    // Three waves along m are no arrangement of gfx950, and the rules judge no direct convolution.
+    assert_eq!(good(&["enumerate", &config, "--count-only", "--valid-only"]).0, "2\n");
+    assert_eq!(good(&["enumerate", &config, "--count-only", "--filter", "c.pipeline == 'compv1'"]).0, "1\n");
+    for pool in [json, text] {
+        let pool = Pool::read(Path::new(&pool)).unwrap();
+        assert!(pool.iter().map(|kernel| kernel.name.as_str()).eq(names[..2].iter().copied()));
+    }
+    assert!(
+        bad(&["enumerate", &config, "--ndim", "2"], 2).contains("--ndim: instances have the dimensions of")
+    );
+}
+
+#[test]
+fn depthwise_instances_are_counted_and_no_pool_is_made_of_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("depthwise.json");
+    let config = config.to_str().unwrap();
+    let text = r#"{"variant": "forward_depthwise", "ndim_spatial": 3, "layout": "ngchw", "datatype": "fp32", "instances": [
+        {"id": 0, "tile_h": 4, "tile_w": 8, "filt": 7, "str_h": 1, "str_w": 2, "pad_h": 3, "pad_w": 0, "nbatch": 2,
+         "sub_h": 1, "sub_w": 3, "in_vec": 2, "out_vec": 4}]}"#;
+    let name = "grouped_conv_fwd_depthwise_fp32_ngchw_3d_4x8_f7_s1x2_p3x0_nb2_sub1x3_vec2_4";
+    // Older files have no word of their own for it.
+    for text in [text.to_owned(), text.replace("forward_depthwise", "forward")] {
+        fs::write(config, text).unwrap();
+        assert_eq!(
+            good(&["enumerate", config, "--list", "--format", "csv"]).0,
+            format!("index,kernel\n0,{name}\n")
+        );
+    }
+    let error = bad(&["enumerate", config, "--output", "-"], 1);
+    assert!(error.contains("1 depthwise convolutions cannot be part of a pool"), "{error}");
+}
+
+#[test]
+fn mistakes_in_instances_name_their_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f.json");
+    let config = path.to_str().unwrap();
+    for (from, to, message) in [
+        (
+            "\"layout\": \"ndhwgc\"",
+            "\"layout\": \"nhwgc\"",
+            "ndim_spatial: found 3, expected 2, which nhwgc has",
+        ),
+        (
+            "\"datatype\": \"fp16\"",
+            "\"dtype\": \"fp16\"",
+            "datatype: found nothing, expected a type such as bf16",
+        ),
+        (
+            "\"tile_m\": 96",
+            "\"tile_m\": 0",
+            "instances[0].tile_m: found 0, expected a whole number of 1 to 65535",
+        ),
+        (
+            "\"specialization\"",
+            "\"special\"",
+            "instances[0].special: unknown key, expected one of: kind, id, tile_m",
+        ),
+        ("\"pipeline\": \"compv1\", ", "", "instances[0].pipeline: found nothing, expected a pipeline"),
+        (
+            "\"direct_conv\"",
+            "\"winograd\"",
+            "instances[3].kind: found 'winograd', expected one of: direct_conv",
+        ),
+        (
+            "\"instances\"",
+            "\"trait_config\": {}, \"instances\"",
+            "trait_config: unknown key, expected one of: variant, ",
+        ),
+        (
+            "\"split_image\": true}",
+            "\"streamk_enabled\": true, \"streamk_reduction_strategy\": null}",
+            "instances[1].streamk_reduction_strategy: found null, expected TREE or LINEAR for stream-K",
+        ),
+    ] {
+        assert!(INSTANCES.contains(from), "{from}");
+        fs::write(&path, INSTANCES.replacen(from, to, 1)).unwrap();
+        let error = bad(&["enumerate", config, "--count-only"], 1);
+        assert!(error.contains(message), "{message}\n{error}");
+    }
+}

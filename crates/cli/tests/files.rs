@@ -1,0 +1,255 @@
+//! Files, pipes and devices, whichever option names them, and readers that go away.
+
+use std::fs;
+use std::os::unix::fs::{FileTypeExt as _, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+const MODEL: &str = "tests/golden/models/conv_small";
+const POOL: &str = "configs/forward_bf16.txt";
+const PROBLEM: &str = "N=16,C=256,K=128,Hi=28,Wi=28,Y=3,X=3,pad_h=1,pad_w=1";
+const MEASURED: &str = "kernel,problem_idx,N,C,K,G,Hi,Wi,Y,X,stride_h,stride_w,pad_h,pad_w,latency_ms,tflops,non_zero\n\
+    grouped_conv_forward_bf16_2d_64x64x64_compv3,0,16,256,128,1,28,28,3,3,1,1,1,1,0.02,300,1\n\
+    grouped_conv_forward_bf16_2d_64x64x64_compv4,0,16,256,128,1,28,28,3,3,1,1,1,1,0.01,600,1\n";
+
+/// A folder with one file of each kind that commands read.
+struct Files(TempDir);
+
+impl Files {
+    fn new() -> Self {
+        let files = Self(TempDir::new().unwrap());
+        let write = |name: &str, text: &str| fs::write(files.path(name), text).unwrap();
+        write("measured.csv", MEASURED);
+        write("problems.csv", "N,C,K,Hi,Wi,Y,X,pad_h,pad_w\n16,256,128,28,28,3,3,1,1\n");
+        write("shapes.txt", "M=1,N=4096,K=4096\n");
+        write("matrix.csv", "1,2\n");
+        assert!(Command::new("mkfifo").arg(files.path("pipe")).status().unwrap().success());
+        files
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// A command line, where `@name` is a file of this folder.
+    fn command(&self, line: &str) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_ckselect"));
+        command.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."));
+        command.env_remove("CK_SELECT_STORE").stdin(Stdio::null());
+        for word in line.split_whitespace() {
+            command.arg(match word.strip_prefix('@') {
+                Some(name) => self.path(name).into_os_string(),
+                None => word.into(),
+            });
+        }
+        command
+    }
+
+    fn run(&self, line: &str) -> Output {
+        let child = self.command(line).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        soon(child, line)
+    }
+
+    fn good(&self, line: &str) -> String {
+        let output = self.run(line);
+        assert!(output.status.success(), "{line}\n{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    }
+}
+
+/// What came of a process, which must not hang.
+fn soon(mut child: Child, line: &str) -> Output {
+    let began = Instant::now();
+    while child.try_wait().unwrap().is_none() {
+        if began.elapsed() > Duration::from_secs(60) {
+            child.kill().unwrap();
+            panic!("{line}: it hangs");
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    child.wait_with_output().unwrap()
+}
+
+fn rank() -> String {
+    format!("rank --model {MODEL} --pool {POOL} --problem {PROBLEM}")
+}
+
+#[test]
+fn devices_pipes_and_links_stay_what_they_are() {
+    let files = Files::new();
+    let expected = files.good(&format!("{} --format csv", rank()));
+    let full = files.run(&format!("{} --output /dev/full", rank()));
+    assert_eq!(full.status.code(), Some(1));
+    assert!(String::from_utf8(full.stderr).unwrap().contains("/dev/full: No space left on device"));
+    assert!(fs::metadata("/dev/full").unwrap().file_type().is_char_device());
+
+    let reader = std::thread::spawn({
+        let path = files.path("pipe");
+        move || fs::read_to_string(path).unwrap()
+    });
+    files.good(&format!("{} --format csv --output @pipe", rank()));
+    assert_eq!(reader.join().unwrap(), expected);
+    assert!(fs::metadata(files.path("pipe")).unwrap().file_type().is_fifo());
+
+    symlink("target.csv", files.path("link.csv")).unwrap();
+    for _ in 0..2 {
+        files.good(&format!("{} --format csv --output @link.csv", rank()));
+        assert!(files.path("link.csv").is_symlink());
+        assert_eq!(fs::read_to_string(files.path("target.csv")).unwrap(), expected);
+    }
+    // Standard output, by its names.
+    for name in ["-", "/dev/stdout"] {
+        assert_eq!(files.good(&format!("{} --format csv --output {name}", rank())), expected);
+    }
+    // Tables, too.
+    let table = files.good("convert @measured.csv --arch gfx950 --output -");
+    assert_eq!(table.lines().count(), 3, "{table}");
+    assert!(table.starts_with("kernel,problem_idx,"), "{table}");
+    symlink("table.parquet", files.path("link.parquet")).unwrap();
+    files.good("convert @measured.csv --arch gfx950 --output @link.parquet");
+    assert!(files.path("link.parquet").is_symlink() && files.path("table.parquet").is_file());
+    let refused = files.run("convert @measured.csv --arch gfx950 --output /dev/full");
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(fs::metadata("/dev/full").unwrap().file_type().is_char_device());
+}
+
+#[test]
+fn a_log_is_a_regular_file() {
+    let files = Files::new();
+    let bench = format!("bench --pool {POOL} --problems @problems.csv --simulate analytic");
+    for (words, message) in [
+        ("--output /dev/full --overwrite", "/dev/full: found a device, expected a regular file"),
+        ("--output /dev/full --resume", "/dev/full: found a device, expected a regular file"),
+        ("--output @pipe", "pipe: found a pipe, expected a regular file"),
+    ] {
+        let output = files.run(&format!("{bench} {words}"));
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{stderr}");
+        assert!(stderr.contains(message), "{stderr}");
+    }
+    assert!(fs::metadata("/dev/full").unwrap().file_type().is_char_device());
+    assert!(!Path::new("/dev/full.meta.json").exists());
+    symlink("log.csv", files.path("link.csv")).unwrap();
+    for words in ["", "--resume", "--overwrite"] {
+        files.good(&format!("{bench} --output @link.csv {words}"));
+        assert!(files.path("link.csv").is_symlink());
+        assert_eq!(fs::read_to_string(files.path("log.csv")).unwrap().lines().count(), 31);
+    }
+}
+
+#[test]
+fn what_is_no_regular_file_is_refused_at_once() {
+    let files = Files::new();
+    let rank = format!("rank --model {MODEL} --pool {POOL}");
+    fs::create_dir(files.path("model")).unwrap();
+    symlink(files.path("pipe"), files.path("model/feature_spec.json")).unwrap();
+    fs::create_dir(files.path("forest")).unwrap();
+    fs::copy(
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(MODEL).join("feature_spec.json"),
+        files.path("forest/feature_spec.json"),
+    )
+    .unwrap();
+    symlink(files.path("pipe"), files.path("forest/model_tflops.lgbm")).unwrap();
+    let data = format!("--model {MODEL} --data @pipe");
+    for line in [
+        format!("rank --model @model --pool {POOL} --problem {PROBLEM}"),
+        format!("rank --model @forest --pool {POOL} --problem {PROBLEM}"),
+        format!("rank --model {MODEL} --pool @pipe --problem {PROBLEM}"),
+        format!("{rank} --problems @pipe"),
+        "predict --model @pipe --matrix @matrix.csv".to_owned(),
+        format!("predict --model {MODEL} --matrix @pipe"),
+        format!("features --model {MODEL} --input @pipe"),
+        "inspect --model @model".to_owned(),
+        "inspect --model @forest".to_owned(),
+        format!("evaluate {data}"),
+        format!("validate {data}"),
+        "validate --predictions @pipe --data @measured.csv".to_owned(),
+        format!("compare {MODEL} {MODEL} --data @pipe"),
+        format!("compare @pipe {MODEL} --data @measured.csv"),
+        "shapes --validation 3 --apart-from @pipe".to_owned(),
+        "convert @pipe --arch gfx950 --output @out.csv".to_owned(),
+        "shapes --driver @pipe".to_owned(),
+        "enumerate @pipe".to_owned(),
+        "enumerate configs/forward_2d.json --filter-file @pipe".to_owned(),
+        "store import @pipe --store @store.db".to_owned(),
+        "merge @pipe --output @out.csv".to_owned(),
+        "bench --pool @pipe --problems @problems.csv --simulate analytic --output @out.csv".to_owned(),
+        format!("bench --pool {POOL} --problems @pipe --simulate analytic --output @out.csv"),
+        format!("bench --pool {POOL} --problems @problems.csv --runner @pipe --output @out.csv"),
+        format!("bench --pool {POOL} --problems @problems.csv --simulate @pipe --output @out.csv"),
+        format!("bench --pool {POOL} --problems @problems.csv --library @pipe --output @out.csv"),
+    ] {
+        let output = files.run(&line);
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert!(stderr.contains("found a pipe, expected a regular file"), "{line}\n{stderr}");
+        assert_eq!(output.status.code(), Some(1), "{line}\n{stderr}");
+    }
+    // Where standard input is offered, the message says so.
+    let piped = files.run(&format!("{rank} --problems /dev/stdin"));
+    assert_eq!(piped.status.code(), Some(1));
+    let hinted = files.run(&format!("{rank} --problems @pipe"));
+    assert!(String::from_utf8(hinted.stderr).unwrap().contains("or - for standard input"));
+    let endless = files.run(&format!("rank --model {MODEL} --pool /proc/self/maps --problem {PROBLEM}"));
+    assert!(String::from_utf8(endless.stderr).unwrap().contains("found a file of the kernel's"));
+}
+
+/// As with `| head -0`.
+#[test]
+fn a_reader_that_goes_away_ends_every_command_quietly() {
+    let files = Files::new();
+    let data = format!("--model {MODEL} --data @measured.csv");
+    for line in [
+        rank(),
+        format!("{} --format csv", rank()),
+        format!("rank --model {MODEL} --pool {POOL} --problems @problems.csv --format json"),
+        format!(
+            "explain --model {MODEL} --pool {POOL} --problem {PROBLEM} --first grouped_conv_forward_bf16_2d_16x64x64_compv3 --second grouped_conv_forward_bf16_2d_64x64x64_compv3"
+        ),
+        format!("inspect --model {MODEL}"),
+        format!("inspect --model {MODEL} --format csv"),
+        "features --engine conv97 --list".to_owned(),
+        format!("evaluate {data}"),
+        format!("validate {data}"),
+        "shapes --set wide".to_owned(),
+        "shapes --list".to_owned(),
+        "enumerate configs/forward_2d.json --list".to_owned(),
+        "enumerate configs/forward_2d.json".to_owned(),
+        "convert @measured.csv --arch gfx950 --output -".to_owned(),
+        "store path --store @store.db".to_owned(),
+        format!(
+            "bench --pool {POOL} --problems @problems.csv --simulate analytic --output @out.csv --dry-run"
+        ),
+        format!(
+            "bench --pool {POOL} --problems @problems.csv --simulate analytic --output @out.csv --slurm 2 --slurm-dry-run"
+        ),
+        "--help".to_owned(),
+        "rank --help".to_owned(),
+    ] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let child = files.command(&line).stdout(writer).stderr(Stdio::piped()).spawn().unwrap();
+        let output = soon(child, &line);
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert!(!stderr.contains("panicked") && !stderr.contains("Broken pipe"), "{line}\n{stderr}");
+        assert_eq!(output.status.code(), Some(0), "{line}\n{stderr}");
+    }
+}
+
+/// A CSV of more than one buffer, whose reader takes a line.
+#[test]
+fn a_reader_of_one_line_is_not_made_to_wait_for_the_rest() {
+    use std::io::{BufRead as _, BufReader};
+    let files = Files::new();
+    let line = "enumerate configs/forward_2d.json --list";
+    let mut child = files.command(line).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    let mut first = String::new();
+    stdout.read_line(&mut first).unwrap();
+    drop(stdout);
+    let output = soon(child, line);
+    assert!(!first.is_empty());
+    assert_eq!((output.status.code(), String::from_utf8(output.stderr).unwrap()), (Some(0), String::new()));
+}

@@ -1,0 +1,152 @@
+//! `--hardware`: constants of the GPU by the caller, in every command that computes features.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use ck_select::hardware::Hardware;
+use serde_json::{Map, Value};
+use tempfile::TempDir;
+
+const MODEL: &str = "models/grouped_conv_forward_bf16_gfx950";
+const PROBLEM: &str = "N=16,C=256,K=128,Hi=28,Wi=28,Y=3,X=3,pad_h=1,pad_w=1";
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn run(words: &[&str]) -> (Option<i32>, String, String) {
+    let output =
+        Command::new(env!("CARGO_BIN_EXE_ckselect")).current_dir(root()).args(words).output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (output.status.code(), text(output.stdout), text(output.stderr))
+}
+
+fn good(words: &[&str]) -> String {
+    let (code, stdout, stderr) = run(words);
+    assert_eq!(code, Some(0), "{words:?}\n{stderr}");
+    stdout
+}
+
+/// The model as if it had been trained with other constants: what answers with `--hardware` are held to.
+fn trained_with(folder: &TempDir, change: impl Fn(&mut Map<String, Value>)) -> String {
+    let copy = folder.path().join("model");
+    fs::create_dir_all(&copy).unwrap();
+    for entry in fs::read_dir(root().join(MODEL)).unwrap() {
+        let path = entry.unwrap().path();
+        fs::copy(&path, copy.join(path.file_name().unwrap())).unwrap();
+    }
+    let spec = copy.join("feature_spec.json");
+    let mut json: Value = serde_json::from_str(&fs::read_to_string(&spec).unwrap()).unwrap();
+    change(json["hardware"].as_object_mut().unwrap());
+    fs::write(&spec, json.to_string()).unwrap();
+    copy.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn every_command_asks_the_model_with_the_callers_constants() {
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("gpu.json");
+    let file = file.to_str().unwrap();
+    fs::write(file, r#"{"num_cus": 60, "lds_capacity": 32768}"#).unwrap();
+    let by_file = trained_with(&folder, |hardware| {
+        hardware.insert("num_cus".to_owned(), 60.into());
+        hardware.insert("lds_capacity".to_owned(), 32_768.into());
+    });
+    let elsewhere = TempDir::new().unwrap();
+    let profile = Hardware::for_arch(&"gfx942".parse().unwrap()).unwrap();
+    let by_name = trained_with(&elsewhere, |hardware| {
+        for name in Hardware::NAMES {
+            hardware.insert(name.to_owned(), profile.get(name).unwrap().into());
+        }
+    });
+    let pool = ["--pool", "configs/forward_bf16.txt", "--problem", PROBLEM, "--format", "csv"];
+    let rows = folder.path().join("rows.csv");
+    fs::write(
+        &rows,
+        "kernel,N,C,K,G,Hi,Wi,Y,X,stride_h,stride_w,pad_h,pad_w,latency_ms,tflops,block_size,gemm_m_per_block,\
+         gemm_n_per_block,gemm_k_per_block,pipeline\n\
+         grouped_conv_forward_bf16_2d_64x64x64_compv3,16,256,128,1,28,28,3,3,1,1,1,1,1.0,50,256,64,64,64,compv3\n\
+         grouped_conv_forward_bf16_2d_16x64x64_compv4,16,256,128,1,28,28,3,3,1,1,1,1,1.0,70,256,16,64,64,compv4\n",
+    )
+    .unwrap();
+    let rows = rows.to_str().unwrap();
+    for (command, arguments) in [
+        ("rank", &pool[..]),
+        ("explain", &pool[..]),
+        ("features", &["--input", rows, "--unknown", "upstream"]),
+        ("evaluate", &["--data", rows, "--format", "csv"]),
+        ("validate", &["--data", rows, "--format", "csv"]),
+    ] {
+        let with =
+            |model: &str, more: &[&str]| good(&[&[command, "--model", model], arguments, more].concat());
+        for (asked, trained) in [(file, by_file.as_str()), ("gfx942", by_name.as_str())] {
+            let found = with(MODEL, &["--hardware", asked]);
+            assert_eq!(found, with(trained, &[]), "{command} {asked}");
+            if matches!(command, "rank" | "explain" | "features") {
+                assert_ne!(found, with(MODEL, &[]), "{command} {asked}: the constants matter");
+            }
+        }
+    }
+    let (_, _, stderr) = run(&[&["rank", "--model", MODEL, "--hardware", file], &pool[..]].concat());
+    let expected = "not what the model was trained with: num_cus 60 instead of 256, lds_capacity 32768 instead of 163840";
+    assert!(stderr.contains(expected), "{stderr}");
+    let (_, _, stderr) = run(&[&["rank", "--model", MODEL, "--hardware", "gfx950"], &pool[..]].concat());
+    assert_eq!(stderr, "", "what the model was trained with is no news");
+}
+
+#[test]
+fn features_of_a_schema_have_the_constants_in_them() {
+    let folder = TempDir::new().unwrap();
+    let [input, file] = ["rows.csv", "gpu.json"].map(|name| folder.path().join(name));
+    fs::write(&input, "N,C,K,Hi,Wi,Y,X,block_size,gemm_m_per_block,gemm_n_per_block,gemm_k_per_block,pipeline\n1,64,64,8,8,1,1,256,64,64,64,compv3\n").unwrap();
+    fs::write(&file, r#"{"num_xcd": 3}"#).unwrap();
+    let features = |more: &[&str]| {
+        let arguments =
+            ["features", "--engine", "conv_superset", "--format", "json", "--unknown", "upstream", "--input"];
+        let rows = good(&[&arguments[..], &[input.to_str().unwrap()], more].concat());
+        serde_json::from_str::<Value>(&rows).unwrap()[0].clone()
+    };
+    assert_eq!(features(&[])["f:hw_num_xcd"], 8.0);
+    let other = features(&["--hardware", file.to_str().unwrap()]);
+    assert_eq!((other["f:hw_num_xcd"].as_f64(), other["f:hw_num_cus"].as_f64()), (Some(3.0), Some(256.0)));
+}
+
+#[test]
+fn what_is_no_hardware_is_refused_with_what_is() {
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("gpu.json");
+    let rank = |hardware: &str| {
+        run(&[
+            "rank",
+            "--model",
+            MODEL,
+            "--pool",
+            "configs/forward_bf16.txt",
+            "--problem",
+            PROBLEM,
+            "--hardware",
+            hardware,
+        ])
+    };
+    for (text, message) in [
+        (r#"{"cus": 3}"#, "gpu.json: hardware: found cus, expected one of num_cus, simds_per_cu"),
+        (r#"{"num_cus": 0}"#, "gpu.json: num_cus: found 0, expected at least 1"),
+        (r#"{"num_cus": "many"}"#, "gpu.json: num_cus: found \"many\", expected a whole number"),
+        ("{}", "gpu.json: found no constants, expected some of num_cus"),
+        ("[]", "gpu.json: invalid type"),
+    ] {
+        fs::write(&file, text).unwrap();
+        let (code, stdout, stderr) = rank(file.to_str().unwrap());
+        assert_eq!((code, stdout.as_str()), (Some(1), ""), "{text}");
+        assert!(stderr.contains(message), "{message}\n{stderr}");
+    }
+    for name in ["gfx1030", "mi300x", "nope.json"] {
+        let (code, _, stderr) = rank(name);
+        let expected = "is neither a file nor an architecture with a profile; there are gfx90a, gfx942";
+        assert!(code == Some(2) && stderr.contains(expected), "{stderr}");
+    }
+    let (code, _, stderr) =
+        run(&["validate", "--predictions", "nope.csv", "--data", "nope.csv", "--hardware", "gfx942"]);
+    assert!(code == Some(2) && stderr.contains("--hardware is for a model"), "{stderr}");
+}

@@ -1,0 +1,471 @@
+//! evaluate, validate and compare, on measurements whose figures are known beforehand.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+const MODEL: &str = "tests/golden/models/conv_small";
+const POOL: &str = "configs/forward_bf16.txt";
+/// N, C, K, H = W, Y = X, pad.
+const PROBLEMS: [[u32; 6]; 5] = [
+    [16, 256, 128, 28, 3, 1],
+    [1, 64, 64, 56, 1, 0],
+    [8, 512, 512, 7, 3, 1],
+    [32, 128, 256, 14, 1, 0],
+    [4, 96, 192, 31, 5, 2],
+];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+struct Ran {
+    code: Option<i32>,
+    stdout: String,
+    stderr: String,
+}
+
+fn run(words: &[&str]) -> Ran {
+    let output =
+        Command::new(env!("CARGO_BIN_EXE_ckselect")).current_dir(root()).args(words).output().unwrap();
+    Ran {
+        code: output.status.code(),
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+fn good(words: &[&str]) -> String {
+    let ran = run(words);
+    assert_eq!(ran.code, Some(0), "{words:?}\n{}", ran.stderr);
+    ran.stdout
+}
+
+fn cells(problem: [u32; 6]) -> String {
+    let [n, c, k, extent, filter, pad] = problem;
+    format!("{n},{c},{k},1,{extent},{extent},{filter},{filter},1,1,{pad},{pad}")
+}
+
+const COLUMNS: &str = "N,C,K,G,Hi,Wi,Y,X,stride_h,stride_w,pad_h,pad_w";
+
+/// The model's ranking of the pool for each problem.
+fn rankings() -> Vec<Vec<String>> {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("problems.csv");
+    let rows: Vec<String> = PROBLEMS.iter().map(|&problem| cells(problem)).collect();
+    fs::write(&path, format!("{COLUMNS}\n{}\n", rows.join("\n"))).unwrap();
+    let text = good(&[
+        "rank",
+        "--model",
+        MODEL,
+        "--pool",
+        POOL,
+        "--problems",
+        path.to_str().unwrap(),
+        "--format",
+        "csv",
+    ]);
+    let mut rankings = vec![Vec::new(); PROBLEMS.len()];
+    for line in text.lines().skip(1) {
+        let cells: Vec<&str> = line.split(',').collect();
+        rankings[cells[0].parse::<usize>().unwrap()].push(cells[2].to_owned());
+    }
+    assert!(rankings.iter().all(|ranking| ranking.len() == 30));
+    rankings
+}
+
+/// A benchmark CSV in which the kernel at place `p` of problem `i`'s ranking runs at `speed(i, p)` TFLOPS.
+fn measured(folder: &TempDir, speed: impl Fn(usize, usize) -> f64) -> String {
+    let mut text = format!("kernel,problem_idx,{COLUMNS},latency_ms,tflops,non_zero\n");
+    for (index, (problem, ranking)) in PROBLEMS.iter().zip(rankings()).enumerate() {
+        for (place, kernel) in ranking.iter().enumerate() {
+            let tflops = speed(index, place);
+            let latency = if tflops > 0.0 { (1.0 / tflops).to_string() } else { "N/A".to_owned() };
+            writeln!(text, "{kernel},{index},{},{latency},{tflops},1", cells(*problem)).unwrap();
+        }
+    }
+    let path = folder.path().join("measured.csv");
+    fs::write(&path, text).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+fn metrics(data: &str) -> Value {
+    let text = good(&["evaluate", "--model", MODEL, "--data", data, "--format", "json"]);
+    serde_json::from_str(&text).unwrap()
+}
+
+#[test]
+fn a_model_whose_order_is_measured_is_perfect() {
+    let folder = TempDir::new().unwrap();
+    let data = measured(&folder, |_, place| 100.0 - place as f64);
+    let metrics = metrics(&data);
+    let global = &metrics["global_metrics"];
+    for key in [
+        "efficiency_mean",
+        "efficiency_p50",
+        "efficiency_p10",
+        "efficiency_min",
+        "ndcg_at_1",
+        "top3_hit_rate",
+    ] {
+        assert_eq!(global[key], 1.0, "{key}");
+    }
+    assert_eq!(global["regret_mean"], 0.0);
+    assert_eq!((&global["num_shapes"], &global["num_rows"]), (&5.into(), &150.into()));
+    assert_eq!(metrics["per_shape_efficiency"].as_array().unwrap().len(), 5);
+}
+
+#[test]
+fn figures_are_those_of_the_choices() {
+    let folder = TempDir::new().unwrap();
+    // The first choice runs at 50, 60, … 90 of 100; the fastest is at place i + 1.
+    let data = measured(&folder, |index, place| match place {
+        0 => 50.0 + 10.0 * index as f64,
+        place if place == index + 1 => 100.0,
+        _ => 10.0,
+    });
+    let metrics = metrics(&data);
+    let global = &metrics["global_metrics"];
+    let figure = |key: &str| global[key].as_f64().unwrap();
+    assert_eq!(figure("efficiency_mean"), 0.7);
+    assert_eq!((figure("efficiency_p50"), figure("efficiency_min")), (0.7, 0.5));
+    // numpy.percentile([0.5, 0.6, 0.7, 0.8, 0.9], 10)
+    assert_eq!(figure("efficiency_p10"), 0.54);
+    assert_eq!((figure("ndcg_at_1"), figure("top3_hit_rate"), figure("top5_hit_rate")), (0.0, 0.4, 0.8));
+    // The first three find 100 for two problems.
+    assert_eq!(figure("best_of_top3_mean"), (1.0 + 1.0 + 0.7 + 0.8 + 0.9) / 5.0);
+    assert_eq!(figure("best_of_top5_mean"), (1.0 + 1.0 + 1.0 + 1.0 + 0.9) / 5.0);
+    let filters = metrics["filter_metrics"].as_object().unwrap();
+    assert_eq!(filters["3x3"]["count"], 2);
+    assert_eq!(filters["3x3"]["mean"], f64::midpoint(0.5, 0.7));
+    assert_eq!(filters["1x1"]["mean"], f64::midpoint(0.6, 0.8));
+}
+
+#[test]
+fn failed_kernels_count_for_nothing() {
+    let folder = TempDir::new().unwrap();
+    // The first choice did not run anywhere; the last problem has no measurement at all.
+    let data = measured(&folder, |index, place| match (index, place) {
+        (4, _) | (_, 0) => 0.0,
+        (_, place) => 100.0 - place as f64,
+    });
+    let metrics = metrics(&data);
+    let global = &metrics["global_metrics"];
+    assert_eq!(global["efficiency_mean"], 1.0);
+    assert_eq!((&global["num_shapes"], &global["num_rows"]), (&4.into(), &116.into()));
+    assert_eq!((&global["num_invalid_rows"], &global["num_shapes_without_rows"]), (&34.into(), &1.into()));
+    let all_failed = measured(&folder, |_, _| 0.0);
+    let ran = run(&["evaluate", "--model", MODEL, "--data", &all_failed]);
+    assert_eq!(ran.code, Some(1));
+    assert!(ran.stderr.contains("no valid measurement: 150 rows"), "{}", ran.stderr);
+}
+
+#[test]
+fn the_report_stands_alone() {
+    let folder = TempDir::new().unwrap();
+    let data = measured(&folder, |index, place| if place == 0 { 50.0 + 10.0 * index as f64 } else { 100.0 });
+    let html = folder.path().join("report.html");
+    good(&["evaluate", "--model", MODEL, "--data", &data, "--html", html.to_str().unwrap()]);
+    let page = fs::read_to_string(html).unwrap();
+    for foreign in ["http:", "https:", "<script", "@import", "url("] {
+        assert!(!page.contains(foreign), "{foreign}");
+    }
+    assert!(page.contains("<dd id=\"efficiency_mean\">70.00 %</dd>"));
+    assert!(page.contains("<dd id=\"efficiency_min\">50.00 %</dd>"));
+    assert_eq!(page.matches("<details>").count(), 5);
+}
+
+/// Choices in a file: for each problem the kernel at a place of the model's ranking.
+fn picks(folder: &TempDir, name: &str, place: impl Fn(usize) -> usize) -> String {
+    let mut text = "problem_idx,rank,kernel\n".to_owned();
+    for (index, ranking) in rankings().iter().enumerate() {
+        writeln!(text, "{index},1,{}", ranking[place(index)]).unwrap();
+        writeln!(text, "{index},2,{}", ranking[29]).unwrap();
+    }
+    let path = folder.path().join(name);
+    fs::write(&path, text).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn validate_judges_choices_from_a_file() {
+    let folder = TempDir::new().unwrap();
+    let data = measured(&folder, |_, place| 100.0 - place as f64);
+    let picks = picks(&folder, "picks.csv", |index| 10 * (index % 2));
+    let verdicts = folder.path().join("verdicts.csv");
+    let table = good(&[
+        "validate",
+        "--predictions",
+        &picks,
+        "--data",
+        &data,
+        "--format",
+        "json",
+        "--output",
+        verdicts.to_str().unwrap(),
+        "--require",
+        "mean=0.96,p10=0.9,match=0.6",
+    ]);
+    let figures: Value = serde_json::from_str(&table).unwrap();
+    assert_eq!(figures[0]["mean"].as_f64().unwrap(), (1.0 + 0.9 + 1.0 + 0.9 + 1.0) / 5.0);
+    let text = fs::read_to_string(&verdicts).unwrap();
+    assert_eq!(text.lines().count(), 6);
+    assert!(text.lines().nth(2).unwrap().ends_with(",90.0,0.9,false"), "{text}");
+    let ran = run(&["validate", "--predictions", &picks, "--data", &data, "--require", "mean=0.97"]);
+    assert_eq!(ran.code, Some(3));
+    assert!(ran.stderr.contains("mean is 0.9600, required 0.97"), "{}", ran.stderr);
+}
+
+/// Five problems, the first of them measured again under number 5, where the model's second choice is the fastest.
+fn measured_again(folder: &TempDir) -> String {
+    let path = measured(folder, |_, place| 100.0 - place as f64);
+    let mut text = fs::read_to_string(&path).unwrap();
+    for (place, kernel) in rankings()[0].iter().enumerate() {
+        let tflops = if place == 1 { 200.0 } else { 150.0 - place as f64 };
+        writeln!(text, "{kernel},5,{},{},{tflops},1", cells(PROBLEMS[0]), 1.0 / tflops).unwrap();
+    }
+    fs::write(&path, text).unwrap();
+    path
+}
+
+#[test]
+fn a_problem_that_was_measured_again_is_judged_sweep_by_sweep() {
+    let folder = TempDir::new().unwrap();
+    let data = measured_again(&folder);
+    let metrics = metrics(&data);
+    let global = &metrics["global_metrics"];
+    assert_eq!((&global["num_shapes"], &global["num_rows"]), (&6.into(), &180.into()));
+    assert_eq!(global["num_shapes_without_rows"], 0);
+    // Each choice is compared with the fastest kernel of its own sweep: 150 of 200 the second time.
+    let mut efficiencies = [1.0, 1.0, 1.0, 1.0, 1.0, 150.0 / 200.0];
+    efficiencies.sort_by(f64::total_cmp);
+    assert_eq!(global["efficiency_mean"].as_f64().unwrap(), efficiencies.iter().sum::<f64>() / 6.0);
+    assert_eq!(global["efficiency_min"], 0.75);
+
+    // The choices of a file belong to the sweep whose number they have.
+    let picks = picks(&folder, "picks.csv", |_| 0);
+    let verdicts = |number_5: &str| {
+        let text = fs::read_to_string(&picks).unwrap();
+        let path = folder.path().join("six.csv");
+        fs::write(&path, format!("{text}{number_5}")).unwrap();
+        let output = folder.path().join("verdicts.csv");
+        good(&[
+            "validate",
+            "--predictions",
+            path.to_str().unwrap(),
+            "--data",
+            &data,
+            "--output",
+            output.to_str().unwrap(),
+        ]);
+        let text = fs::read_to_string(&output).unwrap();
+        let ends: Vec<(String, String)> = text
+            .lines()
+            .skip(1)
+            .map(|line| {
+                let cells: Vec<&str> = line.split(',').collect();
+                (cells[0].to_owned(), cells[cells.len() - 2].to_owned())
+            })
+            .collect();
+        ends
+    };
+    let own = verdicts(&format!("5,1,{}\n", rankings()[0][1]));
+    assert_eq!(own.len(), 6);
+    assert!(own.contains(&("0".to_owned(), "1.0".to_owned())), "{own:?}");
+    assert!(own.contains(&("5".to_owned(), "1.0".to_owned())), "{own:?}");
+    // Without a choice of its own it is the same problem, and so has the same choice.
+    assert!(verdicts("").contains(&("5".to_owned(), "0.75".to_owned())));
+
+    let both = run(&["compare", MODEL, MODEL, "--data", &data, "--format", "json"]);
+    assert_eq!(serde_json::from_str::<Value>(&both.stdout).unwrap()["problems"], 6);
+}
+
+#[test]
+fn validate_asks_the_model_about_the_whole_pool() {
+    let folder = TempDir::new().unwrap();
+    // Only the second half of each ranking was measured; the model chooses from all.
+    let data = measured(&folder, |_, place| if place < 15 { 0.0 } else { 100.0 - place as f64 });
+    let ask = |more: &[&str]| {
+        let words = [&["validate", "--model", MODEL, "--data", &data, "--format", "json"], more].concat();
+        serde_json::from_str::<Value>(&good(&words)).unwrap()
+    };
+    let figures = ask(&["--pool", POOL]);
+    assert_eq!((&figures[0]["mean"], &figures[0]["problems"]), (&0.0.into(), &5.into()));
+    let unmeasured = figures
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|row| row["figure"] == "choices that were not measured")
+        .unwrap();
+    assert_eq!(unmeasured["problems"], 5);
+}
+
+#[test]
+fn names_of_different_age_are_one_kernel() {
+    let folder = TempDir::new().unwrap();
+    let data = measured(&folder, |_, place| 100.0 - place as f64);
+    let pool = folder.path().join("pool.txt");
+    let names = fs::read_to_string(root().join(POOL)).unwrap();
+    let newer: Vec<String> = names
+        .lines()
+        .filter(|line| line.starts_with("grouped_conv"))
+        .map(|name| format!("{}_intrawave", name.trim()))
+        .collect();
+    fs::write(&pool, newer.join("\n")).unwrap();
+    let text = good(&[
+        "validate",
+        "--model",
+        MODEL,
+        "--data",
+        &data,
+        "--pool",
+        pool.to_str().unwrap(),
+        "--format",
+        "json",
+        "--require",
+        "mean=1,match=1",
+    ]);
+    let figures: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(figures[0]["mean"], 1.0);
+}
+
+/// Figures of choices that are spelled out, on measurements in one or more files.
+fn validated(folder: &TempDir, files: &[String], picks: &str) -> Value {
+    let write = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let paths: Vec<String> =
+        files.iter().enumerate().map(|(index, text)| write(&format!("{index}.csv"), text)).collect();
+    let picks = write("picks.csv", picks);
+    let mut words = vec!["validate", "--predictions", &picks, "--format", "json", "--data"];
+    words.extend(paths.iter().map(String::as_str));
+    serde_json::from_str(&good(&words)).unwrap()
+}
+
+#[test]
+fn problems_that_differ_in_stride_or_padding_have_their_own_oracle() {
+    let folder = TempDir::new().unwrap();
+    let (a, b) =
+        ("grouped_conv_forward_bf16_2d_16x64x64_compv3", "grouped_conv_forward_bf16_2d_64x64x64_compv3");
+    // The same extents. Without depth columns in one file, with them in the other: both are ordinary 2D rows.
+    let flat = format!(
+        "kernel,{COLUMNS},latency_ms,tflops\n{a},16,64,64,1,28,28,3,3,1,1,1,1,1,100\n{b},16,64,64,1,28,28,3,3,1,1,1,1,1,50\n"
+    );
+    let deep = format!(
+        "kernel,{COLUMNS},Di,Z,stride_d,pad_d,latency_ms,tflops\n{a},16,64,64,1,28,28,3,3,2,2,1,1,1,1,1,0,1,10\n\
+         {b},16,64,64,1,28,28,3,3,2,2,1,1,1,1,1,0,1,20\n{a},16,64,64,1,28,28,3,3,1,1,0,0,1,1,1,0,1,30\n"
+    );
+    let picks = format!(
+        "kernel,{COLUMNS}\n{a},16,64,64,1,28,28,3,3,1,1,1,1\n{b},16,64,64,1,28,28,3,3,2,2,1,1\n{a},16,64,64,1,28,28,3,3,1,1,0,0\n"
+    );
+    let figures = validated(&folder, &[flat, deep], &picks);
+    assert_eq!((&figures[0]["problems"], &figures[0]["min"]), (&3.into(), &1.0.into()));
+}
+
+#[test]
+fn a_deep_tile_is_not_its_shallow_namesake() {
+    let folder = TempDir::new().unwrap();
+    let (deep, shallow) =
+        ("grouped_conv_forward_bf16_2d_16x64x128_compv3", "grouped_conv_forward_bf16_2d_16x64x64_compv3");
+    let cells = cells(PROBLEMS[0]);
+    let data = format!("kernel,{COLUMNS},latency_ms,tflops\n{deep},{cells},1,100\n{shallow},{cells},1,40\n");
+    let mean = |pick: &str| {
+        let figures =
+            validated(&folder, std::slice::from_ref(&data), &format!("kernel,{COLUMNS}\n{pick},{cells}\n"));
+        figures[0]["mean"].as_f64().unwrap()
+    };
+    assert_eq!((mean(deep), mean(shallow)), (1.0, 0.4));
+}
+
+#[test]
+fn compare_accepts_what_is_as_good_and_refuses_what_is_not() {
+    let folder = TempDir::new().unwrap();
+    let data = measured(&folder, |_, place| 1000.0 - place as f64);
+    let best = picks(&folder, "best.csv", |_| 0);
+    let close = picks(&folder, "close.csv", |_| 4);
+    let worse = picks(&folder, "worse.csv", |_| 9);
+    let compare = |old: &str, new: &str| run(&["compare", old, new, "--data", &data, "--format", "json"]);
+    for (old, new) in
+        [(MODEL, MODEL), (MODEL, best.as_str()), (best.as_str(), close.as_str()), (worse.as_str(), MODEL)]
+    {
+        let ran = compare(old, new);
+        assert_eq!(ran.code, Some(0), "{old} {new} {}", ran.stderr);
+        assert_eq!(serde_json::from_str::<Value>(&ran.stdout).unwrap()["accepted"], true);
+    }
+    let ran = compare(MODEL, &worse);
+    assert_eq!(ran.code, Some(3));
+    let document: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(
+        (&document["accepted"], &document["degraded"], &document["agreements"]),
+        (&false.into(), &5.into(), &0.into())
+    );
+    assert!(ran.stderr.contains("mean efficiency fell by 0.0090, allowed is 0.005"), "{}", ran.stderr);
+    let lenient = run(&[
+        "compare",
+        MODEL,
+        &worse,
+        "--data",
+        &data,
+        "--max-mean-loss",
+        "0.01",
+        "--max-median-loss",
+        "0.01",
+    ]);
+    assert_eq!(lenient.code, Some(0), "{}", lenient.stderr);
+}
+
+#[test]
+fn a_model_of_the_library_is_judged_like_a_directory() {
+    let folder = TempDir::new().unwrap();
+    let data = measured(&folder, |_, place| 100.0 - place as f64);
+    let name = "grouped_conv_forward_bf16_gfx950";
+    let (embedded, directory) = (format!("embedded:{name}"), format!("models/{name}"));
+    for words in [["evaluate", "--model"], ["validate", "--model"]] {
+        let judged = |model: &str| good(&[words[0], words[1], model, "--data", &data, "--format", "json"]);
+        assert_eq!(judged(&embedded), judged(&directory));
+    }
+    let same = good(&["compare", &directory, &embedded, "--data", &data, "--format", "json"]);
+    let same: Value = serde_json::from_str(&same).unwrap();
+    assert_eq!(same["agreements"], same["problems"]);
+}
+
+#[test]
+fn mistakes_are_named() {
+    let folder = TempDir::new().unwrap();
+    let data = measured(&folder, |_, place| 100.0 - place as f64);
+    let fails = |words: &[&str], code: i32, message: &str| {
+        let ran = run(words);
+        assert_eq!(ran.code, Some(code), "{words:?}\n{}", ran.stderr);
+        assert!(ran.stderr.contains(message), "{words:?}\n{}", ran.stderr);
+    };
+    fails(&["validate", "--data", &data], 2, "--model");
+    fails(
+        &["validate", "--model", MODEL, "--data", &data, "--require", "speed=1"],
+        2,
+        "no figure is named 'speed'",
+    );
+    fails(
+        &["validate", "--model", MODEL, "--data", &data, "--require", "mean=97"],
+        2,
+        "expected a share from 0 to 1",
+    );
+    fails(&["compare", MODEL, "nowhere", "--data", &data], 1, "nowhere: no such model directory or file");
+    fails(&["evaluate", "--model", MODEL, "--data", "nowhere.csv"], 1, "nowhere.csv");
+    let strange = folder.path().join("strange.csv");
+    fs::write(&strange, "problem_idx,rank,kernel\n99,1,grouped_conv_forward_bf16_2d_64x64x64_compv3\n")
+        .unwrap();
+    let strange = strange.to_str().unwrap();
+    fails(
+        &["validate", "--predictions", strange, "--data", &data],
+        1,
+        "strange.csv: line 2: problem 99 is not in the measurements",
+    );
+    fs::write(strange, "problem_idx,kernel\n0,magic\n").unwrap();
+    fails(&["validate", "--predictions", strange, "--data", &data], 1, "strange.csv: line 2: kernel 'magic'");
+}

@@ -1,0 +1,175 @@
+//! `ckselect rank --problems` over lists of problems, which `CK_SELECT_CAPTURE` writes.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
+
+fn run(arguments: &[&str]) -> Output {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    Command::new(env!("CARGO_BIN_EXE_ckselect")).current_dir(root).args(arguments).output().unwrap()
+}
+
+#[test]
+fn captured_problems_can_be_ranked() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("seen");
+    let conv = "N=16,C=256,K=128,Hi=28,Wi=28,Y=3,X=3,pad_h=1,pad_w=1";
+    let text = format!(
+        "# seen\n{conv},op=grouped_conv\nop=gemm_universal M=1,N=2,K=3\nop=grouped_conv {conv}\n\
+         op=grouped_conv N=1,C=64,K=64,Hi=56,Wi=56,Y=1,X=1\nN=16,C=256,K=128,Hi=28,op=grouped_c"
+    );
+    fs::write(&path, &text).unwrap();
+    let rank = |path: &str| {
+        let pool = "configs/forward_bf16.txt";
+        run(&[
+            "rank",
+            "--model",
+            "tests/golden/models/conv_small",
+            "--pool",
+            pool,
+            "--problems",
+            path,
+            "--top",
+            "1",
+            "--format",
+            "csv",
+        ])
+    };
+    let found = rank(path.to_str().unwrap());
+    let stderr = String::from_utf8(found.stderr).unwrap();
+    assert_eq!(found.status.code(), Some(0), "{stderr}");
+    let labels: Vec<String> = String::from_utf8(found.stdout)
+        .unwrap()
+        .lines()
+        .map(|line| line.split(',').next().unwrap().to_owned())
+        .collect();
+    assert_eq!(labels, ["problem", "0", "1"], "a repeated problem counts once");
+    assert!(stderr.contains("1 incomplete lines are passed over, the first is line 6"), "{stderr}");
+    assert!(stderr.contains("1 problems are passed over: they are of another operation"), "{stderr}");
+    fs::write(&path, format!("{text}onv,X=1\n")).unwrap();
+    let error = String::from_utf8(rank(path.to_str().unwrap()).stderr).unwrap();
+    assert!(error.contains(": line 6: "), "{error}");
+}
+
+/// Ranks a file of problems: exit code, rows without the header, messages.
+fn ranked(text: &str) -> (Option<i32>, Vec<String>, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("problems");
+    fs::write(&path, text).unwrap();
+    let path = path.to_str().unwrap();
+    let model = ["rank", "--model", "tests/golden/models/conv_small", "--pool", "configs/forward_bf16.txt"];
+    let output = run(&[&model[..], &["--problems", path, "--top", "1", "--format", "csv"]].concat());
+    let rows = String::from_utf8(output.stdout).unwrap().lines().skip(1).map(str::to_owned).collect();
+    (output.status.code(), rows, String::from_utf8(output.stderr).unwrap().replace(path, "problems"))
+}
+
+#[test]
+fn misspelt_columns_are_refused_and_others_named_once() {
+    let row = "16,256,128,28,28,3,3,2,1";
+    let (code, rows, error) = ranked(&format!("N,C,K,Hi,Wi,Y,X,Stride_h,padh\n{row}\n"));
+    assert_eq!((code, rows.len()), (Some(1), 0));
+    assert_eq!(
+        error,
+        "ckselect: problems: line 1: unknown column 'Stride_h', expected stride_h; column 'padh', expected pad_h\n"
+    );
+    let (code, rows, error) = ranked(&format!("N,C,K,Hi,Wi,Y,X,layer,remark\n{row}\n{row}\n"));
+    assert_eq!((code, rows.len()), (Some(0), 2));
+    assert_eq!(
+        error,
+        "ckselect: warning: problems: columns passed over, which are no field of a problem: layer, remark\n"
+    );
+}
+
+#[test]
+fn files_without_problems_say_what_they_hold() {
+    for (text, message) in [
+        ("", "found no grouped_conv problem, expected at least one"),
+        ("N,C,K,Hi,Wi,Y,X\n", "found no grouped_conv problem, expected at least one"),
+        ("N;C;K\n1;2;3\n", "line 1: the columns are separated by ';', expected ','"),
+        (
+            "n,c,k,hi,wi,y,x\n1,8,8,8,8,1,1\n",
+            "line 1: unknown column 'n', expected N; column 'c', expected C",
+        ),
+        (
+            "a,b\n1,2\n",
+            "line 1: no column 'C', expected C, K, Hi, Wi, Y, X for a grouped_conv problem; the columns are a, b",
+        ),
+        ("M=1,N=2,K=3\n", "found no grouped_conv problem, expected at least one; 1 of another operation"),
+    ] {
+        let (code, rows, error) = ranked(text);
+        assert_eq!((code, rows.len()), (Some(1), 0), "{text}");
+        assert!(error.starts_with(&format!("ckselect: problems: {message}")), "{error}");
+    }
+}
+
+#[test]
+fn a_list_need_not_say_its_operation() {
+    let (code, rows, error) =
+        ranked("N=16,C=256,K=128,Hi=28,Wi=28,Y=3,X=3\nN=1,C=64,K=64,Hi=56,Wi=56,Y=1,X=1");
+    assert_eq!((code, rows.len(), error.as_str()), (Some(0), 2, ""));
+}
+
+#[test]
+fn what_the_pool_cannot_compute_is_left_out_and_counted() {
+    let conv = "N=16,C=256,K=128,Hi=28,Wi=28,Y=3,X=3,op=grouped_conv";
+    let (code, rows, error) = ranked(&format!("{conv}\ndirection=bwd_data,{conv}\nG=2,{conv}\n"));
+    assert_eq!(code, Some(0), "{error}");
+    let labels: Vec<_> = rows.iter().map(|row| row.split(',').next().unwrap()).collect();
+    assert_eq!(labels, ["0", "2"]);
+    assert!(
+        error.starts_with(
+            "ckselect: problems: 1 problems are passed over: none of the 30 kernels computes a 2D bwd_data convolution"
+        ),
+        "{error}"
+    );
+    let (code, rows, error) = ranked(&format!("direction=bwd_data,{conv}\n"));
+    assert_eq!((code, rows.len()), (Some(1), 0));
+    assert!(
+        error.starts_with("ckselect: problems: no problem can be ranked: none of the 30 kernels"),
+        "{error}"
+    );
+}
+
+/// A CSV and a list, of any length: rows come out while problems still go in.
+#[test]
+fn rows_are_written_while_problems_are_read() {
+    const PROBLEMS: usize = 9000;
+    let csv = |row: usize| format!("{},{},64,28,28,3,3\n", 1 + row % 64, 8 * (1 + row / 64));
+    let list = |row: usize| {
+        format!("N={},C={},K=64,Hi=28,Wi=28,Y=3,X=3,op=grouped_conv\n", 1 + row % 64, 8 * (1 + row / 64))
+    };
+    for (header, line) in [("N,C,K,Hi,Wi,Y,X\n", &csv as &dyn Fn(usize) -> String), ("# seen\n\n", &list)] {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_ckselect"))
+            .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."))
+            .args(["rank", "--model", "tests/golden/models/conv_small", "--pool", "configs/forward_bf16.txt"])
+            .args(["--problems", "-", "--top", "1", "--format", "csv"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut text = header.to_owned();
+        (0..PROBLEMS).for_each(|row| text += &line(row));
+        let last = line(PROBLEMS);
+        let (seen, first_row) = mpsc::channel();
+        // Keeps the pipe open until a row has come out.
+        let writer = std::thread::spawn(move || {
+            stdin.write_all(text.as_bytes()).unwrap();
+            let in_time = first_row.recv_timeout(Duration::from_secs(120)).is_ok();
+            stdin.write_all(last.as_bytes()).unwrap();
+            in_time
+        });
+        let header = lines.next().unwrap().unwrap();
+        assert!(header.starts_with("problem,rank,kernel,score,"), "{header}");
+        let first = lines.next().unwrap().unwrap();
+        assert!(first.starts_with("0,1,grouped_conv_forward_bf16_2d_"), "{first}");
+        let _ = seen.send(());
+        assert_eq!(lines.count(), PROBLEMS);
+        assert!(writer.join().unwrap(), "no row came before the input ended");
+        assert!(child.wait().unwrap().success());
+    }
+}

@@ -1,0 +1,154 @@
+//! The report, opened in a browser: what a reader sees are the figures that `--json` has.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use ck_select_offline::digest;
+use serde_json::Value;
+use tempfile::TempDir;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// The first of some browsers that is there.
+fn browser() -> Option<&'static str> {
+    let there = |name: &&str| {
+        Command::new(name).arg("--version").output().is_ok_and(|output| output.status.success())
+    };
+    ["chromium-headless-shell", "chromium", "google-chrome"].into_iter().find(there)
+}
+
+fn open(browser: &str, page: &Path, more: &[&str]) -> String {
+    let profile = TempDir::new().unwrap();
+    let output = Command::new(browser)
+        .args(["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--window-size=1000,2400"])
+        .arg(format!("--user-data-dir={}", profile.path().display()))
+        .args(more)
+        .arg(format!("file://{}", page.display()))
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// Three problems whose kernels run at speeds of no particular order.
+fn data(path: &Path) {
+    let names = fs::read_to_string(root().join("configs/forward_bf16.txt")).unwrap();
+    let names: Vec<&str> = names.lines().filter(|line| line.starts_with("grouped_conv")).collect();
+    let mut text = "kernel,N,C,K,G,Hi,Wi,Y,X,stride_h,stride_w,pad_h,pad_w,latency_ms,tflops\n".to_owned();
+    for problem in
+        ["16,256,128,1,28,28,3,3,1,1,1,1", "1,64,64,1,56,56,1,1,1,1,0,0", "4,96,192,1,31,31,5,5,2,2,2,2"]
+    {
+        for (index, name) in names.iter().enumerate() {
+            writeln!(text, "{name},{problem},1.0,{}", 20 + (index * 37 + problem.len() * 11) % 101).unwrap();
+        }
+    }
+    fs::write(path, text).unwrap();
+}
+
+/// The report of `evaluate` on the data; the model's long path makes a long title.
+fn report(folder: &Path) -> [PathBuf; 2] {
+    let [csv, html, json] = ["data.csv", "report.html", "figures.json"].map(|name| folder.join(name));
+    data(&csv);
+    let model = root().join("tests/golden/models/conv_small").canonicalize().unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_ckselect"))
+        .env("SOURCE_DATE_EPOCH", "951782400")
+        .args(["evaluate", "--model"])
+        .arg(model)
+        .arg("--data")
+        .arg(&csv)
+        .arg("--html")
+        .arg(&html)
+        .arg("--json")
+        .arg(&json)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    [html, json]
+}
+
+#[test]
+fn a_page_says_what_it_was_made_of() {
+    let folder = TempDir::new().unwrap();
+    let [html, _] = report(folder.path());
+    let page = fs::read_to_string(html).unwrap();
+    let time = "<time datetime=\"2000-02-29T00:00:00Z\">2000-02-29 00:00:00 UTC</time>";
+    assert!(page.contains(&format!("Made on {time} by ck-select {}.", env!("CARGO_PKG_VERSION"))));
+    let model = root().join("tests/golden/models/conv_small");
+    for file in ["feature_spec.json", "model_tflops.lgbm.gz"] {
+        let digest = digest::of_file(&model.join(file)).unwrap();
+        assert!(page.contains(&format!("<td>{file}</td><td><code>{digest}</code></td>")), "{file}");
+    }
+    let digest = digest::of_file(&folder.path().join("data.csv")).unwrap();
+    assert!(page.contains(&format!("<td><code>{digest}</code></td>")));
+}
+
+/// The page in a frame as wide as a phone, with everything unfolded.
+const PHONE: &str = r#"<!doctype html><body><iframe id="phone" style="width: 390px; height: 900px; border: 0" srcdoc="PAGE"></iframe>
+<pre id="found"></pre><script>
+onload = () => {
+  const page = document.getElementById("phone").contentDocument;
+  for (const details of page.querySelectorAll("details")) details.open = true;
+  const wide = (element) => element.scrollWidth > element.clientWidth;
+  const boxes = [...page.querySelectorAll(".table")];
+  document.getElementById("found").textContent = [
+    page.documentElement.clientWidth, page.documentElement.scrollWidth, wide(page.querySelector("h1")),
+    boxes.length, boxes.filter(wide).length, page.querySelectorAll("table").length,
+  ].join(" ");
+};
+</script>"#;
+
+#[test]
+fn a_phone_shows_the_whole_page() {
+    let Some(browser) = browser() else {
+        eprintln!("skipped: there is no headless Chromium; `make browser` installs one");
+        return;
+    };
+    let folder = TempDir::new().unwrap();
+    let [html, _] = report(folder.path());
+    let page = fs::read_to_string(html).unwrap().replace('&', "&amp;").replace('"', "&quot;");
+    let frame = folder.path().join("phone.html");
+    fs::write(&frame, PHONE.replace("PAGE", &page)).unwrap();
+    let dom = open(browser, &frame, &["--dump-dom", "--virtual-time-budget=5000"]);
+    let (_, found) = dom.split_once("<pre id=\"found\">").unwrap();
+    let found: Vec<&str> = found.split_once("</pre>").unwrap().0.split(' ').collect();
+    let [width, needed, cut_title, boxes, scrolling, tables] = found.as_slice() else { panic!("{found:?}") };
+    assert_eq!((*width, *needed, *cut_title), ("390", "390", "false"), "the page does not scroll sideways");
+    assert_eq!(boxes, tables, "each table has a box of its own");
+    assert!(scrolling.parse::<usize>().unwrap() > 0, "the digests need more than the width of a phone");
+}
+
+#[test]
+fn a_browser_shows_the_figures() {
+    let Some(browser) = browser() else {
+        eprintln!("skipped: there is no headless Chromium; `make browser` installs one");
+        return;
+    };
+    let folder = TempDir::new().unwrap();
+    let [html, json] = report(folder.path());
+    let figures: Value = serde_json::from_str(&fs::read_to_string(&json).unwrap()).unwrap();
+    let global = &figures["global_metrics"];
+
+    let page = open(browser, &html, &["--dump-dom"]);
+    let shown = |id: &str| -> String {
+        let (_, rest) = page.split_once(&format!("<dd id=\"{id}\">")).unwrap();
+        rest.split_once("</dd>").unwrap().0.to_owned()
+    };
+    for id in ["efficiency_mean", "efficiency_p50", "efficiency_p10", "efficiency_min", "best_of_top3_mean"] {
+        assert_eq!(shown(id), format!("{:.2} %", global[id].as_f64().unwrap() * 100.0), "{id}");
+    }
+    assert_eq!((shown("num_shapes"), shown("num_rows")), ("3".to_owned(), "90".to_owned()));
+    assert_eq!(page.matches("<svg viewBox=\"0 0 720 260\"").count(), 2);
+
+    let picture = folder.path().join("report.png");
+    open(browser, &html, &[&format!("--screenshot={}", picture.display())]);
+    let bytes = fs::read(&picture).unwrap();
+    assert!(bytes.starts_with(b"\x89PNG\r\n\x1a\n"));
+    let extent = |at: usize| u32::from_be_bytes(bytes[at..at + 4].try_into().unwrap());
+    assert_eq!((extent(16), extent(20)), (1000, 2400));
+    // A page of one colour compresses to a few kilobytes.
+    assert!(bytes.len() > 30_000, "{} bytes", bytes.len());
+}

@@ -1,0 +1,126 @@
+//! Configurations of grouped-convolution sweeps.
+
+use ck_select_types::vocab::{Direction, Dtype, Pipeline, Scheduler};
+
+use super::reader::{Fault, Object, count, flag, word};
+
+/// A sweep: allow-lists by trait. What is `None` takes the rules' default.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConvConfig {
+    /// The direction of all kernels (`variant`).
+    pub direction: Direction,
+    /// Element types; by default those of the architecture.
+    pub dtypes: Option<Vec<Dtype>>,
+    /// Spatial dimensions; by default 2.
+    pub ndims: Option<Vec<u8>>,
+    /// Pipelines; by default those of the direction.
+    pub pipelines: Option<Vec<Pipeline>>,
+    /// Schedulers; by default all.
+    pub schedulers: Option<Vec<Scheduler>>,
+    /// Convolution groups of one workgroup; by default 1.
+    pub num_groups_to_merge: Option<Vec<u32>>,
+    /// Two buffers in shared memory; by default not.
+    pub double_smem_buffer: Option<Vec<bool>>,
+    /// Splitting of images; by default not.
+    pub split_image: Option<Vec<bool>>,
+    /// Running as a plain GEMM; by default not. It is in no name, so both values give the kernels of the first.
+    pub explicit_gemm: Option<Vec<bool>>,
+    /// Converting in a second launch; by default both for backward weight.
+    pub two_stage: Option<Vec<bool>>,
+    /// Where pipelines, schedulers and the two buffer flags come from.
+    pub traits: TraitSource,
+    /// The tiles that `compv4` is built for.
+    pub compv4_tiles: Compv4Tiles,
+    /// How names are written.
+    pub names: NameForm,
+}
+
+/// Where pipelines, schedulers, `_dsb` and `_si` come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TraitSource {
+    /// Every combination of the lists, as upstream's sweep.
+    Product,
+    /// The rules' pool of legal suffixes; lists only narrow it.
+    SuffixPool,
+}
+
+/// The tiles that `compv4` is built for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Compv4Tiles {
+    /// Those that the rules mark.
+    Marked,
+    /// All.
+    All,
+}
+
+/// How names are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NameForm {
+    /// With the scheduler.
+    Full,
+    /// Without `_intrawave`, as names were before schedulers were part of them.
+    WithoutIntrawave,
+}
+
+/// Keys that are often written in `trait_config`.
+const TRAIT_HINTS: &[(&str, &str)] = &[
+    ("wave_mode", "the key for schedulers is 'scheduler'"),
+    ("dtype", "the key for types is 'data_type'"),
+    ("datatype", "the key for types is 'data_type'"),
+    ("ndim", "the key for dimensions is 'ndim_spatial'"),
+];
+
+/// Keys of lists of instances, which mean nothing to a sweep.
+pub(super) const ROOT_HINTS: &[(&str, &str)] = &[
+    ("datatype", "types of a sweep are 'trait_config.data_type'"),
+    ("ndim_spatial", "dimensions of a sweep are 'trait_config.ndim_spatial'"),
+    ("layout", "every kernel of a sweep has the layout of the rules"),
+];
+
+pub(super) fn read(root: &mut Object<'_>) -> Result<ConvConfig, Fault> {
+    let direction = root.needed("variant", "forward, bwd_data or bwd_weight", word)?;
+    let mut config = ConvConfig {
+        direction,
+        dtypes: None,
+        ndims: None,
+        pipelines: None,
+        schedulers: None,
+        num_groups_to_merge: None,
+        double_smem_buffer: None,
+        split_image: None,
+        explicit_gemm: None,
+        two_stage: None,
+        traits: TraitSource::Product,
+        compv4_tiles: Compv4Tiles::Marked,
+        names: NameForm::Full,
+    };
+    if let Some(mut traits) = root.object("trait_config")? {
+        config.dtypes = traits.values("data_type", word)?;
+        let ndim = |value: &_| count(1, 3)(value).map(|ndim| ndim as u8);
+        config.ndims = traits.values("ndim_spatial", ndim)?;
+        config.pipelines = traits.values("pipeline", word)?;
+        config.schedulers = traits.values("scheduler", word)?;
+        config.num_groups_to_merge = traits.values("num_groups_to_merge", count(1, 1 << 20))?;
+        config.double_smem_buffer = traits.values("double_smem_buffer", flag)?;
+        config.split_image = traits.values("split_image", flag)?;
+        config.explicit_gemm = traits.values("explicit_gemm", flag)?;
+        config.two_stage = traits.values("two_stage", flag)?;
+        traits.finish_with(TRAIT_HINTS)?;
+    }
+    if let Some(mut ours) = root.object("ck_select")? {
+        let sources = [("product", TraitSource::Product), ("suffix_pool", TraitSource::SuffixPool)];
+        if let Some(source) = ours.choice("traits", &sources)? {
+            config.traits = source;
+        }
+        let tiles = [("marked", Compv4Tiles::Marked), ("all", Compv4Tiles::All)];
+        if let Some(tiles) = ours.choice("compv4_tiles", &tiles)? {
+            config.compv4_tiles = tiles;
+        }
+        let forms = [("full", NameForm::Full), ("without_intrawave", NameForm::WithoutIntrawave)];
+        if let Some(form) = ours.choice("names", &forms)? {
+            config.names = form;
+        }
+        ours.finish()?;
+    }
+    Ok(config)
+}

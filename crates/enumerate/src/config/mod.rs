@@ -1,0 +1,134 @@
+//! Configurations: which kernels to enumerate, in upstream's JSON.
+//!
+//! Upstream passes over keys that it does not know, so that a misspelt one silently means its default. Here such a key is
+//! an error. What upstream's files cannot say stands under a key of our own, `ck_select`.
+
+mod conv;
+mod gemm;
+mod instances;
+mod reader;
+mod strict;
+
+pub use conv::{Compv4Tiles, ConvConfig, NameForm, TraitSource};
+pub use gemm::{GemmConfig, GemmRanges, LdsLimit};
+pub use instances::{Family, Instances, OtherKernel};
+
+use std::fmt;
+use std::io::Read as _;
+use std::path::Path;
+
+use ck_select_types::files;
+use ck_select_types::vocab::Op;
+use serde_json::Value;
+
+use reader::{Fault, Object, in_file};
+use strict::Strict;
+
+/// Largest file that is read.
+const MAX_BYTES: u64 = 4 << 20;
+
+/// What to enumerate.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Config {
+    /// A sweep of a grouped convolution.
+    Conv(Box<ConvConfig>),
+    /// Kernels of a grouped convolution, one by one.
+    Instances(Instances),
+    /// Kernels of GEMM universal.
+    Gemm(GemmConfig),
+}
+
+/// A configuration that cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConfigError {
+    /// The file.
+    pub file: String,
+    /// The field, such as `trait_config.pipeline.values[2]`; empty when it is the whole file.
+    pub place: String,
+    /// What was found and what was expected.
+    pub reason: String,
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { file, place, reason } = self;
+        if place.is_empty() { write!(f, "{file}: {reason}") } else { write!(f, "{file}, {place}: {reason}") }
+    }
+}
+
+impl std::error::Error for ConfigError {}
+
+impl Config {
+    /// The operation whose kernels it is about.
+    pub const fn op(&self) -> Op {
+        match self {
+            Self::Conv(_) | Self::Instances(_) => Op::GroupedConv,
+            Self::Gemm(_) => Op::Gemm,
+        }
+    }
+
+    /// Reads a file; see [`Config::from_json`].
+    pub fn read(path: &Path, op: Option<Op>) -> Result<Self, ConfigError> {
+        let label = path.display().to_string();
+        let read = || {
+            let mut bytes = Vec::new();
+            files::open(path)?.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
+            Ok(bytes)
+        };
+        let whole = |reason| ConfigError { file: label.clone(), place: String::new(), reason };
+        let bytes = read().map_err(|error: std::io::Error| whole(error.to_string()))?;
+        if bytes.len() as u64 > MAX_BYTES {
+            return Err(whole(format!("larger than {} MiB", MAX_BYTES >> 20)));
+        }
+        Self::from_json(&label, &bytes, op)
+    }
+
+    /// Reads the contents of a file; `label` names it in errors. Without `op` the file tells the operation: a `variant` is
+    /// a convolution's, a `tile_config` a GEMM's.
+    ///
+    /// ```
+    /// use ck_select_enumerate::config::Config;
+    ///
+    /// let text = br#"{"variant": "forward", "trait_config": {"wave_mode": {"values": ["intrawave"]}}}"#;
+    /// let error = Config::from_json("sweep.json", text, None).unwrap_err().to_string();
+    /// assert!(error.starts_with("sweep.json, trait_config.wave_mode: unknown key, expected one of: data_type, "));
+    /// assert!(error.ends_with("the key for schedulers is 'scheduler'"));
+    /// ```
+    pub fn from_json(label: &str, bytes: &[u8], op: Option<Op>) -> Result<Self, ConfigError> {
+        let fault = in_file(label);
+        let Strict(root) = serde_json::from_slice(bytes)
+            .map_err(|error| fault((String::new(), format!("JSON: {error}"))))?;
+        Self::of_value(&root, op).map_err(fault)
+    }
+
+    fn of_value(root: &Value, op: Option<Op>) -> Result<Self, Fault> {
+        let mut object = Object::at(String::new(), root)?;
+        let op = op.or_else(|| root.get("variant").map(|_| Op::GroupedConv)).or_else(|| {
+            root.get("tile_config").or_else(|| root.pointer("/ck_select/kernels")).map(|_| Op::Gemm)
+        });
+        match op {
+            Some(Op::GroupedConv) if root.get("instances").is_some() => {
+                let config = instances::read(&mut object)?;
+                object.finish()?;
+                Ok(Self::Instances(config))
+            }
+            Some(Op::GroupedConv) => {
+                let config = conv::read(&mut object)?;
+                object.finish_with(conv::ROOT_HINTS)?;
+                Ok(Self::Conv(Box::new(config)))
+            }
+            Some(Op::Gemm) => {
+                let config = gemm::read(&mut object)?;
+                object.finish()?;
+                Ok(Self::Gemm(config))
+            }
+            None => Err((
+                String::new(),
+                "neither 'variant' (a grouped convolution) nor 'tile_config' (a GEMM) is there".to_owned(),
+            )),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

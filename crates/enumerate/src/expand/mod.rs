@@ -1,0 +1,215 @@
+//! From a configuration to kernels.
+
+mod conv;
+mod gemm;
+mod instances;
+
+use std::collections::{BTreeMap, HashSet};
+
+use ck_select_types::kernel::{Kernel, KernelKind};
+use ck_select_types::pool::Pool;
+use ck_select_types::vocab::{Arch, Direction, Dtype, GemmLayout, UnknownWord};
+
+use crate::config::{Config, OtherKernel};
+use crate::filter::{Filter, FilterError};
+use crate::rules::Rules;
+use crate::valid::{conv_refusal, instance_refusal};
+
+/// What is asked of a configuration.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// The architecture, such as `gfx950`. Flags, as in `gfx942:xnack+`, matter to GEMMs as they do upstream.
+    pub target: String,
+    /// Spatial dimensions of convolutions, instead of the configuration's.
+    pub ndim: Option<u8>,
+    /// Element type of a GEMM's A and B.
+    pub dtype: Dtype,
+    /// Memory orders of a GEMM.
+    pub layout: GemmLayout,
+    /// Leave out what cannot be built. GEMM ranges are always checked.
+    pub valid_only: bool,
+    /// Only what all of these are true for, with the names that errors call them by.
+    pub filters: Vec<(String, Filter)>,
+}
+
+impl Request {
+    /// Everything of an architecture; GEMMs of type `fp8` and layout `rcr`.
+    pub fn new(target: impl Into<String>) -> Self {
+        Self {
+            target: target.into(),
+            ndim: None,
+            dtype: Dtype::Fp8,
+            layout: GemmLayout::RCR,
+            valid_only: false,
+            filters: Vec::new(),
+        }
+    }
+}
+
+/// The kernels of a configuration.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Enumeration {
+    /// The kernels, in order, each name once.
+    pub kernels: Vec<Kernel>,
+    /// Kernels of a list that have a name and no descriptor. No rule judges them.
+    pub others: Vec<OtherKernel>,
+    /// How many the configuration expands to, repeated names included.
+    pub expanded: usize,
+    /// How many had the name of an earlier one.
+    pub repeated: usize,
+    /// How many were left out because they cannot be built, by reason.
+    pub refused: BTreeMap<&'static str, usize>,
+    /// How many the filters left out; all of `others` when there is a filter, because they have no fields.
+    pub filtered: usize,
+    /// What upstream would pass over in silence.
+    pub warnings: Vec<String>,
+}
+
+/// Why a configuration gives no kernels.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum EnumerateError {
+    /// An architecture whose name is none.
+    #[error(transparent)]
+    Arch(#[from] UnknownWord),
+    /// Dimensions for a list of instances.
+    #[error("instances have the dimensions of their list, others cannot be asked for")]
+    FixedDimensions,
+    /// Rules without the direction.
+    #[error("the rules have no direction {0}")]
+    NoDirection(Direction),
+    /// Rules without the size of an element.
+    #[error("the rules have no element size of {0}")]
+    NoElementSize(Dtype),
+    /// Ranges that nobody can wait for.
+    #[error("{found} combinations of tiles, waves, instructions and pipelines, expected at most {most}")]
+    TooManyCombinations {
+        /// How many there are.
+        found: u64,
+        /// How many are looked at.
+        most: u64,
+    },
+    /// More kernels than a pool holds.
+    #[error("more than {} kernels", Pool::MAX_KERNELS)]
+    TooManyKernels,
+    /// A filter that cannot be evaluated for a kernel.
+    #[error("{filter}: {error}\n  for {kernel}")]
+    Filter {
+        /// What the request calls the filter.
+        filter: String,
+        /// The kernel's name.
+        kernel: String,
+        /// What is wrong.
+        error: Box<FilterError>,
+    },
+}
+
+/// Kernels in the making.
+#[derive(Default)]
+struct Kernels {
+    list: Vec<Kernel>,
+    others: Vec<OtherKernel>,
+    names: HashSet<String>,
+    expanded: usize,
+    refused: BTreeMap<&'static str, usize>,
+    warnings: Vec<String>,
+}
+
+impl Kernels {
+    /// Adds a kernel unless its name is there: of equal names the first stays.
+    fn push(&mut self, kernel: Kernel) -> Result<(), EnumerateError> {
+        self.expanded += 1;
+        if self.names.insert(kernel.name.clone()) {
+            if self.list.len() == Pool::MAX_KERNELS {
+                return Err(EnumerateError::TooManyKernels);
+            }
+            self.list.push(kernel);
+        }
+        Ok(())
+    }
+}
+
+/// The kernels of a configuration.
+///
+/// ```
+/// use ck_select_enumerate::config::Config;
+/// use ck_select_enumerate::rules::Rules;
+/// use ck_select_enumerate::{Request, enumerate};
+///
+/// let text = br#"{"variant": "bwd_data", "trait_config": {"data_type": {"values": ["bf16"]}}}"#;
+/// let config = Config::from_json("sweep.json", text, None)?;
+/// let sweep = enumerate(&Rules::built_in()?, &config, &Request::new("gfx950"))?;
+/// // Backward pipelines other than mem become compv3, so that most of the expanded kernels repeat a name.
+/// assert_eq!((sweep.expanded, sweep.kernels.len()), (172, 40));
+/// assert_eq!(sweep.kernels[0].name, "grouped_conv_bwd_data_bf16_2d_16x64x64_compv3_intrawave");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn enumerate(rules: &Rules, config: &Config, request: &Request) -> Result<Enumeration, EnumerateError> {
+    let arch: Arch = request.target.parse()?;
+    let mut kernels = match config {
+        Config::Conv(config) => conv::expand(rules, config, arch, request.ndim)?,
+        Config::Instances(_) if request.ndim.is_some() => return Err(EnumerateError::FixedDimensions),
+        Config::Instances(config) => instances::expand(config, arch)?,
+        Config::Gemm(config) => {
+            let shared = gemm::Shared {
+                rules,
+                target: &request.target,
+                arch,
+                dtype: request.dtype,
+                layout: request.layout,
+            };
+            gemm::expand(shared, config, request.valid_only)?
+        }
+    };
+    let repeated = kernels.expanded
+        - kernels.refused.values().sum::<usize>()
+        - kernels.list.len()
+        - kernels.others.len();
+    if request.valid_only {
+        let refusal = if matches!(config, Config::Instances(_)) { instance_refusal } else { conv_refusal };
+        let refused = &mut kernels.refused;
+        kernels.list.retain(|kernel| match &kernel.kind {
+            KernelKind::Conv(conv) => match refusal(rules, conv, arch.as_str()) {
+                Some(refusal) => {
+                    *refused.entry(refusal.as_str()).or_default() += 1;
+                    false
+                }
+                None => true,
+            },
+            // Refused while they were expanded.
+            KernelKind::Gemm(_) => true,
+        });
+    }
+    let before = kernels.list.len() + kernels.others.len();
+    let list = filtered(kernels.list, &request.filters)?;
+    if !request.filters.is_empty() {
+        kernels.others.clear();
+    }
+    Ok(Enumeration {
+        expanded: kernels.expanded,
+        repeated,
+        refused: kernels.refused,
+        filtered: before - list.len() - kernels.others.len(),
+        warnings: kernels.warnings,
+        kernels: list,
+        others: kernels.others,
+    })
+}
+
+fn filtered(list: Vec<Kernel>, filters: &[(String, Filter)]) -> Result<Vec<Kernel>, EnumerateError> {
+    let mut kept = Vec::with_capacity(list.len());
+    'kernels: for kernel in list {
+        for (label, filter) in filters {
+            let keeps = filter.keeps(&kernel).map_err(|error| EnumerateError::Filter {
+                filter: label.clone(),
+                kernel: kernel.name.clone(),
+                error: Box::new(error),
+            })?;
+            if !keeps {
+                continue 'kernels;
+            }
+        }
+        kept.push(kernel);
+    }
+    Ok(kept)
+}

@@ -1,0 +1,101 @@
+//! The fields that filters see, under the names of upstream's configurations.
+
+use ck_select_types::kernel::{ConvKernel, GemmKernel, Mnk};
+use ck_select_types::vocab::Arch;
+
+use super::value::Value;
+
+/// A field of kernels: its name, and how to read it off a kernel and the kernel's name.
+pub struct Field<K: 'static> {
+    /// What follows `c.`.
+    pub name: &'static str,
+    /// What it means.
+    pub doc: &'static str,
+    read: fn(&str, &K) -> Value,
+}
+
+pub(super) fn value<K>(fields: &[Field<K>], index: usize, name: &str, kernel: &K) -> Value {
+    // The index is from the parser, which looked the field up.
+    fields.get(index).map_or(Value::None, |field| (field.read)(name, kernel))
+}
+
+fn int(value: u32) -> Value {
+    Value::Int(value.into())
+}
+
+fn triple(mnk: Mnk) -> Value {
+    Value::text(&mnk.to_string())
+}
+
+fn arch(arch: Option<Arch>) -> Value {
+    arch.map_or(Value::None, |arch| Value::text(arch.as_str()))
+}
+
+macro_rules! fields {
+    ($($name:ident, $doc:literal, $read:expr;)*) => {
+        &[$(Field { name: stringify!($name), doc: $doc, read: $read }),*]
+    };
+}
+
+/// Fields of a grouped convolution: those of `GroupedConvKernelConfig` and its properties.
+pub const CONV_FIELDS: &[Field<ConvKernel>] = fields! {
+    name, "the kernel's name", |name, _| Value::text(name);
+    variant, "forward, bwd_data or bwd_weight", |_, k| Value::text(k.direction.as_str());
+    ndim_spatial, "spatial dimensions", |_, k| Value::Int(k.ndim.into());
+    dtype, "element type", |_, k| Value::text(k.dtype_in.as_str());
+    layout, "memory order of the tensors", |_, k| Value::text(k.layout.as_str());
+    arch, "architecture", |_, k| arch(k.arch);
+    tile_m, "rows of the result tile", |_, k| int(k.tile.m);
+    tile_n, "columns of the result tile", |_, k| int(k.tile.n);
+    tile_k, "depth of one step", |_, k| int(k.tile.k);
+    wave_m, "waves along m", |_, k| int(k.wave.m);
+    wave_n, "waves along n", |_, k| int(k.wave.n);
+    wave_k, "waves along k", |_, k| int(k.wave.k);
+    warp_tile_m, "rows of one matrix instruction", |_, k| int(k.warp_tile.m);
+    warp_tile_n, "columns of one matrix instruction", |_, k| int(k.warp_tile.n);
+    warp_tile_k, "depth of one matrix instruction", |_, k| int(k.warp_tile.k);
+    pipeline, "how loads overlap with arithmetic", |_, k| Value::text(k.pipeline.as_str());
+    epilogue, "how results leave the registers", |_, k| Value::text(k.epilogue.as_str());
+    scheduler, "intrawave or interwave", |_, k| Value::text(k.scheduler.as_str());
+    vector_size_a, "elements of one access of A", |_, k| int(k.vector[0]);
+    vector_size_b, "elements of one access of B", |_, k| int(k.vector[1]);
+    vector_size_c, "elements of one access of C", |_, k| int(k.vector[2]);
+    block_per_cu, "workgroups per compute unit", |_, k| int(k.block_per_cu);
+    num_wave_groups, "groups of a workgroup's waves", |_, k| int(k.num_wave_groups);
+    num_groups_to_merge, "convolution groups of one workgroup", |_, k| int(k.num_groups_to_merge);
+    pad_m, "always True", |_, _| Value::Bool(true);
+    pad_n, "always True", |_, _| Value::Bool(true);
+    pad_k, "always True", |_, _| Value::Bool(true);
+    double_smem_buffer, "two buffers in shared memory (_dsb)", |_, k| Value::Bool(k.double_smem_buffer);
+    split_image, "splits images (_si)", |_, k| Value::Bool(k.split_image);
+    explicit_gemm, "runs as a plain GEMM", |_, k| Value::Bool(k.explicit_gemm);
+    two_stage, "converts in a second launch (_2stage)", |_, k| Value::Bool(k.two_stage);
+    tile_str, "the tile as MxNxK", |_, k| triple(k.tile);
+    wave_str, "the waves as MxNxK", |_, k| triple(k.wave);
+    warp_str, "the instruction's tile as MxNxK", |_, k| triple(k.warp_tile);
+    vec_str, "the vector sizes as AxBxC", |_, k| { let [a, b, c] = k.vector; triple(Mnk::new(a, b, c)) };
+};
+
+/// Fields of a GEMM: the keys of the tile engine's configurations. There `warp_*` counts waves.
+pub const GEMM_FIELDS: &[Field<GemmKernel>] = fields! {
+    name, "the kernel's name", |name, _| Value::text(name);
+    dtype, "element type of A and B", |_, k| Value::text(k.dtype_a.as_str());
+    layout, "memory orders of A, B, C, such as rcr", |_, k| Value::text(&k.layout.to_string());
+    arch, "architecture", |_, k| arch(k.arch);
+    tile_m, "rows of the result tile", |_, k| int(k.tile.m);
+    tile_n, "columns of the result tile", |_, k| int(k.tile.n);
+    tile_k, "depth of one step", |_, k| int(k.tile.k);
+    warp_m, "waves along m", |_, k| int(k.wave.m);
+    warp_n, "waves along n", |_, k| int(k.wave.n);
+    warp_k, "waves along k", |_, k| int(k.wave.k);
+    warp_tile_m, "rows of one matrix instruction", |_, k| int(k.warp_tile.m);
+    warp_tile_n, "columns of one matrix instruction", |_, k| int(k.warp_tile.n);
+    warp_tile_k, "depth of one matrix instruction", |_, k| int(k.warp_tile.k);
+    pipeline, "how loads overlap with arithmetic", |_, k| Value::text(k.pipeline.as_str());
+    epilogue, "how results leave the registers", |_, k| Value::text(k.epilogue.as_str());
+    scheduler, "intrawave or interwave", |_, k| Value::text(k.scheduler.as_str());
+    pad_m, "handles an m that the tile does not divide", |_, k| Value::Bool(k.pad[0]);
+    pad_n, "handles an n that the tile does not divide", |_, k| Value::Bool(k.pad[1]);
+    pad_k, "handles a k that the tile does not divide", |_, k| Value::Bool(k.pad[2]);
+    persistent, "workgroups stay resident", |_, k| Value::Bool(k.persistent);
+};

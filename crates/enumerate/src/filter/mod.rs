@@ -1,0 +1,135 @@
+//! Filters: Python's expressions over a kernel's fields, read by our own parser and never run as code.
+//!
+//! ```text
+//! c.tile_n >= 128 and c.pipeline == 'compv5'
+//! c.tile_m * c.tile_n // 1024 in (4, 8) or not c.double_smem_buffer
+//! 64 <= c.tile_k < 256 and c.name.endswith(('_dsb', '_si'))
+//! ```
+//!
+//! There are numbers, texts in either quotes, `True`, `False`, `None`, lists and tuples; `and`, `or`, `not`; `in`, `not in` and
+//! chained comparisons; `+ - * / // %` and signs; `abs`, `len`, `max`, `min`; `startswith` and `endswith` of a text. All
+//! mean what they mean in Python, also between types, except that whole numbers have 64 bits (beyond is an error) and
+//! that an unknown field is an error before anything is evaluated. Line ends count as blanks, and `#` begins a comment.
+
+mod error;
+mod eval;
+mod fields;
+mod parse;
+mod token;
+mod tree;
+mod value;
+
+pub use error::{FilterError, FilterFault};
+pub use fields::{CONV_FIELDS, Field, GEMM_FIELDS};
+pub use value::Value;
+
+use ck_select_types::kernel::{Kernel, KernelKind};
+use ck_select_types::vocab::Op;
+use eval::Evaluation;
+use tree::Node;
+
+/// An expression over named fields.
+#[derive(Debug, Clone)]
+pub struct Expression {
+    text: String,
+    root: Node,
+}
+
+impl Expression {
+    /// Reads an expression in which `c.<name>` may stand for the names in `fields`.
+    pub fn parse(text: &str, fields: &[&str]) -> Result<Self, FilterError> {
+        Ok(Self { text: text.to_owned(), root: parse::parse(text, fields)? })
+    }
+
+    /// What it is worth; `field` gives the value of the field with an index.
+    pub fn value(&self, field: &dyn Fn(usize) -> Value) -> Result<Value, FilterError> {
+        Evaluation { text: &self.text, field }.value(&self.root)
+    }
+}
+
+/// A filter over the kernels of one operation.
+///
+/// ```
+/// use ck_select_types::kernel::Kernel;
+/// use ck_select_types::vocab::Op;
+/// use ck_select_enumerate::filter::Filter;
+///
+/// let filter = Filter::parse(Op::GroupedConv, "c.tile_n >= 128 and c.pipeline in ('compv3', 'compv5')")?;
+/// assert!(filter.keeps(&Kernel::from_name("grouped_conv_forward_bf16_2d_64x128x64_compv5")?)?);
+/// assert!(!filter.keeps(&Kernel::from_name("grouped_conv_forward_bf16_2d_64x64x64_compv5")?)?);
+///
+/// let error = Filter::parse(Op::GroupedConv, "c.tile_x > 3").unwrap_err();
+/// assert!(error.to_string().starts_with("column 3: kernels have no field 'tile_x', did you mean 'tile_m'?"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Filter {
+    op: Op,
+    expression: Expression,
+}
+
+impl Filter {
+    /// Reads a filter for kernels of an operation.
+    pub fn parse(op: Op, text: &str) -> Result<Self, FilterError> {
+        let names: Vec<&str> = match op {
+            Op::GroupedConv => CONV_FIELDS.iter().map(|field| field.name).collect(),
+            Op::Gemm => GEMM_FIELDS.iter().map(|field| field.name).collect(),
+        };
+        Ok(Self { op, expression: Expression::parse(text, &names)? })
+    }
+
+    /// The same for the text of a file. Python code, which upstream would run, is told from an expression and refused.
+    pub fn parse_file(op: Op, text: &str) -> Result<Self, FilterError> {
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        Self::parse(op, text).map_err(|error| python(text).unwrap_or(error))
+    }
+
+    /// The operation whose kernels it is for.
+    pub const fn op(&self) -> Op {
+        self.op
+    }
+
+    /// Whether the filter is true for a kernel. A kernel of another operation has none of the fields and is not kept.
+    pub fn keeps(&self, kernel: &Kernel) -> Result<bool, FilterError> {
+        let value = match (&kernel.kind, self.op) {
+            (KernelKind::Conv(conv), Op::GroupedConv) => {
+                self.expression.value(&|index| fields::value(CONV_FIELDS, index, &kernel.name, conv))
+            }
+            (KernelKind::Gemm(gemm), Op::Gemm) => {
+                self.expression.value(&|index| fields::value(GEMM_FIELDS, index, &kernel.name, gemm))
+            }
+            _ => return Ok(false),
+        };
+        value.map(|value| value.truthy())
+    }
+}
+
+/// The error for a text that holds statements of Python, at the first of them.
+fn python(text: &str) -> Option<FilterError> {
+    const STATEMENTS: [&str; 10] =
+        ["def", "import", "from", "return", "class", "async", "@", "\"\"\"", "'''", "if"];
+    let mut at = 0;
+    for line in text.split_inclusive('\n') {
+        let code = line.trim_start();
+        let start = at + line.len() - code.len();
+        at += line.len();
+        let is_statement = |word: &&&str| {
+            let rest = code.strip_prefix(**word);
+            let word_ends = |rest: &str| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_');
+            rest.is_some_and(|rest| word_ends(rest) || !word.starts_with(char::is_alphabetic))
+        };
+        if let Some(word) = STATEMENTS.iter().find(is_statement) {
+            return Some(FilterError::new(
+                FilterFault::Syntax,
+                text,
+                start..start + word.len(),
+                "this is Python code, which is never executed; the file must hold one expression, such as what \
+                 filter_config returns: c.tile_n >= 128 and c.pipeline == 'compv5'",
+            ));
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests;

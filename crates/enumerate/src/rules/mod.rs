@@ -1,0 +1,100 @@
+//! Upstream's rules as data: the files of `rules/`, built in, and replaceable by a directory of the same files.
+
+mod arch;
+mod conv;
+mod full;
+mod gemm;
+mod sweep;
+mod words;
+
+pub use arch::{ArchRules, ArchTable, TraitRefusal};
+pub use conv::{ConvRules, DirectionRules, PoolEntry, Rewrite, ThreadCoverage, TileRule};
+pub use full::{Assignment, FullRules};
+pub use gemm::GemmRules;
+pub use sweep::{SweepRules, SweepSpec};
+
+use std::path::Path;
+
+use serde::de::DeserializeOwned;
+
+/// All rules.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rules {
+    /// Architectures (`arch.json`).
+    pub arch: ArchRules,
+    /// Grouped convolution, default rule set (`conv.json`).
+    pub conv: ConvRules,
+    /// Grouped convolution, full rule set, as far as it is known (`conv_full.json`).
+    pub conv_full: FullRules,
+    /// GEMM universal (`gemm.json`).
+    pub gemm: GemmRules,
+    /// The machine-learning sweep's GEMM kernels (`ml_sweep.json`).
+    pub sweep: SweepRules,
+}
+
+/// Rules that cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{file}: {reason}")]
+pub struct RulesError {
+    /// The file.
+    pub file: String,
+    /// What is wrong with it, and where.
+    pub reason: String,
+}
+
+/// Name and built-in text of each file.
+pub const FILES: [(&str, &str); 5] = [
+    ("arch.json", include_str!("../../rules/arch.json")),
+    ("conv.json", include_str!("../../rules/conv.json")),
+    ("conv_full.json", include_str!("../../rules/conv_full.json")),
+    ("gemm.json", include_str!("../../rules/gemm.json")),
+    ("ml_sweep.json", include_str!("../../rules/ml_sweep.json")),
+];
+
+impl Rules {
+    /// The built-in rules.
+    pub fn built_in() -> Result<Self, RulesError> {
+        Self::from_texts(|file, text| Ok((format!("built-in {file}"), text.to_owned())))
+    }
+
+    /// The rules of a directory; a file that it does not have is the built-in one.
+    pub fn read(directory: &Path) -> Result<Self, RulesError> {
+        if !directory.is_dir() {
+            let reason = "no such directory".to_owned();
+            return Err(RulesError { file: directory.display().to_string(), reason });
+        }
+        Self::from_texts(|file, text| {
+            let path = directory.join(file);
+            let label = path.display().to_string();
+            match ck_select_types::files::read_to_string(&path) {
+                Ok(own) => Ok((label, own)),
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                    Ok((format!("built-in {file}"), text.to_owned()))
+                }
+                Err(error) => Err(RulesError { file: label, reason: error.to_string() }),
+            }
+        })
+    }
+
+    fn from_texts(
+        mut text: impl FnMut(&str, &str) -> Result<(String, String), RulesError>,
+    ) -> Result<Self, RulesError> {
+        let [arch, conv, conv_full, gemm, sweep] = FILES;
+        let mut labelled = |(file, built_in): (&str, &str)| text(file, built_in);
+        Ok(Self {
+            arch: parse(&labelled(arch)?)?,
+            conv: parse(&labelled(conv)?)?,
+            conv_full: parse(&labelled(conv_full)?)?,
+            gemm: parse(&labelled(gemm)?)?,
+            sweep: parse(&labelled(sweep)?)?,
+        })
+    }
+}
+
+/// Line and column are in serde's message.
+fn parse<T: DeserializeOwned>((file, text): &(String, String)) -> Result<T, RulesError> {
+    serde_json::from_str(text).map_err(|error| RulesError { file: file.clone(), reason: error.to_string() })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,47 @@
+//! The machine-learning sweep's GEMM kernels.
+
+use ck_select_types::kernel::Mnk;
+use ck_select_types::vocab::{Epilogue, Pipeline, Scheduler};
+use serde::Deserialize;
+
+use super::words;
+
+/// The kernels, and what they share.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SweepRules {
+    /// For readers of the file.
+    pub about: String,
+    /// Waves of a workgroup.
+    #[serde(deserialize_with = "words::shape")]
+    pub wave: Mnk,
+    /// How results leave the registers.
+    #[serde(deserialize_with = "words::one")]
+    pub epilogue: Epilogue,
+    /// Whether m, n and k are padded.
+    pub pad: bool,
+    /// Whether workgroups stay resident.
+    pub persistent: bool,
+    /// The kernels.
+    pub specs: Vec<SweepSpec>,
+}
+
+/// One kernel.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SweepSpec {
+    /// Upstream's name for it in the sweep.
+    pub name: String,
+    /// Result tile and depth of one step.
+    #[serde(deserialize_with = "words::shape")]
+    pub tile: Mnk,
+    /// Tile of one matrix instruction.
+    #[serde(deserialize_with = "words::shape")]
+    pub warp_tile: Mnk,
+    /// How loads overlap with arithmetic.
+    #[serde(deserialize_with = "words::one")]
+    pub pipeline: Pipeline,
+    /// How waves are interleaved.
+    #[serde(deserialize_with = "words::one")]
+    pub scheduler: Scheduler,
+}

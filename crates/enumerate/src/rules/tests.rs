@@ -1,0 +1,112 @@
+use std::fs;
+
+use ck_select_types::kernel::{ConvTile, Mnk};
+use ck_select_types::vocab::{Direction, Dtype, Pipeline};
+
+use super::{FILES, Rules, parse};
+
+fn rules() -> Rules {
+    Rules::built_in().unwrap()
+}
+
+/// The library needs the ten tiles to read names, the sweep reads them from a file: both must say the same.
+#[test]
+fn tiles_are_those_of_the_library() {
+    let rules = rules();
+    assert_eq!(rules.conv.tiles.len(), ConvTile::ALL.len());
+    for (rule, known) in rules.conv.tiles.iter().zip(ConvTile::ALL) {
+        let ConvTile { tile, wave, warp_tile, vector, compv4 } = known;
+        assert_eq!(
+            (rule.tile, rule.wave, rule.warp_tile, rule.vector, rule.compv4),
+            (tile, wave, warp_tile, vector, compv4)
+        );
+    }
+    for &pipeline in Pipeline::ALL {
+        let listed = rules.gemm.double_buffered.contains(&pipeline);
+        assert_eq!(listed, pipeline.double_buffered(), "{pipeline}");
+    }
+}
+
+#[test]
+fn wave_sizes_are_those_of_the_library() {
+    for (name, table) in &rules().arch.architectures {
+        let arch: ck_select_types::vocab::Arch = name.parse().unwrap();
+        assert_eq!(i64::from(table.warp_size), arch.wave_size(), "{name}");
+    }
+}
+
+/// Which architectures have the waves of a tile: the last column of the table of tiles.
+#[test]
+fn two_tiles_need_waves_that_only_gfx950_has() {
+    let rules = rules();
+    for (name, table) in &rules.arch.architectures {
+        let fitting = rules.conv.tiles.iter().filter(|rule| table.waves.contains(&rule.wave)).count();
+        let expected = match name.as_str() {
+            "gfx950" => 10,
+            "gfx908" | "gfx90a" | "gfx942" => 8,
+            _ => 0,
+        };
+        assert_eq!(fitting, expected, "{name}");
+    }
+}
+
+#[test]
+fn the_full_rule_set_has_its_counts() {
+    let full = rules().conv_full;
+    for (direction, counts) in [
+        (Direction::Forward, [38, 27, 34, 27]),
+        (Direction::BwdData, [20, 14, 16, 14]),
+        (Direction::BwdWeight, [29, 16, 26, 16]),
+    ] {
+        let found = [(2, Dtype::Fp16), (2, Dtype::Fp32), (3, Dtype::Bf16), (3, Dtype::Fp32)]
+            .map(|(ndim, dtype)| full.tiles(direction, ndim, dtype).len());
+        assert_eq!(found, counts, "{direction}");
+    }
+    assert_eq!(full.tiles(Direction::Forward, 2, Dtype::Fp8), []);
+    let shares = |tile: Mnk| -> Vec<Mnk> {
+        full.strategies(tile).iter().map(|name| full.waves(name).unwrap()).collect()
+    };
+    assert_eq!(shares(Mnk::new(128, 64, 16)), [Mnk::new(2, 1, 1), Mnk::new(2, 2, 1)]);
+    assert_eq!(shares(Mnk::new(128, 32, 32)), [Mnk::new(2, 1, 1), Mnk::new(2, 1, 2)]);
+    assert_eq!(shares(Mnk::new(16, 32, 32)), [Mnk::new(1, 1, 1)], "not in the table");
+    // Each tile stands in one assignment, and each share is whole.
+    let mut all: Vec<Mnk> = full.assignments.iter().flat_map(|a| a.tiles.clone()).collect();
+    for &tile in &all {
+        for waves in shares(tile) {
+            assert_eq!((tile.m % waves.m, tile.n % waves.n, tile.k % waves.k), (0, 0, 0), "{tile}");
+        }
+    }
+    all.sort_by_key(|tile| (tile.m, tile.n, tile.k));
+    assert!(all.windows(2).all(|pair| pair[0] != pair[1]));
+}
+
+#[test]
+fn a_directory_replaces_files() {
+    let folder = tempfile::tempdir().unwrap();
+    assert_eq!(Rules::read(folder.path()), Ok(rules()), "what is not there is built in");
+    let (name, text) = FILES[4];
+    let path = folder.path().join(name);
+    fs::write(&path, text.replace("\"wave\": \"2x2x1\"", "\"wave\": \"4x1x1\"")).unwrap();
+    assert_eq!(Rules::read(folder.path()).unwrap().sweep.wave, Mnk::new(4, 1, 1));
+
+    for (from, to, message) in [
+        ("\"2x2x1\"", "\"2x2\"", "found '2x2', expected three numbers of 1 or more joined by 'x'"),
+        ("\"cshuffle\"", "\"shuffle\"", "unknown epilogue 'shuffle', expected one of: none, default"),
+        ("\"pad\"", "\"pads\"", "unknown field `pads`, expected one of `about`"),
+        ("\"persistent\": false,", "", "missing field `persistent`"),
+    ] {
+        fs::write(&path, text.replacen(from, to, 1)).unwrap();
+        let error = Rules::read(folder.path()).unwrap_err().to_string();
+        assert!(error.starts_with(&format!("{}: {message}", path.display())), "{error}");
+        assert!(error.contains(" at line "), "{error}");
+    }
+    assert!(Rules::read(&folder.path().join("none")).unwrap_err().to_string().ends_with("no such directory"));
+}
+
+#[test]
+fn every_built_in_file_says_what_it_is() {
+    for (name, text) in FILES {
+        let value: serde_json::Value = parse(&(name.to_owned(), text.to_owned())).unwrap();
+        assert!(value["about"].as_str().is_some_and(|about| about.len() > 20), "{name}");
+    }
+}

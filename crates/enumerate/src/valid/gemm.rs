@@ -1,0 +1,204 @@
+//! Which tiles of a GEMM the tile engine accepts: its validator, step by step.
+
+use std::fmt;
+
+use ck_select_types::kernel::Mnk;
+use ck_select_types::vocab::{Dtype, GemmLayout, Major, Pipeline};
+
+use crate::config::LdsLimit;
+use crate::rules::Rules;
+
+/// The step of the validator that a tile fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum GemmRefusal {
+    /// The waves' instructions reach beyond the tile.
+    TooSmall,
+    /// The architecture does not have the arrangement of waves.
+    Waves,
+    /// The waves' instructions do not divide the tile.
+    Indivisible,
+    /// The tile needs more shared memory than there is.
+    Lds,
+    /// A workgroup cannot load A in whole vectors.
+    CoverA,
+    /// A workgroup cannot load B in whole vectors.
+    CoverB,
+    /// A workgroup cannot store C in whole vectors.
+    CShuffle,
+    /// The architecture does not have the matrix instruction for the types.
+    WarpTile,
+}
+
+impl GemmRefusal {
+    /// The reason in a few words.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::TooSmall => "tile smaller than the waves' instructions",
+            Self::Waves => "waves not of this architecture",
+            Self::Indivisible => "tile not divided by the waves' instructions",
+            Self::Lds => "more shared memory than there is",
+            Self::CoverA => "A not loaded in whole vectors",
+            Self::CoverB => "B not loaded in whole vectors",
+            Self::CShuffle => "C not stored in whole vectors",
+            Self::WarpTile => "instruction not of this architecture and types",
+        }
+    }
+}
+
+impl fmt::Display for GemmRefusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// What the validator knows before it sees a tile.
+pub struct GemmValidator<'a> {
+    rules: &'a Rules,
+    /// As the user wrote it: tables of waves and instructions are asked for exactly this text.
+    target: &'a str,
+    layout: GemmLayout,
+    warp_size: u32,
+    bits: u64,
+    bits_c: u64,
+    types: String,
+    lds: LdsLimit,
+}
+
+impl<'a> GemmValidator<'a> {
+    /// For A and B of one type. `None` when the rules do not know the size of its elements.
+    ///
+    /// `target` is upstream's: with flags, as in `gfx942:xnack+`, it is in no table, and then waves and instructions
+    /// are not checked. Only shared memory and the size of a wave go by the name without flags.
+    pub fn new(
+        rules: &'a Rules,
+        target: &'a str,
+        dtype: Dtype,
+        layout: GemmLayout,
+        lds: LdsLimit,
+    ) -> Option<Self> {
+        let bits = |dtype: Dtype| rules.arch.element_bits.get(&dtype).copied().map(u64::from);
+        let c = dtype.result();
+        let warp_size = if target.starts_with("gfx9") { 64 } else { 32 };
+        let types = format!("{dtype}_{dtype}_{c}");
+        Some(Self { rules, target, layout, warp_size, bits: bits(dtype)?, bits_c: bits(c)?, types, lds })
+    }
+
+    /// What the rules cannot check for this target and these types.
+    pub fn warnings(&self) -> Vec<String> {
+        let mut warnings = Vec::new();
+        let Self { target, types, .. } = self;
+        if !self.rules.gemm.waves.contains_key(*target) {
+            warnings.push(format!("the rules know no waves of '{target}', any are accepted"));
+        }
+        match self.rules.gemm.warp_tiles.get(*target) {
+            None => warnings.push(format!("the rules know no instructions of '{target}', any are accepted")),
+            Some(tables) if !tables.contains_key(types) => {
+                warnings.push(format!(
+                    "the rules know no instructions of '{target}' for {types}, any are accepted"
+                ));
+            }
+            Some(_) => {}
+        }
+        warnings
+    }
+
+    /// The first step that a tile fails.
+    pub fn refusal(&self, tile: Mnk, wave: Mnk, warp_tile: Mnk, pipeline: Pipeline) -> Option<GemmRefusal> {
+        let axes =
+            [(tile.m, wave.m, warp_tile.m), (tile.n, wave.n, warp_tile.n), (tile.k, wave.k, warp_tile.k)];
+        let axes =
+            axes.map(|(tile, wave, warp_tile)| (u64::from(tile), u64::from(wave) * u64::from(warp_tile)));
+        if axes.iter().any(|&(tile, step)| step == 0 || step > tile) {
+            return Some(GemmRefusal::TooSmall);
+        }
+        if self.rules.gemm.waves.get(self.target).is_some_and(|waves| !waves.contains(&wave)) {
+            return Some(GemmRefusal::Waves);
+        }
+        if axes.iter().any(|&(tile, step)| tile % step != 0) {
+            return Some(GemmRefusal::Indivisible);
+        }
+        if self.lds_bits(tile) > self.lds_limit(pipeline) * 8 {
+            return Some(GemmRefusal::Lds);
+        }
+        if !self.rules.gemm.cover_pipelines.contains(&pipeline) {
+            return None;
+        }
+        let threads = u64::from(wave.m) * u64::from(wave.n) * u64::from(wave.k) * u64::from(self.warp_size);
+        let [m, n, k] = [tile.m, tile.n, tile.k].map(u64::from);
+        if !self.covers(m, k, threads, self.layout.a == Major::Row) {
+            return Some(GemmRefusal::CoverA);
+        }
+        if !self.covers(n, k, threads, self.layout.b == Major::Col) {
+            return Some(GemmRefusal::CoverB);
+        }
+        if !self.shuffles(n, m / u64::from(wave.m), threads) {
+            return Some(GemmRefusal::CShuffle);
+        }
+        let instructions =
+            self.rules.gemm.warp_tiles.get(self.target).and_then(|types| types.get(&self.types));
+        instructions.is_some_and(|known| !known.contains(&warp_tile)).then_some(GemmRefusal::WarpTile)
+    }
+
+    fn lds_bits(&self, tile: Mnk) -> u64 {
+        (u64::from(tile.m) + u64::from(tile.n)) * u64::from(tile.k) * self.bits
+    }
+
+    fn lds_limit(&self, pipeline: Pipeline) -> u64 {
+        if self.lds == LdsLimit::Pipeline {
+            return self.rules.arch.pipeline_lds(pipeline);
+        }
+        let gemm = &self.rules.gemm;
+        let name = self.target.split(':').next().unwrap_or(self.target);
+        let all = gemm.lds_bytes.get(name).copied().unwrap_or(gemm.lds_bytes_otherwise);
+        if gemm.double_buffered.contains(&pipeline) { all / 2 } else { all }
+    }
+
+    /// Whether a workgroup loads a matrix of `other` x `depth` in whole vectors; `along_depth` when depth is contiguous.
+    fn covers(&self, other: u64, depth: u64, threads: u64, along_depth: bool) -> bool {
+        let width = self.load_width(if along_depth { depth } else { other }, other * depth, threads);
+        self.cover(depth, other, width, threads) && (along_depth || self.cover(other, depth, width, threads))
+    }
+
+    /// Elements of one load: the widest that divides both the contiguous extent and a thread's share.
+    fn load_width(&self, contiguous: u64, elements: u64, threads: u64) -> u64 {
+        for &bytes in &self.rules.gemm.load_bytes {
+            let bits = u64::from(bytes) * 8;
+            // Narrow loads are tried only for elements that are no smaller.
+            if bytes <= 4 && self.bits < bits {
+                continue;
+            }
+            let width = bits / self.bits;
+            if width > 0
+                && bits.is_multiple_of(self.bits)
+                && contiguous.is_multiple_of(width)
+                && elements.is_multiple_of(threads * width)
+            {
+                return width;
+            }
+        }
+        1
+    }
+
+    /// Whether the lanes of a wave, so many loads wide along `x`, fill whole rows.
+    fn cover(&self, x: u64, y: u64, width: u64, threads: u64) -> bool {
+        let lanes = u64::from(self.warp_size);
+        if !x.is_multiple_of(width) {
+            return false;
+        }
+        if x * y >= width * threads {
+            let across = x / width;
+            return across * (lanes / across) == lanes;
+        }
+        // A thread's share is less than one load, so the lanes across are `threads / y`, which may be no whole number.
+        threads * (lanes * y / threads) == lanes * y
+    }
+
+    /// Whether the cshuffle epilogue's stores fill whole rows.
+    fn shuffles(&self, x: u64, y: u64, threads: u64) -> bool {
+        let lanes = u64::from(self.warp_size);
+        let widest = (u64::from(self.rules.gemm.cshuffle_bytes) * 8 / self.bits_c).max(1);
+        let share = (x * y / threads).max(1);
+        let across = (x / widest.min(share)).clamp(1, lanes);
+        across * (lanes / across) == lanes
+    }
+}

@@ -1,0 +1,142 @@
+//! The caller's data: one row after the other, whichever way it lies in memory.
+
+use std::ffi::{c_int, c_void};
+
+use ck_select_model::forest::ZERO_THRESHOLD;
+
+use crate::error::{Error, not_null};
+
+/// The kind of the data's numbers.
+#[derive(Debug, Clone, Copy)]
+enum Kind {
+    Single,
+    Double,
+}
+
+/// A matrix in the caller's memory. It is read through pointers only: nothing is taken for granted about alignment, or
+/// about the results lying elsewhere.
+#[derive(Debug)]
+pub(crate) struct Matrix {
+    data: *const c_void,
+    kind: Kind,
+    pub(crate) rows: usize,
+    pub(crate) columns: usize,
+    is_row_major: bool,
+}
+
+impl Matrix {
+    /// Checks the sizes. A matrix without values may be NULL.
+    pub(crate) fn new(
+        data: *const c_void,
+        data_type: c_int,
+        rows: i32,
+        columns: i32,
+        is_row_major: c_int,
+    ) -> Result<Matrix, Error> {
+        let kind = match data_type {
+            0 => Kind::Single,
+            1 => Kind::Double,
+            value => {
+                let expected = "0 (float32) or 1 (float64)";
+                return Err(Error::Argument { name: "data_type", value, expected });
+            }
+        };
+        let (rows, columns) = (size("nrow", rows)?, size("ncol", columns)?);
+        let matrix = Matrix { data, kind, rows, columns, is_row_major: is_row_major != 0 };
+        if rows > 0 && columns > 0 {
+            not_null("data", data.cast_mut())?;
+            fits("the data", rows, columns)?;
+        }
+        Ok(matrix)
+    }
+
+    /// Copies the values of a row as doubles, as many as there are or fit, and leaves the others alone. Those that
+    /// count as zero become zero, so that scoring need not copy the row once more.
+    ///
+    /// # Safety
+    ///
+    /// The data holds `rows` x `columns` numbers of its kind, and `row` is one of the rows.
+    pub(crate) unsafe fn copy_row(&self, row: usize, values: &mut [f64]) {
+        match self.kind {
+            // SAFETY: the caller's promise.
+            Kind::Single => unsafe { self.copy::<f32>(row, values) },
+            // SAFETY: the caller's promise.
+            Kind::Double => unsafe { self.copy::<f64>(row, values) },
+        }
+    }
+
+    /// # Safety
+    ///
+    /// As for [`copy_row`](Self::copy_row), with numbers of type `T`.
+    unsafe fn copy<T: Copy + Into<f64>>(&self, row: usize, values: &mut [f64]) {
+        let (first, step) = if self.is_row_major { (row * self.columns, 1) } else { (row, self.rows) };
+        for (column, to) in values.iter_mut().enumerate().take(self.columns) {
+            // SAFETY: row and column are in the matrix, so the number is in the data.
+            let value: f64 =
+                unsafe { self.data.cast::<T>().add(first + column * step).read_unaligned() }.into();
+            *to = if value.abs() <= ZERO_THRESHOLD { 0.0 } else { value };
+        }
+    }
+}
+
+fn size(name: &'static str, value: i32) -> Result<usize, Error> {
+    usize::try_from(value).map_err(|_| Error::Argument { name, value, expected: "at least 0" })
+}
+
+/// Whether so many doubles can be in memory at once, so that no offset into them overflows.
+pub(crate) fn fits(name: &'static str, rows: usize, columns: usize) -> Result<(), Error> {
+    let bytes = rows.checked_mul(columns).and_then(|count| count.checked_mul(size_of::<f64>()));
+    match bytes {
+        Some(bytes) if isize::try_from(bytes).is_ok() => Ok(()),
+        _ => Err(Error::TooLarge(name)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ptr;
+
+    use super::*;
+
+    #[test]
+    fn rows_are_read_either_way_from_either_kind_aligned_or_not() {
+        let numbers = [1.0f64, 2.0, 1e-36, 4.0, f64::INFINITY, -0.0];
+        for (is_row_major, rows) in [
+            (1, [[1.0, 2.0, 0.0], [4.0, f64::INFINITY, 0.0]]),
+            (-1, [[1.0, 2.0, 0.0], [4.0, f64::INFINITY, 0.0]]),
+            (0, [[1.0, 0.0, f64::INFINITY], [2.0, 4.0, 0.0]]),
+        ] {
+            let singles = numbers.map(|number| number as f32);
+            let mut bytes = vec![0u8];
+            bytes.extend(numbers.iter().flat_map(|number| number.to_ne_bytes()));
+            for (kind, data) in
+                [(0, singles.as_ptr().cast()), (1, numbers.as_ptr().cast()), (1, bytes[1..].as_ptr().cast())]
+            {
+                let matrix = Matrix::new(data, kind, 2, 3, is_row_major).unwrap();
+                for (row, expected) in rows.iter().enumerate() {
+                    let mut values = [7.0; 4];
+                    // SAFETY: six numbers are two rows of three.
+                    unsafe { matrix.copy_row(row, &mut values) };
+                    assert_eq!(values[..3], expected[..]);
+                    assert_eq!(values[3], 7.0);
+                    // SAFETY: six numbers are two rows of three.
+                    unsafe { matrix.copy_row(row, &mut values[..1]) };
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn sizes_are_checked() {
+        let error = |data_type, rows, columns| {
+            Matrix::new(ptr::without_provenance(8), data_type, rows, columns, 1).unwrap_err().to_string()
+        };
+        assert_eq!(error(2, 1, 1), "data_type is 2, expected 0 (float32) or 1 (float64)");
+        assert_eq!(error(1, -1, 1), "nrow is -1, expected at least 0");
+        assert_eq!(error(1, 1, i32::MIN), "ncol is -2147483648, expected at least 0");
+        assert_eq!(error(1, i32::MAX, i32::MAX), "the data is larger than the address space");
+        assert!(Matrix::new(ptr::null(), 1, 1, 1, 1).is_err());
+        assert!(Matrix::new(ptr::null(), 1, 0, 1, 1).is_ok());
+        assert!(fits("", usize::MAX, 2).is_err());
+    }
+}

@@ -1,0 +1,117 @@
+//! The lock-free parts of ck-select, compiled with loom's atomics: its tests try the orders in which threads can run, and for
+//! each the values that the memory model lets a load see. There is nothing in it but tests.
+
+#![cfg(test)]
+
+mod atomic {
+    pub(super) use loom::sync::atomic::{AtomicU64, Ordering, fence};
+}
+#[path = "../../../src/registry/generation.rs"]
+mod generation;
+#[path = "../../../src/registry/slot.rs"]
+mod slot;
+
+use loom::sync::Arc;
+use loom::thread;
+
+use atomic::{AtomicU64, Ordering};
+use generation::Generation;
+use slot::Slot;
+
+/// Every order of the threads with at most two switches in the middle of a thread's work: without a bound, three threads have
+/// more orders than can be tried.
+fn model(body: impl Fn() + Sync + Send + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(2);
+    builder.check(body);
+}
+
+/// Facts that show whether they belong together.
+fn facts(number: u64) -> [u64; 2] {
+    [number, number + 100]
+}
+
+#[test]
+fn a_reader_gets_whole_facts_or_none() {
+    model(|| {
+        let slot = Arc::new(Slot::<1, 2>::new());
+        let writers: Vec<_> = (1..3)
+            .map(|number| {
+                let slot = slot.clone();
+                thread::spawn(move || slot.put(1, &[number], &facts(number)))
+            })
+            .collect();
+        for number in 1..3 {
+            if let Some(found) = slot.get(1, &[number]) {
+                assert_eq!(found, facts(number));
+            }
+        }
+        for writer in writers {
+            writer.join().unwrap();
+        }
+        // One of the two was there first; the other found the slot taken, or replaced it.
+        let found: Vec<_> = (1..3).filter_map(|number| slot.get(1, &[number])).collect();
+        assert_eq!(found.len(), 1);
+    });
+}
+
+#[test]
+fn facts_are_of_their_generation() {
+    model(|| {
+        let slot = Arc::new(Slot::<1, 2>::new());
+        slot.put(1, &[7], &facts(1));
+        let writer = {
+            let slot = slot.clone();
+            thread::spawn(move || slot.put(2, &[7], &facts(2)))
+        };
+        for generation in 1..3 {
+            if let Some(found) = slot.get(generation, &[7]) {
+                assert_eq!(found, facts(generation));
+            }
+        }
+        writer.join().unwrap();
+        assert_eq!((slot.get(1, &[7]), slot.get(2, &[7])), (None, Some(facts(2))));
+    });
+}
+
+/// The registry in small: a state that is published whole (there by `ArcSwap`), and decisions that are made on it.
+#[test]
+fn who_has_seen_a_state_gets_no_decision_of_an_older_one() {
+    struct Small {
+        current: Generation,
+        state: AtomicU64,
+        slot: Slot<1, 1>,
+    }
+
+    impl Small {
+        /// As `Registry::choose`: remembered, or decided on the state and kept.
+        fn choose(&self) -> u64 {
+            if let Some([decided_on]) = self.slot.get(self.current.get(), &[7]) {
+                return decided_on;
+            }
+            let state = self.state.load(Ordering::Acquire);
+            self.slot.put(state, &[7], &[state]);
+            state
+        }
+    }
+
+    model(|| {
+        let registry =
+            Arc::new(Small { current: Generation::new(), state: AtomicU64::new(0), slot: Slot::new() });
+        let other = {
+            let registry = registry.clone();
+            thread::spawn(move || {
+                registry.choose();
+            })
+        };
+        let writer = {
+            let registry = registry.clone();
+            thread::spawn(move || registry.current.publish(1, || registry.state.store(1, Ordering::Release)))
+        };
+        let seen = registry.state.load(Ordering::Acquire);
+        assert!(registry.choose() >= seen);
+        writer.join().unwrap();
+        assert_eq!(registry.choose(), 1);
+        other.join().unwrap();
+    });
+}

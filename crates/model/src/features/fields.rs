@@ -1,0 +1,474 @@
+//! Feature inputs from named cells: a row of a CSV, or a mapping as upstream's Python tools take it.
+//!
+//! Upstream looks every input up by name and takes a default in silence when it is absent or unknown.
+//! [`Uncoded::Upstream`] does exactly that, for parity; [`Uncoded::Error`] refuses both.
+
+use super::conv::{ConvInputs, ConvKernelSide, ConvSide, PipelineFlags};
+use super::gemm::{GemmInputs, GemmKernelSide, GemmSide};
+use super::named::Named;
+use super::rules::{coded_element_bytes, coded_word};
+use super::schema::{EPILOGUES, SCHEDULERS};
+use super::vector::{ACCESS_DTYPES, VectorProblem, VectorWidths};
+use super::{Extractor, KTile, KernelSide, ProblemSide, Uncoded};
+use crate::cells::{Cell, Fields};
+use crate::hardware::Hardware;
+use crate::problem::InvalidField;
+use crate::vocab::{Arch, Direction, Dtype, Epilogue, GemmLayout, Op};
+
+/// A cell that cannot be used: its column, what it holds, what it may hold.
+pub type FieldError = InvalidField;
+
+/// The inputs of one feature row.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RowInputs {
+    /// What the features know of the problem.
+    pub problem: ProblemSide,
+    /// What they know of the kernel.
+    pub kernel: KernelSide,
+    /// The constants of the GPU.
+    pub hardware: Hardware,
+}
+
+impl RowInputs {
+    /// Reads the inputs of an extractor's features from named cells.
+    ///
+    /// The hardware starts from the extractor's and takes `hw_*` cells over it.
+    pub fn read(extractor: &Extractor, fields: &dyn Fields) -> Result<Self, FieldError> {
+        let (problem, kernel) = sides(extractor, fields)?;
+        Ok(Self { problem, kernel, hardware: Reader::new(extractor, fields).hardware(extractor.hardware)? })
+    }
+}
+
+/// Reads both sides of a row: the kernel by its name when it has one, by its cells when not.
+pub(crate) fn sides(
+    extractor: &Extractor,
+    row: &dyn Fields,
+) -> Result<(ProblemSide, KernelSide), FieldError> {
+    match Named::read(extractor, row)? {
+        Some(named) => {
+            let kernel = named.side(extractor)?;
+            Ok((named.into_problem().complete(extractor, row)?, kernel))
+        }
+        None => Ok((ProblemSide::read(extractor, row)?, KernelSide::read_cells(extractor, row)?)),
+    }
+}
+
+impl ProblemSide {
+    /// Reads what an extractor's features know of a problem from named cells.
+    pub fn read(extractor: &Extractor, fields: &dyn Fields) -> Result<Self, FieldError> {
+        let reader = Reader::new(extractor, fields);
+        Ok(match extractor.schema.op() {
+            Op::GroupedConv => Self::Conv(reader.conv_problem(extractor)?),
+            Op::Gemm => Self::Gemm(reader.gemm_problem(extractor)?),
+        })
+    }
+}
+
+impl KernelSide {
+    /// Reads what an extractor's features know of a kernel from named cells: from its name when there is one
+    /// ([`NAME_COLUMNS`](super::NAME_COLUMNS)), with which the other cells must agree, else from the others.
+    pub fn read(extractor: &Extractor, fields: &dyn Fields) -> Result<Self, FieldError> {
+        match Named::read(extractor, fields)? {
+            Some(named) => named.side(extractor),
+            None => Self::read_cells(extractor, fields),
+        }
+    }
+
+    /// The same for a row that names no kernel.
+    pub(crate) fn read_cells(extractor: &Extractor, fields: &dyn Fields) -> Result<Self, FieldError> {
+        let reader = Reader::new(extractor, fields);
+        Ok(match extractor.schema.op() {
+            Op::GroupedConv => Self::Conv(reader.conv_kernel(extractor)?),
+            Op::Gemm => Self::Gemm(reader.gemm_kernel(extractor)?),
+        })
+    }
+}
+
+/// Lookups with upstream's defaults, which count only when lenient.
+pub(super) struct Reader<'a> {
+    fields: &'a dyn Fields,
+    lenient: bool,
+}
+
+impl<'a> Reader<'a> {
+    pub(super) fn new(extractor: &Extractor, fields: &'a dyn Fields) -> Self {
+        Self { fields, lenient: extractor.rules.uncoded == Uncoded::Upstream }
+    }
+
+    pub(super) const fn is_lenient(&self) -> bool {
+        self.lenient
+    }
+
+    /// A cell as messages show it.
+    pub(super) fn found(&self, name: &str) -> String {
+        self.fields.cell(name).map_or_else(|| "nothing".to_owned(), |cell| cell.to_string())
+    }
+
+    fn absent(name: &str, expected: &str) -> FieldError {
+        InvalidField::new(name, "nothing", expected)
+    }
+
+    fn word(&self, name: &str, default: &'static str) -> Result<&'a str, FieldError> {
+        match self.opt_word(name)? {
+            Some(word) => Ok(word),
+            None if self.lenient => Ok(default),
+            None => Err(Self::absent(name, "a word")),
+        }
+    }
+
+    pub(super) fn opt_word(&self, name: &str) -> Result<Option<&'a str>, FieldError> {
+        match self.fields.cell(name) {
+            None => Ok(None),
+            Some(Cell::Word(word)) => Ok(Some(word)),
+            Some(number) => Err(InvalidField::new(name, number, "a word")),
+        }
+    }
+
+    fn int(&self, name: &str, default: i64) -> Result<i64, FieldError> {
+        match self.opt_int(name)? {
+            Some(value) => Ok(value),
+            None if self.lenient => Ok(default),
+            None => Err(Self::absent(name, "a whole number")),
+        }
+    }
+
+    pub(super) fn opt_int(&self, name: &str) -> Result<Option<i64>, FieldError> {
+        match self.fields.cell(name) {
+            None => Ok(None),
+            Some(Cell::Whole(value)) => Ok(Some(value)),
+            Some(Cell::Number(value)) => truncated(name, value, Cell::Number(value)).map(Some),
+            Some(Cell::Word(text)) => integer(name, text).map(Some),
+        }
+    }
+
+    fn flag(&self, name: &str) -> Result<bool, FieldError> {
+        match self.opt_flag(name)? {
+            Some(flag) => Ok(flag),
+            None if self.lenient => Ok(false),
+            None => Err(Self::absent(name, "0, 1, true or false")),
+        }
+    }
+
+    pub(super) fn opt_flag(&self, name: &str) -> Result<Option<bool>, FieldError> {
+        match self.fields.cell(name) {
+            None => Ok(None),
+            Some(Cell::Word("1" | "true" | "True" | "1.0")) => Ok(Some(true)),
+            Some(Cell::Word("0" | "false" | "False" | "0.0")) => Ok(Some(false)),
+            // Upstream asks for the truth of whatever is there.
+            Some(Cell::Whole(value)) => Ok(Some(value != 0)),
+            Some(Cell::Number(value)) => Ok(Some(value != 0.0)),
+            Some(text) => Err(InvalidField::new(name, text, "0, 1, true or false")),
+        }
+    }
+
+    fn hardware(&self, mut hardware: Hardware) -> Result<Hardware, FieldError> {
+        for name in Hardware::NAMES {
+            let column = format!("hw_{name}");
+            if let Some(value) = self.opt_int(&column)? {
+                hardware.set(name, value).map_err(|error| InvalidField { field: column, ..error })?;
+            }
+        }
+        Ok(hardware)
+    }
+
+    /// Three axes, depth first.
+    fn axes(&self, names: [&str; 3], default: i64) -> Result<[i64; 3], FieldError> {
+        Ok([self.int(names[0], default)?, self.int(names[1], default)?, self.int(names[2], default)?])
+    }
+
+    fn conv_problem(&self, extractor: &Extractor) -> Result<ConvSide, FieldError> {
+        let pad = self.axes(["pad_d", "pad_h", "pad_w"], 0)?;
+        let inputs = ConvInputs {
+            direction: self.direction(extractor.direction)?,
+            n: self.int("N", 1)?,
+            c: self.int("C", 64)?,
+            k: self.int("K", 64)?,
+            g: self.int("G", 1)?,
+            input: [self.int("Di", 1)?, self.int("Hi", 32)?, self.int("Wi", 32)?],
+            filter: self.axes(["Z", "Y", "X"], 1)?,
+            stride: self.axes(["stride_d", "stride_h", "stride_w"], 1)?,
+            dilation: self.axes(["dilation_d", "dilation_h", "dilation_w"], 1)?,
+            pad,
+            pad_both: pad.map(|side| side.saturating_mul(2)),
+            element_bytes: coded_element_bytes(
+                Op::GroupedConv,
+                self.word("dtype", "bf16")?,
+                extractor.rules,
+            )?,
+        };
+        for (axis, name) in ["stride_d", "stride_h", "stride_w"].into_iter().enumerate() {
+            if inputs.stride[axis] == 0 {
+                return Err(InvalidField::new(name, 0, "a number other than 0"));
+            }
+        }
+        Ok(ConvSide::new(&inputs))
+    }
+
+    fn conv_kernel(&self, extractor: &Extractor) -> Result<ConvKernelSide, FieldError> {
+        let rules = &extractor.rules;
+        let given_block_size = self.opt_int("block_size")?;
+        let block_size = self.int("block_size", 16)?;
+        let gemm_k_per_block = match (self.opt_int("gemm_k_per_block")?, rules.k_tile) {
+            (Some(value), _) => value,
+            (None, KTile::GemmKPerBlock) if !self.lenient => {
+                return Err(Self::absent("gemm_k_per_block", "a whole number"));
+            }
+            // Absent altogether the block size defaults to 16, yet the depth to 64.
+            (None, _) => given_block_size.unwrap_or(64),
+        };
+        let pipeline = self.word("pipeline", "compv3")?;
+        Ok(ConvKernelSide {
+            block_size,
+            gemm_m_per_block: self.int("gemm_m_per_block", 64)?,
+            gemm_n_per_block: self.int("gemm_n_per_block", 64)?,
+            gemm_k_per_block,
+            k_tile: match rules.k_tile {
+                KTile::BlockSize => block_size,
+                KTile::GemmKPerBlock => gemm_k_per_block,
+            },
+            pipeline_code: coded_word("pipeline", pipeline, rules.pipeline_codes.words(), rules.uncoded)?,
+            pipeline: PipelineFlags::of(pipeline),
+            intrawave: self.scheduler("wave_mode")? == "intrawave",
+            has_dsb: self.int("has_dsb", 0)?,
+            has_si: self.int("has_si", 0)?,
+            two_stage: self.opt_int("two_stage")?.is_some_and(|flag| flag != 0),
+        })
+    }
+
+    /// Upstream's tables do without: a model is of one direction.
+    fn direction(&self, default: Direction) -> Result<Direction, FieldError> {
+        let Some(cell) = self.fields.cell("direction") else { return Ok(default) };
+        let read = match cell {
+            Cell::Word(word) => word.parse().ok(),
+            Cell::Whole(_) | Cell::Number(_) => None,
+        };
+        match read {
+            Some(direction) => Ok(direction),
+            None if self.lenient => Ok(default),
+            None => Err(InvalidField::new("direction", cell, "forward, bwd_data or bwd_weight")),
+        }
+    }
+
+    fn scheduler(&self, name: &str) -> Result<&'a str, FieldError> {
+        let word = self.word(name, "intrawave")?;
+        if self.lenient || SCHEDULERS.contains(&word) {
+            return Ok(word);
+        }
+        Err(InvalidField::new(name, format_args!("'{word}'"), format!("one of {}", SCHEDULERS.join(", "))))
+    }
+
+    /// An extent, by its lower-case name before its upper-case one.
+    fn extent(&self, lower: &str, upper: &str) -> Result<i64, FieldError> {
+        match self.opt_int(lower)? {
+            Some(value) => Ok(value),
+            None => self.int(upper, 0).map_err(|error| InvalidField { field: lower.to_owned(), ..error }),
+        }
+    }
+
+    fn gemm_problem(&self, extractor: &Extractor) -> Result<GemmSide, FieldError> {
+        let rules = &extractor.rules;
+        let extents = [self.extent("m", "M")?, self.extent("n", "N")?, self.extent("k", "K")?];
+        let with_vector = extractor.schema.needs_vector();
+        Ok(GemmSide::new(&GemmInputs {
+            m: extents[0],
+            n: extents[1],
+            k: extents[2],
+            split_k: self.int("split_k", 1)?,
+            element_bytes: coded_element_bytes(Op::Gemm, self.word("dtype", "fp8")?, *rules)?,
+            layout_code: coded_word(
+                "layout",
+                self.word("layout", "rcr")?,
+                GemmLayout::TRAINED,
+                rules.uncoded,
+            )?,
+            vector: if with_vector { Some(self.vector_problem(extents)?) } else { None },
+        }))
+    }
+
+    fn gemm_kernel(&self, extractor: &Extractor) -> Result<GemmKernelSide, FieldError> {
+        let rules = &extractor.rules;
+        let with_vector = extractor.schema.needs_vector();
+        let triple = |prefix: &str, default: [i64; 3]| -> Result<[i64; 3], FieldError> {
+            let value = |axis: usize| {
+                let name = format!("{prefix}_{}", ["m", "n", "k"][axis]);
+                match self.opt_int(&name)? {
+                    Some(value) => Ok(value),
+                    // The engine with vector widths never had defaults for these.
+                    None if self.lenient && !with_vector => Ok(default[axis]),
+                    None => Err(Self::absent(&name, "a whole number")),
+                }
+            };
+            Ok([value(0)?, value(1)?, value(2)?])
+        };
+        // An absent pipeline is numbered as compv4 and yet has all of the shared memory.
+        let pipeline = self.opt_word("pipeline")?;
+        let (pipeline_code, half_lds) = match pipeline {
+            None if self.lenient => (1.0, false),
+            None => return Err(Self::absent("pipeline", "a word")),
+            Some(word) => (
+                coded_word("pipeline", word, rules.pipeline_codes.words(), rules.uncoded)?,
+                PipelineFlags::of(word).half_lds,
+            ),
+        };
+        let epilogue = self.word("epilogue", "cshuffle")?;
+        let vector = if with_vector { Some(self.vector_widths()?) } else { None };
+        Ok(GemmKernelSide {
+            tile: triple("tile", [128, 128, 64])?,
+            wave: triple("warp", [2, 2, 1])?,
+            warp_tile: triple("warp_tile", [32, 32, 16])?,
+            pipeline_code,
+            half_lds,
+            scheduler_code: coded_word(
+                "scheduler",
+                self.word("scheduler", "intrawave")?,
+                SCHEDULERS,
+                rules.uncoded,
+            )?,
+            epilogue_code: match vector {
+                Some(VectorWidths { epilogue: Epilogue::Tdm, .. }) => 0.0,
+                _ => coded_word("epilogue", epilogue, EPILOGUES, rules.uncoded)?,
+            },
+            pad: rules.mem_pads.of(
+                pipeline.unwrap_or_default(),
+                [self.flag("pad_m")?, self.flag("pad_n")?, self.flag("pad_k")?],
+            ),
+            persistent: self.flag("persistent")?,
+            vector,
+        })
+    }
+
+    /// A word that the engine with vector widths insists on, in upstream mode, too.
+    fn strict<T>(&self, name: &str, accepted: &[&str]) -> Result<T, FieldError>
+    where
+        T: std::str::FromStr,
+    {
+        let expected = || format!("one of {}", accepted.join(", "));
+        let word = self.opt_word(name)?.ok_or_else(|| Self::absent(name, &expected()))?;
+        let known = accepted.contains(&word) || name == "arch";
+        word.parse()
+            .ok()
+            .filter(|_| known)
+            .ok_or_else(|| InvalidField::new(name, format_args!("'{word}'"), expected()))
+    }
+
+    fn vector_problem(&self, extents: [i64; 3]) -> Result<VectorProblem, FieldError> {
+        let layout: GemmLayout = self.strict("layout", GemmLayout::TRAINED)?;
+        let dtype: Dtype = self.strict("dtype", ACCESS_DTYPES)?;
+        let arch: Arch = self.strict("arch", &["gfx9xx", "gfx10xx", "gfx11xx", "gfx12xx", "sm_NN"])?;
+        for (name, extent) in ["m", "n", "k"].into_iter().zip(extents) {
+            if extent < 1 {
+                return Err(InvalidField::new(name, extent, "at least 1"));
+            }
+        }
+        VectorProblem::new(extents, layout, dtype, arch.wave_size())
+            .ok_or_else(|| InvalidField::new("dtype", dtype, format!("one of {}", ACCESS_DTYPES.join(", "))))
+    }
+
+    fn vector_widths(&self) -> Result<VectorWidths, FieldError> {
+        let width = |name: &str| match self.opt_int(name)? {
+            Some(width) if width >= 0 => Ok(width),
+            Some(width) => Err(InvalidField::new(name, width, "0 (native) or a width")),
+            None => Err(Self::absent(name, "0 (native) or a width")),
+        };
+        let widths = [width("vec_a")?, width("vec_b")?, width("vec_c")?];
+        Ok(VectorWidths { widths, epilogue: self.strict("epilogue", &["default", "cshuffle", "tdm"])? })
+    }
+}
+
+/// A whole number; numbers that come as floats are truncated, as upstream does.
+fn integer(name: &str, text: &str) -> Result<i64, FieldError> {
+    if let Ok(value) = text.parse::<i64>() {
+        return Ok(value);
+    }
+    truncated(name, text.parse().unwrap_or(f64::NAN), Cell::Word(text))
+}
+
+fn truncated(name: &str, value: f64, found: Cell<'_>) -> Result<i64, FieldError> {
+    if value.abs() < 9.2e18 {
+        return Ok(value as i64);
+    }
+    Err(InvalidField::new(name, found, "a whole number"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+    use std::collections::{BTreeMap, BTreeSet};
+
+    use super::*;
+    use crate::features::{Engine, Rules};
+    use crate::kernel::Kernel;
+    use crate::problem::{CONV_COLUMNS, ConvProblem};
+
+    /// Cells that remember who was asked for.
+    #[derive(Default)]
+    struct Asked {
+        cells: BTreeMap<&'static str, String>,
+        names: RefCell<BTreeSet<String>>,
+    }
+
+    impl Fields for Asked {
+        fn get(&self, name: &str) -> Option<&str> {
+            self.names.borrow_mut().insert(name.to_owned());
+            self.cells.get(name).map(String::as_str)
+        }
+    }
+
+    #[test]
+    fn inputs_of_convolutions_are_the_cells_that_are_read() {
+        let of_engine = Extractor::of_engine(Engine::ConvWork);
+        let extractor =
+            Extractor { rules: Rules { uncoded: Uncoded::Upstream, ..of_engine.rules }, ..of_engine };
+        let listed = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<BTreeSet<_>>();
+        let (problem, kernel) = (Asked::default(), Asked::default());
+        ProblemSide::read(&extractor, &problem).unwrap();
+        let mut read = problem.names.into_inner();
+        // Features do not read it: it tells for which problems a model is.
+        read.insert("arch".to_owned());
+        assert_eq!(read, listed(&crate::cells::of_problem(Op::GroupedConv)));
+        KernelSide::read_cells(&extractor, &kernel).unwrap();
+        assert_eq!(kernel.names.into_inner(), listed(crate::cells::of_kernel(Op::GroupedConv)));
+    }
+
+    #[test]
+    fn rows_without_a_direction_have_the_models() {
+        let problem = ConvProblem { c: 48, k: 96, ..ConvProblem::new_2d([14, 14], [3, 3]) }.padded([1, 1]);
+        let problem = ConvProblem { direction: Direction::BwdWeight, ..problem };
+        let name = "grouped_conv_bwd_weight_bf16_2d_64x64x64_compv3_intrawave_2stage";
+        let mut extractor = Extractor::of_engine(Engine::ConvWork);
+        let expected = extractor.row(&problem.into(), &Kernel::from_name(name).unwrap().kind).unwrap();
+        let cells = CONV_COLUMNS.into_iter().zip(problem.columns().map(|value| value.to_string()));
+        let mut fields = Asked { cells: cells.collect(), ..Asked::default() };
+        for (column, text) in [
+            ("dtype", "bf16"),
+            ("block_size", "256"),
+            ("gemm_m_per_block", "64"),
+            ("gemm_n_per_block", "64"),
+            ("gemm_k_per_block", "64"),
+            ("pipeline", "compv3"),
+            ("wave_mode", "intrawave"),
+            ("has_dsb", "0"),
+            ("has_si", "0"),
+            ("two_stage", "1"),
+        ] {
+            fields.cells.insert(column, text.to_owned());
+        }
+        let row = |extractor: &Extractor, fields: &Asked| {
+            let sides = (ProblemSide::read(extractor, fields), KernelSide::read(extractor, fields));
+            let mut row = vec![0.0; extractor.schema.len()];
+            extractor.fill(&sides.0.unwrap(), &sides.1.unwrap(), &mut row);
+            row
+        };
+        assert_ne!(row(&extractor, &fields), expected, "a model of no direction is one of forward");
+        fields.cells.insert("direction", "sideways".to_owned());
+        let error = ProblemSide::read(&extractor, &fields).unwrap_err().to_string();
+        assert!(error.contains("'sideways'") && error.contains("bwd_data"), "{error}");
+        fields.cells.remove("direction");
+        extractor.direction = Direction::BwdWeight;
+        let by_model = row(&extractor, &fields);
+        fields.cells.insert("direction", "bwd_weight".to_owned());
+        extractor.direction = Direction::Forward;
+        let by_cell = row(&extractor, &fields);
+        assert_eq!((&by_model, &by_cell), (&expected, &expected));
+    }
+}

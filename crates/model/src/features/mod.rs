@@ -1,0 +1,186 @@
+//! Features by name: a feature is a named function of (problem, kernel, hardware).
+//!
+//! Each operation declares its features once, in a table ([`conv::FEATURES`], [`conv_work::FEATURES`], [`gemm::FEATURES`]): name, meaning,
+//! what the value depends on, and the function. A model picks and orders them by name; nothing is ever addressed by
+//! upstream's indices. Schemas with upstream's names are [`Engine`]s.
+//!
+//! Number rules: integers are exact (`i128`) until they meet a float and are rounded once; `a / b` is the f64
+//! quotient of the rounded operands; remainders and floors go toward minus infinity.
+
+// Loops are compiled once for each instruction set that calls them, so they must be inlined into the callers.
+#![allow(clippy::inline_always)]
+
+mod axis;
+pub mod conv;
+mod conv_pair;
+pub mod conv_work;
+mod engine;
+mod exact;
+mod fields;
+pub mod gemm;
+mod gemm_pair;
+mod lanes;
+mod named;
+mod pairs;
+mod rules;
+mod schema;
+mod vector;
+
+pub use conv_pair::ConvPair;
+pub use engine::Engine;
+pub(crate) use fields::sides;
+pub use fields::{FieldError, RowInputs};
+pub use gemm_pair::GemmPair;
+pub(crate) use lanes::LANES;
+pub use named::{NAME_COLUMNS, Said, cells_of_name};
+pub(crate) use named::{Named, NamedProblem};
+pub use pairs::PairValue;
+pub(crate) use pairs::{Formula, PairBlock, PairSetting, Shapes};
+pub use rules::{ElementBytes, KTile, KernelMapping, MemPads, PipelineCodes, Rules, Uncoded};
+pub use schema::{Extractor, KernelSide, ProblemSide, Schema, SchemaError, SideError};
+
+use crate::hardware::Hardware;
+use axis::{Axis, Cut};
+use lanes::Lanes;
+
+/// A side of problems whose features go with a side of kernels.
+pub trait Meets<K> {
+    /// What problem, kernel and hardware make of each other: the numbers that several pair features begin with.
+    type Pair: Lanes + Cut;
+    /// What pairs ask of kernel and hardware.
+    type Shape: Lanes;
+    /// What pairs ask of problem and hardware.
+    type Load: Copy;
+
+    /// The extents that tiles are laid on: rows, columns, depth.
+    fn gemm(&self) -> [i128; 3];
+
+    /// A kernel's tile, along the same axes.
+    fn tile(kernel: &K) -> [i64; 3];
+
+    /// Computes what is the same for all problems.
+    fn shape(kernel: &K, hardware: &Hardware) -> Self::Shape;
+
+    /// Computes what is the same for all kernels.
+    fn load(&self, hardware: &Hardware) -> Self::Load;
+
+    /// Computes a pair; `own` says whether features of our own are asked for, which begin with more.
+    fn pair(load: &Self::Load, shape: &Self::Shape, axes: [Axis; 3], own: bool) -> Self::Pair;
+
+    /// Computes a pair from the beginning, once for all its features.
+    #[inline]
+    fn meet(&self, kernel: &K, hardware: &Hardware, own: bool) -> Self::Pair {
+        let ([m, n, k], [tile_m, tile_n, tile_k]) = (self.gemm(), Self::tile(kernel));
+        let axes = [Axis::new(m, tile_m.into()), Axis::new(n, tile_n.into()), Axis::new(k, tile_k.into())];
+        Self::pair(&self.load(hardware), &Self::shape(kernel, hardware), axes, own)
+    }
+}
+
+/// Computes a feature of a pair from problem, kernel, hardware and what they make of each other.
+pub type OfPair<P, K> = fn(&P, &K, &Hardware, &<P as Meets<K>>::Pair) -> f64;
+
+/// What a feature's value depends on, with the function that computes it.
+///
+/// The pool's part is computed once a pool, the problem's part once a call, and only [`Value::Pair`] once a
+/// candidate.
+pub enum Value<P: Meets<K> + 'static, K: 'static> {
+    /// The problem alone.
+    Problem(fn(&P) -> f64),
+    /// The kernel alone.
+    Kernel(fn(&K) -> f64),
+    /// The hardware alone.
+    Hardware(fn(&Hardware) -> f64),
+    /// Problem and kernel together, maybe with the hardware.
+    Pair(PairValue<P, K>),
+}
+
+// Not derived: a derive would ask `P: Copy` and `K: Copy`, but only function pointers are copied.
+impl<P: Meets<K>, K> Clone for Value<P, K> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<P: Meets<K>, K> Copy for Value<P, K> {}
+
+impl<P: Meets<K>, K> Value<P, K> {
+    /// `problem`, `kernel`, `hardware` or `pair`.
+    pub const fn scope(&self) -> &'static str {
+        match self {
+            Self::Problem(_) => "problem",
+            Self::Kernel(_) => "kernel",
+            Self::Hardware(_) => "hardware",
+            Self::Pair(_) => "pair",
+        }
+    }
+}
+
+/// A named function of (problem, kernel, hardware).
+pub struct Feature<P: Meets<K> + 'static, K: 'static> {
+    /// The name that models use.
+    pub name: &'static str,
+    /// What it says, and in which unit.
+    pub doc: &'static str,
+    /// How to compute it.
+    pub value: Value<P, K>,
+}
+
+/// Declares a table of features, one line each: scope, name, function, meaning.
+macro_rules! features {
+    (<$problem:ty, $kernel:ty> $($scope:ident $name:ident = $function:expr, $doc:literal;)+) => {
+        &[$($crate::features::Feature::<$problem, $kernel> {
+            name: stringify!($name),
+            doc: $doc,
+            value: $crate::features::value!(<$problem, $kernel> $scope $function),
+        }),+]
+    };
+}
+pub(crate) use features;
+
+/// A feature's function with its scope. That of a pair becomes a type, of which loops can be made.
+macro_rules! value {
+    (<$problem:ty, $kernel:ty> Pair $function:expr) => {{
+        struct Pair;
+
+        impl $crate::features::Formula<$problem, $kernel> for Pair {
+            #[inline(always)]
+            fn value(
+                problem: &$problem,
+                kernel: &$kernel,
+                hardware: &$crate::hardware::Hardware,
+                pair: &<$problem as $crate::features::Meets<$kernel>>::Pair,
+            ) -> f64 {
+                const VALUE: $crate::features::OfPair<$problem, $kernel> = $function;
+                VALUE(problem, kernel, hardware, pair)
+            }
+        }
+
+        $crate::features::Value::<$problem, $kernel>::Pair($crate::features::PairValue::of::<Pair>())
+    }};
+    (<$problem:ty, $kernel:ty> $scope:ident $function:expr) => {
+        $crate::features::Value::<$problem, $kernel>::$scope($function)
+    };
+}
+pub(crate) use value;
+
+/// The twelve hardware features, which every engine ends with.
+macro_rules! hardware_features {
+    (<$problem:ty, $kernel:ty> [$($head:tt)*]) => {
+        $crate::features::features! { <$problem, $kernel>
+            $($head)*
+            Hardware hw_num_cus = |h| h.num_cus as f64, "compute units";
+            Hardware hw_simds_per_cu = |h| h.simds_per_cu as f64, "SIMD units of a compute unit";
+            Hardware hw_total_simds = |h| h.total_simds() as f64, "SIMD units of the device";
+            Hardware hw_shader_engines = |h| h.shader_engines as f64, "shader engines";
+            Hardware hw_max_clock_mhz = |h| h.max_clock_mhz as f64, "highest clock in MHz";
+            Hardware hw_max_waves_per_cu = |h| h.max_waves_per_cu as f64, "waves that a compute unit can hold";
+            Hardware hw_wavefront_size = |h| h.wavefront_size as f64, "lanes of a wave";
+            Hardware hw_lds_capacity = |h| h.lds_capacity as f64, "shared memory of a compute unit in bytes";
+            Hardware hw_l1_cache_kb = |h| h.l1_cache_kb as f64, "first-level cache in KiB";
+            Hardware hw_l2_cache_kb = |h| h.l2_cache_kb as f64, "second-level cache in KiB";
+            Hardware hw_l3_cache_kb = |h| h.l3_cache_kb as f64, "last-level cache in KiB";
+            Hardware hw_num_xcd = |h| h.num_xcd as f64, "dies that share the work";
+        }
+    };
+}
+pub(crate) use hardware_features;

@@ -1,0 +1,494 @@
+//! From names to columns: which features a model reads, and how a problem and a kernel fill them.
+
+use super::conv::{ConvInputs, ConvKernelSide, ConvSide, PipelineFlags};
+use super::gemm::{GemmInputs, GemmKernelSide, GemmSide, VECTOR};
+use super::rules::{coded_element_bytes, coded_word};
+use super::vector::{ACCESS_DTYPES, VectorProblem, VectorWidths};
+use super::{Engine, Feature, KTile, KernelMapping, Meets, Rules, Value, conv, conv_work, gemm};
+use crate::hardware::Hardware;
+use crate::kernel::{ConvKernel, GemmKernel, KernelKind};
+use crate::problem::{ConvProblem, GemmProblem, InvalidField, Problem};
+use crate::vocab::{Arch, Direction, Epilogue, Op, Scheduler};
+
+/// Names that cannot be the columns of a model.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SchemaError {
+    /// Names that no feature of the operation has.
+    #[error("no {op} feature is named {}; the {known} names are listed by `ckselect features --list`", names.join(", "))]
+    Unknown {
+        /// The operation.
+        op: Op,
+        /// The unknown names.
+        names: Vec<String>,
+        /// How many features the operation has.
+        known: usize,
+    },
+    /// Names that stand twice.
+    #[error("feature names stand twice: {}", .0.join(", "))]
+    Repeated(Vec<String>),
+    /// No names at all.
+    #[error("the list of feature names is empty")]
+    Empty,
+}
+
+/// A problem or a kernel that a model's features cannot describe.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SideError {
+    /// A field without a value that the features know.
+    #[error(transparent)]
+    Field(#[from] InvalidField),
+    /// A problem or kernel of the other operation.
+    #[error("the model is for {model}, the {what} is for {found}")]
+    Op {
+        /// The model's operation.
+        model: Op,
+        /// `problem` or `kernel`.
+        what: &'static str,
+        /// The other operation.
+        found: Op,
+    },
+}
+
+/// The columns of a model: features picked and ordered by name.
+#[derive(Clone)]
+pub struct Schema {
+    columns: Columns,
+    needs: Needs,
+}
+
+#[derive(Clone)]
+enum Columns {
+    Conv(Vec<&'static Feature<ConvSide, ConvKernelSide>>),
+    Gemm(Vec<&'static Feature<GemmSide, GemmKernelSide>>),
+}
+
+/// Encodings that the columns use. A word without a number disturbs only a model that asks for the number.
+#[derive(Debug, Clone, Copy)]
+struct Needs {
+    pipeline: bool,
+    scheduler: bool,
+    epilogue: bool,
+    layout: bool,
+    vector: bool,
+    own: bool,
+}
+
+impl Schema {
+    /// The columns with these names, in this order.
+    pub fn by_names<S: AsRef<str>>(op: Op, names: &[S]) -> Result<Self, SchemaError> {
+        if names.is_empty() {
+            return Err(SchemaError::Empty);
+        }
+        let mut seen = std::collections::HashSet::new();
+        let repeated: Vec<_> =
+            names.iter().map(AsRef::as_ref).filter(|name| !seen.insert(*name)).map(str::to_owned).collect();
+        if !repeated.is_empty() {
+            return Err(SchemaError::Repeated(repeated));
+        }
+        let columns = match op {
+            Op::GroupedConv => Columns::Conv(pick(op, conv::all(), names)?),
+            Op::Gemm => Columns::Gemm(pick(op, gemm::FEATURES.iter(), names)?),
+        };
+        let needs = |name: &str| names.iter().any(|have| have.as_ref() == name);
+        let needs = Needs {
+            pipeline: needs("pipeline"),
+            scheduler: needs("scheduler"),
+            epilogue: needs("epilogue"),
+            layout: needs("layout"),
+            vector: VECTOR.iter().any(|name| needs(name)),
+            own: op == Op::GroupedConv && conv_work::FEATURES.iter().any(|feature| needs(feature.name)),
+        };
+        Ok(Self { columns, needs })
+    }
+
+    /// The columns of an upstream engine.
+    pub fn of_engine(engine: Engine) -> Self {
+        match Self::by_names(engine.op(), &engine.feature_names()) {
+            Ok(schema) => schema,
+            // Engines are made from the tables, see their tests.
+            Err(error) => unreachable!("{error}"),
+        }
+    }
+
+    /// The operation.
+    pub const fn op(&self) -> Op {
+        match self.columns {
+            Columns::Conv(_) => Op::GroupedConv,
+            Columns::Gemm(_) => Op::Gemm,
+        }
+    }
+
+    /// Number of columns.
+    pub fn len(&self) -> usize {
+        match &self.columns {
+            Columns::Conv(features) => features.len(),
+            Columns::Gemm(features) => features.len(),
+        }
+    }
+
+    /// Never: a schema has at least one column.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The names of the columns.
+    pub fn names(&self) -> Vec<&'static str> {
+        self.map(|feature| feature.name, |feature| feature.name)
+    }
+
+    /// What each column depends on: `problem`, `kernel`, `hardware` or `pair`.
+    pub fn scopes(&self) -> Vec<&'static str> {
+        self.map(|feature| feature.value.scope(), |feature| feature.value.scope())
+    }
+
+    /// Whether the columns hold vector widths, for which a kernel and a problem must say more.
+    pub const fn needs_vector(&self) -> bool {
+        self.needs.vector
+    }
+
+    /// Whether the columns hold features of our own, for which a pair must say more.
+    pub(crate) const fn needs_own(&self) -> bool {
+        self.needs.own
+    }
+
+    fn map<T>(
+        &self,
+        conv: impl Fn(&'static Feature<ConvSide, ConvKernelSide>) -> T,
+        gemm: impl Fn(&'static Feature<GemmSide, GemmKernelSide>) -> T,
+    ) -> Vec<T> {
+        match &self.columns {
+            Columns::Conv(features) => features.iter().map(|feature| conv(feature)).collect(),
+            Columns::Gemm(features) => features.iter().map(|feature| gemm(feature)).collect(),
+        }
+    }
+
+    /// Fills one row.
+    ///
+    /// The three parts must be of this schema's operation and the row as long as the schema: both are the
+    /// caller's to keep, and a row of another operation is left as it is.
+    pub fn fill(&self, problem: &ProblemSide, kernel: &KernelSide, hardware: &Hardware, row: &mut [f64]) {
+        match (&self.columns, problem, kernel) {
+            (Columns::Conv(features), ProblemSide::Conv(p), KernelSide::Conv(k)) => {
+                fill(features, p, k, hardware, self.needs.own, row);
+            }
+            (Columns::Gemm(features), ProblemSide::Gemm(p), KernelSide::Gemm(k)) => {
+                fill(features, p, k, hardware, self.needs.own, row);
+            }
+            _ => debug_assert!(false, "sides of another operation"),
+        }
+    }
+}
+
+impl std::fmt::Debug for Schema {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Schema").field("op", &self.op()).field("names", &self.names()).finish()
+    }
+}
+
+fn pick<P: Meets<K>, K, S: AsRef<str>>(
+    op: Op,
+    table: impl Iterator<Item = &'static Feature<P, K>>,
+    names: &[S],
+) -> Result<Vec<&'static Feature<P, K>>, SchemaError> {
+    let table: Vec<_> = table.collect();
+    let mut unknown = Vec::new();
+    let mut columns = Vec::with_capacity(names.len());
+    for name in names {
+        match table.iter().copied().find(|feature| feature.name == name.as_ref()) {
+            Some(feature) => columns.push(feature),
+            None => unknown.push(name.as_ref().to_owned()),
+        }
+    }
+    if unknown.is_empty() {
+        Ok(columns)
+    } else {
+        Err(SchemaError::Unknown { op, names: unknown, known: table.len() })
+    }
+}
+
+fn fill<P: Meets<K>, K>(
+    features: &[&Feature<P, K>],
+    problem: &P,
+    kernel: &K,
+    hardware: &Hardware,
+    own: bool,
+    row: &mut [f64],
+) {
+    let pair = problem.meet(kernel, hardware, own);
+    for (cell, feature) in row.iter_mut().zip(features) {
+        *cell = match feature.value {
+            Value::Problem(value) => value(problem),
+            Value::Kernel(value) => value(kernel),
+            Value::Hardware(value) => value(hardware),
+            Value::Pair(value) => value.one(problem, kernel, hardware, &pair),
+        };
+    }
+}
+
+/// What features know of a problem.
+#[derive(Debug, Clone, PartialEq)]
+#[allow(clippy::large_enum_variant)] // lives on the stack of one call
+pub enum ProblemSide {
+    /// Of a grouped convolution.
+    Conv(ConvSide),
+    /// Of a GEMM.
+    Gemm(GemmSide),
+}
+
+/// What features know of a kernel.
+#[derive(Debug, Clone, PartialEq)]
+pub enum KernelSide {
+    /// Of a grouped convolution.
+    Conv(ConvKernelSide),
+    /// Of a GEMM.
+    Gemm(GemmKernelSide),
+}
+
+/// A schema with everything else that decides a feature's value: one code path for training and selection.
+///
+/// ```
+/// use ck_select_model::features::{Engine, Extractor};
+/// use ck_select_types::kernel::Kernel;
+/// use ck_select_types::problem::ConvProblem;
+///
+/// let extractor = Extractor::of_engine(Engine::Conv97);
+/// let problem = ConvProblem { n: 16, c: 256, k: 128, ..ConvProblem::new_2d([28, 28], [3, 3]) }.padded([1, 1]);
+/// let kernel = Kernel::from_name("grouped_conv_forward_bf16_2d_64x128x64_compv3_intrawave")?;
+/// let row = extractor.row(&problem.into(), &kernel.kind)?;
+/// assert_eq!((row.len(), row[0], row[1]), (97, 16.0, 256.0));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Extractor {
+    /// The columns.
+    pub schema: Schema,
+    /// The choices between upstream's versions.
+    pub rules: Rules,
+    /// The constants of the GPU that the model was trained with.
+    pub hardware: Hardware,
+    /// The architecture to assume when neither problem nor kernel names one.
+    pub arch: Option<Arch>,
+    /// The direction of rows of cells that name none, as upstream's do. Problems have one of their own.
+    pub direction: Direction,
+}
+
+impl Extractor {
+    /// An upstream engine with its rules and default hardware.
+    pub fn of_engine(engine: Engine) -> Self {
+        Self {
+            schema: Schema::of_engine(engine),
+            rules: engine.rules(),
+            hardware: Hardware::default(),
+            arch: None,
+            direction: Direction::Forward,
+        }
+    }
+
+    /// The feature row of one problem and one kernel.
+    pub fn row(&self, problem: &Problem, kernel: &KernelKind) -> Result<Vec<f64>, SideError> {
+        let (problem, kernel) = (self.problem_side(problem)?, self.kernel_side(kernel)?);
+        let mut row = vec![0.0; self.schema.len()];
+        self.fill(&problem, &kernel, &mut row);
+        Ok(row)
+    }
+
+    /// Fills one row; see [`Schema::fill`].
+    pub fn fill(&self, problem: &ProblemSide, kernel: &KernelSide, row: &mut [f64]) {
+        self.schema.fill(problem, kernel, &self.hardware, row);
+    }
+
+    /// What the features know of a problem. Nothing is validated beyond what they need.
+    pub fn problem_side(&self, problem: &Problem) -> Result<ProblemSide, SideError> {
+        match (self.schema.op(), problem) {
+            (Op::GroupedConv, Problem::Conv(problem)) => Ok(ProblemSide::Conv(self.conv_problem(problem)?)),
+            (Op::Gemm, Problem::Gemm(problem)) => Ok(ProblemSide::Gemm(self.gemm_problem(problem)?)),
+            (model, problem) => Err(SideError::Op { model, what: "problem", found: problem.op() }),
+        }
+    }
+
+    /// What the features know of a kernel.
+    pub fn kernel_side(&self, kernel: &KernelKind) -> Result<KernelSide, SideError> {
+        match (self.schema.op(), kernel) {
+            (Op::GroupedConv, KernelKind::Conv(kernel)) => Ok(KernelSide::Conv(self.conv_kernel(kernel)?)),
+            (Op::Gemm, KernelKind::Gemm(kernel)) => Ok(KernelSide::Gemm(self.gemm_kernel(kernel)?)),
+            (model, kernel) => Err(SideError::Op { model, what: "kernel", found: kernel.op() }),
+        }
+    }
+
+    fn conv_problem(&self, problem: &ConvProblem) -> Result<ConvSide, InvalidField> {
+        if let Some(axis) = problem.stride.iter().position(|&stride| stride < 1) {
+            let field = ["stride_d", "stride_h", "stride_w"][axis];
+            return Err(InvalidField::new(field, problem.stride[axis], "at least 1"));
+        }
+        let element_bytes = coded_element_bytes(Op::GroupedConv, problem.dtype_in.as_str(), self.rules)?;
+        Ok(ConvSide::new(&ConvInputs {
+            direction: problem.direction,
+            n: problem.n,
+            c: problem.c,
+            k: problem.k,
+            g: problem.g,
+            input: problem.input,
+            filter: problem.filter,
+            stride: problem.stride,
+            dilation: problem.dilation,
+            pad: problem.pad_left,
+            pad_both: std::array::from_fn(|axis| {
+                problem.pad_left[axis].saturating_add(problem.pad_right[axis])
+            }),
+            element_bytes,
+        }))
+    }
+
+    fn conv_kernel(&self, kernel: &ConvKernel) -> Result<ConvKernelSide, InvalidField> {
+        let [block_size, gemm_m_per_block, gemm_n_per_block, gemm_k_per_block] =
+            self.blocks(kernel, self.rules.kernel_mapping);
+        Ok(ConvKernelSide {
+            block_size,
+            gemm_m_per_block,
+            gemm_n_per_block,
+            gemm_k_per_block,
+            k_tile: match self.rules.k_tile {
+                KTile::BlockSize => block_size,
+                KTile::GemmKPerBlock => gemm_k_per_block,
+            },
+            pipeline_code: self.pipeline_code(kernel.pipeline.as_str())?,
+            pipeline: PipelineFlags::of(kernel.pipeline.as_str()),
+            intrawave: kernel.scheduler == Scheduler::Intrawave,
+            has_dsb: kernel.double_smem_buffer.into(),
+            has_si: kernel.split_image.into(),
+            two_stage: kernel.two_stage,
+        })
+    }
+
+    /// `block_size`, `gemm_m_per_block`, `gemm_n_per_block` and `gemm_k_per_block` of a kernel.
+    pub(super) fn blocks(&self, kernel: &ConvKernel, mapping: KernelMapping) -> [i64; 4] {
+        let [m, n, k] = [kernel.tile.m, kernel.tile.n, kernel.tile.k].map(i64::from);
+        match mapping {
+            // The name's first number is both the block size and, where a model asks, the depth of a step.
+            KernelMapping::NameOrder => [m, n, k, m],
+            KernelMapping::Tile => {
+                let waves = [kernel.wave.m, kernel.wave.n, kernel.wave.k]
+                    .iter()
+                    .fold(1i64, |product, &count| product.saturating_mul(count.into()));
+                let lanes = kernel.arch.or(self.arch).map_or(64, |arch| arch.wave_size());
+                [waves.saturating_mul(lanes), m, n, k]
+            }
+        }
+    }
+
+    fn gemm_problem(&self, problem: &GemmProblem) -> Result<GemmSide, InvalidField> {
+        let layout_code = if self.schema.needs.layout {
+            let letters = problem.layout.letters();
+            let word = std::str::from_utf8(&letters).unwrap_or_default();
+            coded_word("layout", word, crate::vocab::GemmLayout::TRAINED, self.rules.uncoded)?
+        } else {
+            0.0
+        };
+        Ok(GemmSide::new(&GemmInputs {
+            m: problem.m,
+            n: problem.n,
+            k: problem.k,
+            split_k: problem.split_k.into(),
+            element_bytes: coded_element_bytes(Op::Gemm, problem.dtype_a.as_str(), self.rules)?,
+            layout_code,
+            vector: if self.schema.needs.vector { Some(self.vector_problem(problem)?) } else { None },
+        }))
+    }
+
+    fn vector_problem(&self, problem: &GemmProblem) -> Result<VectorProblem, InvalidField> {
+        let arch = problem.arch.or(self.arch).ok_or_else(|| {
+            InvalidField::new("arch", "none", "an architecture such as gfx950, for the vector widths")
+        })?;
+        problem.validate()?;
+        let extents = [problem.m, problem.n, problem.k];
+        VectorProblem::new(extents, problem.layout, problem.dtype_a, arch.wave_size()).ok_or_else(|| {
+            InvalidField::new("dtype", problem.dtype_a, format!("one of {}", ACCESS_DTYPES.join(", ")))
+        })
+    }
+
+    fn gemm_kernel(&self, kernel: &GemmKernel) -> Result<GemmKernelSide, InvalidField> {
+        let triple = |mnk: crate::kernel::Mnk| [mnk.m, mnk.n, mnk.k].map(i64::from);
+        let vector = self
+            .schema
+            .needs
+            .vector
+            .then(|| VectorWidths { widths: kernel.vector.map(i64::from), epilogue: kernel.epilogue });
+        Ok(GemmKernelSide {
+            tile: triple(kernel.tile),
+            wave: triple(kernel.wave),
+            warp_tile: triple(kernel.warp_tile),
+            pipeline_code: self.pipeline_code(kernel.pipeline.as_str())?,
+            half_lds: PipelineFlags::of(kernel.pipeline.as_str()).half_lds,
+            scheduler_code: if self.schema.needs.scheduler {
+                coded_word("scheduler", kernel.scheduler.as_str(), SCHEDULERS, self.rules.uncoded)?
+            } else {
+                0.0
+            },
+            epilogue_code: self.epilogue_code(kernel.epilogue)?,
+            pad: self.rules.mem_pads.of(kernel.pipeline.as_str(), kernel.pad),
+            persistent: kernel.persistent,
+            vector,
+        })
+    }
+
+    fn pipeline_code(&self, word: &str) -> Result<f64, InvalidField> {
+        if !self.schema.needs.pipeline {
+            return Ok(0.0);
+        }
+        coded_word("pipeline", word, self.rules.pipeline_codes.words(), self.rules.uncoded)
+    }
+
+    fn epilogue_code(&self, epilogue: Epilogue) -> Result<f64, InvalidField> {
+        // The engine with vector widths knows `tdm` and numbers it as `default`.
+        if !self.schema.needs.epilogue || (self.schema.needs.vector && epilogue == Epilogue::Tdm) {
+            return Ok(0.0);
+        }
+        coded_word("epilogue", epilogue.as_str(), EPILOGUES, self.rules.uncoded)
+    }
+}
+
+/// Schedulers in the order of their numbers.
+pub(super) const SCHEDULERS: &[&str] = &["intrawave", "interwave"];
+/// Epilogues in the order of their numbers.
+pub(super) const EPILOGUES: &[&str] = &["default", "cshuffle"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unknown_names_are_listed() {
+        let error =
+            Schema::by_names(Op::GroupedConv, &["N", "magic", "C", "tile_m"]).unwrap_err().to_string();
+        assert!(
+            error.starts_with("no grouped_conv feature is named magic, tile_m; the 150 names"),
+            "{error}"
+        );
+        assert!(matches!(Schema::by_names(Op::Gemm, &["M", "M"]), Err(SchemaError::Repeated(_))));
+        assert!(matches!(Schema::by_names::<&str>(Op::Gemm, &[]), Err(SchemaError::Empty)));
+    }
+
+    #[test]
+    fn order_is_the_models() {
+        let schema = Schema::by_names(Op::Gemm, &["K", "M"]).unwrap();
+        assert_eq!((schema.names(), schema.scopes()), (vec!["K", "M"], vec!["problem", "problem"]));
+        let extractor = Extractor { schema, ..Extractor::of_engine(Engine::Gemm72) };
+        let side = extractor.problem_side(&GemmProblem::new(1, 2, 3).into()).unwrap();
+        assert!(matches!(side, ProblemSide::Gemm(_)));
+        let conv = ConvProblem::new_2d([8, 8], [1, 1]);
+        let error = extractor.problem_side(&conv.into()).unwrap_err();
+        assert_eq!(error.to_string(), "the model is for gemm_universal, the problem is for grouped_conv");
+    }
+
+    #[test]
+    fn words_without_a_number_matter_only_to_models_that_ask() {
+        let fp64 = GemmProblem::new(8, 8, 8).of(crate::vocab::Dtype::Fp64);
+        let extractor = Extractor::of_engine(Engine::Gemm72);
+        let error = extractor.problem_side(&fp64.into()).unwrap_err().to_string();
+        assert_eq!(error, "dtype: found 'fp64', expected one of fp32, fp16, bf16, fp8, bf8, int8, int4");
+        let odd = GemmProblem { layout: "rcc".parse().unwrap(), ..GemmProblem::new(8, 8, 8) };
+        assert!(extractor.problem_side(&odd.into()).is_err());
+        let narrow = Extractor { schema: Schema::by_names(Op::Gemm, &["M"]).unwrap(), ..extractor };
+        assert!(narrow.problem_side(&odd.into()).is_ok());
+    }
+}

@@ -1,0 +1,234 @@
+//! LightGBM's text model, checked once and then scored exactly.
+//!
+//! [`Forest::parse`] takes the whole text of a model (versions 3 and 4 of the format, which LightGBM 2.2 and later
+//! write) and either refuses it with the line, the tree and the field at fault, or makes a [`Forest`]. A forest never
+//! changes, so any number of threads may score rows with it at once. Its raw scores and predictions have LightGBM
+//! 4.7's bits: [`Forest::raw_score`] and [`Forest::predict`].
+//!
+//! ```
+//! use ck_select_model::forest::Forest;
+//!
+//! let text = b"tree
+//! version=v4
+//! num_class=1
+//! num_tree_per_iteration=1
+//! label_index=0
+//! max_feature_idx=1
+//! objective=regression
+//! feature_names=gemm_m gemm_n
+//! feature_infos=[1:8192] [1:8192]
+//! tree_sizes=313
+//!
+//! Tree=0
+//! num_leaves=3
+//! num_cat=0
+//! split_feature=0 1
+//! split_gain=10 4
+//! threshold=128.5 64.5
+//! decision_type=2 2
+//! left_child=-1 -2
+//! right_child=1 -3
+//! leaf_value=0.25 0.5 2
+//! leaf_count=10 10 20
+//! internal_value=1 1.5
+//! internal_count=40 30
+//! is_linear=0
+//! shrinkage=1
+//!
+//! end of trees
+//! ";
+//! let forest = Forest::parse(text)?;
+//! assert_eq!(forest.feature_names(), ["gemm_m", "gemm_n"]);
+//! assert_eq!(forest.predict(&[100.0, 4096.0])?, 0.25);
+//! assert_eq!(forest.predict(&[4096.0, 4096.0])?, 2.0);
+//!
+//! // Several answers for one row: check the row once.
+//! let row = forest.row(&[4096.0, 1.0])?;
+//! assert_eq!(row.raw_score(), 0.5);
+//! assert_eq!(row.contributions().features, [0.5, -1.0]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Not every model that LightGBM reads is a forest here: one output, constant leaves, and an [`Objective`] whose
+//! prediction is a simple function of the sum. The error says what is supported.
+
+// How the files divide the work. `parts` reads the bytes and shares the trees out to threads, `text` cuts them into lines
+// and lists, `tokens` finds where their numbers are, `lanes` reads several of these at once and `number` those that are
+// odd. `packed` reads what the build script made of a text. `fields` sorts the lines of a header or tree by key. `header`, `tree_text` (with `categories` and `shape`) and
+// `sections` say what the keys mean and check it; what they let through and `nodes` keeps, `row` and `contributions` walk
+// without asking again. `error` is where any of them says what is wrong.
+
+mod categories;
+mod contributions;
+mod error;
+mod feature_info;
+mod fields;
+mod header;
+mod lanes;
+mod nodes;
+mod number;
+mod objective;
+mod packed;
+mod parts;
+mod row;
+mod sections;
+mod shape;
+mod statistics;
+mod text;
+mod tokens;
+mod tree;
+mod tree_text;
+
+use std::io;
+
+pub use categories::CategorySets;
+pub use contributions::Contributions;
+pub use error::{ForestError, Reason};
+pub use feature_info::FeatureInfo;
+pub use objective::{Objective, Transform};
+pub use row::{Row, RowError};
+pub use statistics::FeatureUse;
+pub use tree::{Child, Missing, Node, Split, Target, Threshold, Tree};
+
+use parts::{Contents, Fault, Plan, Reader};
+
+/// Values of a row up to this size count as zero, as they do in LightGBM: 1e-35 in single precision.
+pub const ZERO_THRESHOLD: f64 = 1e-35f32 as f64;
+
+/// The largest size of a leaf's or node's value. LightGBM sets no bound; with this one no sum over a forest can
+/// overflow, so that every raw score is a finite number.
+pub const MAX_VALUE: f64 = 1e290;
+
+/// Why a reader gave no forest.
+#[derive(Debug)]
+pub(crate) enum ReadError {
+    /// The reader's own fault.
+    Io(io::Error),
+    /// The text's.
+    Text(ForestError),
+}
+
+/// A checked forest of decision trees. See the [module](self) for an example.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Forest {
+    version: &'static str,
+    feature_names: Vec<String>,
+    feature_infos: Vec<FeatureInfo>,
+    objective: Objective,
+    averaged: bool,
+    trees: Vec<Tree>,
+    parameters: Option<String>,
+}
+
+impl Forest {
+    /// Reads the whole text of a LightGBM model.
+    ///
+    /// Line ends may be of either kind. Keys that are not known and sections after the trees are passed over, and in the header
+    /// blank lines and those that begin with `#`; `tree_sizes` may be absent. What LightGBM reads as another forest than the
+    /// lines say, such as a tree with a line without `=`, is refused. Whatever the bytes are, the call returns: it does
+    /// not panic, and it needs memory for a small multiple of the text. Of a text of many megabytes the trees are
+    /// parsed by several threads, which end with the call.
+    pub fn parse(text: &[u8]) -> Result<Forest, ForestError> {
+        match parts::read(text, Plan::new(text.len() as u64)) {
+            Ok(contents) => Ok(Forest::of(contents)),
+            Err(Fault::Text(error)) => Err(error),
+            Err(Fault::Source(never)) => match never {},
+        }
+    }
+
+    /// [`Forest::parse`] of what a reader gives, in one pass and without holding the whole text. `size` is about how
+    /// long the text is: it decides whether threads are worth it, and nothing else.
+    pub(crate) fn read(reader: impl io::Read + Send, size: u64) -> Result<Forest, ReadError> {
+        match parts::read(Reader(reader), Plan::new(size)) {
+            Ok(contents) => Ok(Forest::of(contents)),
+            Err(Fault::Text(error)) => Err(ReadError::Text(error)),
+            Err(Fault::Source(error)) => Err(ReadError::Io(error)),
+        }
+    }
+
+    /// Reads a forest that the build script packed, `build/pack.rs`.
+    pub(crate) fn unpack(bytes: &[u8]) -> Result<Forest, ForestError> {
+        packed::read(bytes).map(Forest::of)
+    }
+
+    fn of(Contents { header, trees, parameters }: Contents) -> Forest {
+        Forest {
+            version: header.version,
+            feature_names: header.feature_names,
+            feature_infos: header.feature_infos,
+            objective: header.objective,
+            averaged: header.averaged,
+            trees,
+            parameters,
+        }
+    }
+
+    /// The version of the text format: `v3` or `v4`.
+    pub fn version(&self) -> &'static str {
+        self.version
+    }
+
+    /// How many values a row has.
+    pub fn num_features(&self) -> usize {
+        self.feature_names.len()
+    }
+
+    /// The features' names, in the order of a row's values.
+    pub fn feature_names(&self) -> &[String] {
+        &self.feature_names
+    }
+
+    /// What training saw of each feature.
+    pub fn feature_infos(&self) -> &[FeatureInfo] {
+        &self.feature_infos
+    }
+
+    /// The trees, in the order in which their values are added.
+    pub fn trees(&self) -> &[Tree] {
+        &self.trees
+    }
+
+    /// What the forest was trained for; it decides how a sum becomes a prediction.
+    pub fn objective(&self) -> Objective {
+        self.objective
+    }
+
+    /// Whether a prediction is the trees' average (a random forest) instead of their sum.
+    pub fn averaged(&self) -> bool {
+        self.averaged
+    }
+
+    /// The training parameters as LightGBM wrote them, one `[key: value]` a line, if the text has them.
+    pub fn parameters(&self) -> Option<&str> {
+        self.parameters.as_deref()
+    }
+
+    /// Checks a row once, for several answers about it.
+    pub fn row<'a>(&'a self, values: &'a [f64]) -> Result<Row<'a>, RowError> {
+        Row::new(self, values)
+    }
+
+    /// The sum of the leaf values that the row reaches: LightGBM's `predict(raw_score=True)`, bit for bit.
+    ///
+    /// The sum is not averaged, whatever [`averaged`](Self::averaged) says, and always finite.
+    pub fn raw_score(&self, values: &[f64]) -> Result<f64, RowError> {
+        Ok(self.row(values)?.raw_score())
+    }
+
+    /// The prediction: LightGBM's `predict()`, bit for bit.
+    pub fn predict(&self, values: &[f64]) -> Result<f64, RowError> {
+        Ok(self.row(values)?.predict())
+    }
+
+    /// What each feature adds to the raw score.
+    pub fn contributions(&self, values: &[f64]) -> Result<Contributions, RowError> {
+        Ok(self.row(values)?.contributions())
+    }
+
+    /// The prediction for a raw score: the average if the forest is averaged, then the objective's transform. For
+    /// scorers that find the sum in another way.
+    pub fn finish(&self, raw_score: f64) -> f64 {
+        let sum = if self.averaged { raw_score / self.trees.len() as f64 } else { raw_score };
+        self.objective.transform().apply(sum)
+    }
+}

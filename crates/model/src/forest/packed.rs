@@ -1,0 +1,172 @@
+//! A forest as the build script packs it into the library (`build/pack.rs`): its text, with lists of numbers as bytes.
+//!
+//! What the text says is checked by the same code either way, so that a packed forest is the forest of its text.
+
+use super::error::{ForestError, Place, Reason};
+use super::header::Header;
+use super::number::Number;
+use super::parts::{self, Before, Contents};
+use super::text::Lines;
+use super::tree_text;
+
+/// A list of numbers as bytes.
+#[derive(Clone, Copy)]
+pub(super) struct Packed<'a> {
+    /// How many bytes an integer has; `f` for single and `d` for double precision.
+    kind: u8,
+    bytes: &'a [u8],
+}
+
+/// A number of such a list.
+pub(super) enum Unpacked {
+    Integer(i64),
+    Single(f32),
+    Double(f64),
+}
+
+impl Packed<'_> {
+    fn width(self) -> usize {
+        match self.kind {
+            b'f' => 4,
+            b'd' => 8,
+            width => usize::from(width).max(1),
+        }
+    }
+
+    pub(super) fn len(self) -> usize {
+        self.bytes.len().div_ceil(self.width())
+    }
+
+    /// One of the numbers; `None` where there is none or it is not of the type.
+    #[inline]
+    pub(super) fn get<T: Number>(self, index: usize) -> Option<T> {
+        let bytes = self.bytes.get(index * self.width()..)?;
+        T::unpack(match self.kind {
+            1 => Unpacked::Integer(i8::from_le_bytes(*bytes.first_chunk()?).into()),
+            2 => Unpacked::Integer(i16::from_le_bytes(*bytes.first_chunk()?).into()),
+            4 => Unpacked::Integer(i32::from_le_bytes(*bytes.first_chunk()?).into()),
+            8 => Unpacked::Integer(i64::from_le_bytes(*bytes.first_chunk()?)),
+            b'f' => Unpacked::Single(f32::from_le_bytes(*bytes.first_chunk()?)),
+            b'd' => Unpacked::Double(f64::from_le_bytes(*bytes.first_chunk()?)),
+            _ => return None,
+        })
+    }
+}
+
+/// What is left of the bytes.
+struct Rest<'a>(&'a [u8]);
+
+impl<'a> Rest<'a> {
+    fn take(&mut self, count: usize) -> Result<&'a [u8], ForestError> {
+        let (now, later) = self.0.split_at_checked(count).ok_or_else(truncated)?;
+        self.0 = later;
+        Ok(now)
+    }
+
+    fn number(&mut self) -> Result<usize, ForestError> {
+        let bytes = self.take(4)?.first_chunk().ok_or_else(truncated)?;
+        Ok(u32::from_le_bytes(*bytes) as usize)
+    }
+
+    fn bytes(&mut self) -> Result<&'a [u8], ForestError> {
+        let length = self.number()?;
+        self.take(length)
+    }
+
+    fn text(&mut self) -> Result<&'a str, ForestError> {
+        parts::utf8(self.bytes()?)
+    }
+}
+
+fn truncated() -> ForestError {
+    Place::line(1).error(Reason::Truncated { expected: "the rest of a packed forest" })
+}
+
+/// Reads a packed forest.
+pub(super) fn read(bytes: &[u8]) -> Result<Contents, ForestError> {
+    let mut rest = Rest(bytes);
+    let header = Header::parse(&mut Lines::new(rest.text()?))?;
+    let features = header.feature_names.len();
+    let count = rest.number()?;
+    let mut trees = Vec::with_capacity(count.min(bytes.len()));
+    for tree in 0..count {
+        let place = Place::line(1).tree(tree);
+        let mut fields = tree_text::fields(place);
+        for _ in 0..rest.number()? {
+            match rest.take(1)? {
+                [0] => fields.put(place, rest.text()?)?,
+                kind => {
+                    let key = rest.bytes()?;
+                    fields.put_packed(place, key, Packed { kind: kind[0], bytes: rest.bytes()? })?;
+                }
+            }
+        }
+        trees.push(tree_text::parse(&fields, features)?);
+    }
+    let before = Before { bytes: 0, lines: 0, trees: count };
+    let parameters = parts::end(&header, rest.bytes()?, before)?;
+    Ok(Contents { header, trees, parameters })
+}
+
+#[cfg(test)]
+#[path = "../../../../build/pack.rs"]
+mod pack;
+
+#[cfg(test)]
+mod tests {
+    use super::super::Forest;
+    use super::pack;
+
+    /// Bit by bit: the debug form tells the two zeros apart.
+    #[test]
+    #[cfg_attr(miri, ignore = "reads files")]
+    fn packed_forests_are_the_forests_of_their_texts() {
+        let mut seen = 0;
+        for entry in
+            std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/golden/forest")).unwrap()
+        {
+            let path = entry.unwrap().path();
+            if path.extension().is_none_or(|extension| extension != "txt") {
+                continue;
+            }
+            let text = std::fs::read_to_string(&path).unwrap();
+            let Ok(packed) = pack::pack(&text) else { continue };
+            let (text, packed) = (Forest::parse(text.as_bytes()).unwrap(), Forest::unpack(&packed).unwrap());
+            assert_eq!(format!("{packed:?}"), format!("{text:?}"), "{}", path.display());
+            seen += 1;
+        }
+        assert!(seen > 5, "{seen} forests");
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "reads files")]
+    fn packed_forests_that_are_cut_off_or_changed_are_refused_or_read() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/golden/forest/by-hand.txt");
+        let packed = pack::pack(&std::fs::read_to_string(path).unwrap()).unwrap();
+        for end in 0..packed.len() {
+            assert!(Forest::unpack(&packed[..end]).is_err(), "{end}");
+        }
+        for at in 0..packed.len() {
+            let mut changed = packed.clone();
+            changed[at] ^= 0x81;
+            let _ = Forest::unpack(&changed);
+        }
+    }
+
+    #[test]
+    fn texts_that_are_no_forests_are_not_packed() {
+        for (text, message) in [
+            ("", "no tree in the text"),
+            ("tree\nTree=1\n", "Tree=1 where tree 0 is expected"),
+            ("tree\nTree=0\nx\n", "tree 0: the line 'x' has no '='"),
+            ("tree\nTree=0\nleaf_value=1 x\n", "tree 0: leaf_value: 'x' is no number"),
+            (
+                "tree\nTree=0\nleaf_value=1\n\nx=1\n",
+                "the line 'x=1' where a tree or `end of trees` is expected",
+            ),
+            ("tree\nTree=0\nleaf_value=1\n", "the text ends within a tree"),
+        ] {
+            assert_eq!(pack::pack(text).unwrap_err(), message, "{text}");
+        }
+    }
+}

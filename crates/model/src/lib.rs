@@ -1,0 +1,24 @@
+//! Which kernel a trained model believes to be the fastest: features, exact LightGBM scores, rankings.
+//!
+//! ```text
+//! problem ─┐
+//!          ├─ features ── forest ── ranking
+//! pool ────┘
+//! ```
+//!
+//! - [`features`]: feature name to value, one table an operation
+//! - [`forest`]: LightGBM's text to a checked forest and exact scores; [`scoring`]: the same compiled for a pool
+//! - [`model`]: a spec with its forests; [`select`]: rankings, predictions, comparisons
+//! - [`rows`]: problems and kernels as tables of named cells, as upstream's Python tools have them
+
+#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
+
+pub mod features;
+pub mod forest;
+mod isa;
+pub mod model;
+pub mod rows;
+pub mod scoring;
+pub mod select;
+
+use ck_select_types::{cells, files, hardware, kernel, pool, problem, vocab};

@@ -1,0 +1,205 @@
+//! What a model is for, and why it is not for a problem or a kernel.
+
+use super::FeatureSpec;
+use crate::kernel::{Kernel, KernelKind};
+use crate::problem::Problem;
+use crate::vocab::{Arch, Direction, Dtype, Op};
+
+/// The problems that a model is for. What is not said fits everything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct ModelKey {
+    /// The operation.
+    pub op: Op,
+    /// The direction of a convolution.
+    pub direction: Option<Direction>,
+    /// The type of the inputs.
+    pub dtype: Option<Dtype>,
+    /// The architecture.
+    pub arch: Option<Arch>,
+}
+
+/// What a problem or a kernel has in place of what a model is for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Misfit {
+    /// `operation`, `direction`, `dtype` or `arch`.
+    pub field: &'static str,
+    /// What the problem or the kernel has.
+    pub found: String,
+    /// What the model is for.
+    pub expected: String,
+}
+
+impl std::fmt::Display for Misfit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} is {}, the model is for {}", self.field, self.found, self.expected)
+    }
+}
+
+/// Misfits in one sentence.
+pub fn listed(misfits: &[Misfit]) -> String {
+    misfits.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+}
+
+/// What of a problem or of a kernel a key asks about.
+#[derive(Clone, Copy)]
+struct Asked {
+    op: Op,
+    direction: Option<Direction>,
+    dtype: Dtype,
+    arch: Option<Arch>,
+}
+
+impl Asked {
+    fn by(problem: &Problem, arch: Option<Arch>) -> Self {
+        let (direction, dtype) = match problem {
+            Problem::Conv(problem) => (Some(problem.direction), problem.dtype_in),
+            Problem::Gemm(problem) => (None, problem.dtype_a),
+        };
+        Self { op: problem.op(), direction, dtype, arch: problem.arch().or(arch) }
+    }
+
+    fn of(kernel: &Kernel) -> Self {
+        let (direction, dtype, arch) = match &kernel.kind {
+            KernelKind::Conv(kernel) => (Some(kernel.direction), kernel.dtype_in, kernel.arch),
+            KernelKind::Gemm(kernel) => (None, kernel.dtype_a, kernel.arch),
+        };
+        Self { op: kernel.op(), direction, dtype, arch }
+    }
+}
+
+impl ModelKey {
+    /// What a spec says that its model is for.
+    pub const fn of(spec: &FeatureSpec) -> Self {
+        Self { op: spec.op(), direction: spec.direction, dtype: spec.dtype, arch: spec.arch }
+    }
+
+    /// For everything of one operation: a model with this key is asked whatever its spec says.
+    pub const fn any(op: Op) -> Self {
+        Self { op, direction: None, dtype: None, arch: None }
+    }
+
+    /// How well the model fits: `None` when it does not, else the number of things that it says and that are so. An
+    /// architecture that nobody names fits any.
+    pub fn fit(&self, problem: &Problem, arch: Option<Arch>) -> Option<u32> {
+        self.fit_of(Asked::by(problem, arch))
+    }
+
+    /// Whether the kernel is one that the model is for. One that does not know its architecture fits any.
+    pub fn fits_kernel(&self, kernel: &Kernel) -> bool {
+        self.fit_of(Asked::of(kernel)).is_some()
+    }
+
+    /// Why the model is not for a problem, field by field; nothing when it is.
+    pub fn misfits(&self, problem: &Problem, arch: Option<Arch>) -> Vec<Misfit> {
+        self.misfits_of(Asked::by(problem, arch))
+    }
+
+    /// Why the model is not for a kernel, field by field; nothing when it is.
+    pub fn kernel_misfits(&self, kernel: &Kernel) -> Vec<Misfit> {
+        self.misfits_of(Asked::of(kernel))
+    }
+
+    fn fit_of(&self, asked: Asked) -> Option<u32> {
+        if self.op != asked.op {
+            return None;
+        }
+        let mut said = 0;
+        for fits in [
+            self.direction.map(|own| asked.direction == Some(own)),
+            self.dtype.map(|own| asked.dtype == own),
+            self.arch.map(|own| asked.arch.is_none_or(|asked| asked == own)),
+        ]
+        .into_iter()
+        .flatten()
+        {
+            if !fits {
+                return None;
+            }
+            said += 1;
+        }
+        Some(said)
+    }
+
+    fn misfits_of(&self, asked: Asked) -> Vec<Misfit> {
+        let mut misfits = Vec::new();
+        let mut check = |field, found: Option<String>, expected: Option<String>| {
+            if let (Some(found), Some(expected)) = (found, expected)
+                && found != expected
+            {
+                misfits.push(Misfit { field, found, expected });
+            }
+        };
+        check("operation", Some(asked.op.to_string()), Some(self.op.to_string()));
+        let direction = |word: Option<Direction>| word.map(|word| word.to_string());
+        let arch = |word: Option<Arch>| word.map(|word| word.to_string());
+        check("direction", direction(asked.direction), direction(self.direction));
+        check("dtype", Some(asked.dtype.to_string()), self.dtype.map(|word| word.to_string()));
+        check("arch", arch(asked.arch), arch(self.arch));
+        misfits
+    }
+}
+
+impl std::fmt::Display for ModelKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}", self.op)?;
+        if let Some(direction) = self.direction {
+            write!(f, " {direction}")?;
+        }
+        if let Some(dtype) = self.dtype {
+            write!(f, " {dtype}")?;
+        }
+        match self.arch {
+            Some(arch) => write!(f, " {arch}"),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::problem::ConvProblem;
+
+    #[test]
+    fn the_more_a_model_says_the_better_it_fits() {
+        let any = ModelKey { op: Op::GroupedConv, direction: None, dtype: None, arch: None };
+        let forward = ModelKey { direction: Some(Direction::Forward), ..any };
+        let gfx942 = ModelKey { arch: "gfx942".parse().ok(), ..forward };
+        let problem = Problem::from(ConvProblem::new_2d([8, 8], [1, 1]));
+        assert_eq!([any, forward, gfx942].map(|key| key.fit(&problem, None)), [Some(0), Some(1), Some(2)]);
+        assert_eq!(gfx942.fit(&problem, "gfx950".parse().ok()), None);
+        let backward = ModelKey { direction: Some(Direction::BwdData), ..any };
+        assert_eq!(backward.fit(&problem, None), None);
+        assert_eq!(ModelKey { op: Op::Gemm, ..any }.fit(&problem, None), None);
+        assert_eq!(gfx942.to_string(), "grouped_conv forward gfx942");
+    }
+
+    #[test]
+    fn what_does_not_fit_is_named_field_by_field() {
+        let key = ModelKey {
+            direction: Some(Direction::Forward),
+            dtype: Some(Dtype::Bf16),
+            arch: "gfx950".parse().ok(),
+            ..ModelKey::any(Op::GroupedConv)
+        };
+        let problem = ConvProblem { dtype_in: Dtype::Fp16, ..ConvProblem::new_2d([8, 8], [1, 1]) };
+        let told = |arch: &str| listed(&key.misfits(&problem.into(), arch.parse().ok()));
+        assert_eq!(told("gfx950"), "dtype is fp16, the model is for bf16");
+        assert_eq!(
+            told("gfx942"),
+            "dtype is fp16, the model is for bf16; arch is gfx942, the model is for gfx950"
+        );
+        let kernel = |name: &str| Kernel::from_name(name).unwrap();
+        assert!(key.fits_kernel(&kernel("grouped_conv_forward_bf16_2d_64x64x64_compv3")));
+        let fp32 = kernel("grouped_conv_bwd_data_fp32_2d_64x64x64_compv3");
+        assert!(!key.fits_kernel(&fp32) && ModelKey::any(Op::GroupedConv).fits_kernel(&fp32));
+        assert_eq!(
+            listed(&key.kernel_misfits(&fp32)),
+            "direction is bwd_data, the model is for forward; dtype is fp32, the model is for bf16"
+        );
+        assert_eq!(
+            key.misfits(&crate::problem::GemmProblem::new(1, 1, 1).into(), None)[0].field,
+            "operation"
+        );
+    }
+}

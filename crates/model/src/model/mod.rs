@@ -1,0 +1,233 @@
+//! Models: a feature spec with one forest a target, immutable once loaded.
+
+mod embedded;
+mod error;
+mod key;
+mod load;
+mod range;
+mod spec;
+mod trained;
+
+pub use embedded::EmbeddedModel;
+pub use error::ModelError;
+pub use key::listed;
+pub use key::{Misfit, ModelKey};
+pub use load::Limits;
+pub(crate) use load::{forest_path, spec_bytes};
+pub use range::TrainedRange;
+pub use spec::FeatureSpec;
+pub(crate) use trained::{TrainedFields, range_text};
+pub use trained::{TrainedFile, TrainedOn};
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::sync::{Arc, OnceLock};
+
+use crate::features::Extractor;
+use crate::forest::Forest;
+use crate::vocab::UnknownWord;
+
+/// What a forest predicts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Target {
+    /// Trillions of operations a second.
+    Tflops,
+    /// Milliseconds.
+    Latency,
+    /// Gigabytes a second.
+    Bandwidth,
+    /// A score that only orders the kernels of a problem, such as the logarithm of the speed as a share of the fastest
+    /// kernel's.
+    Relative,
+}
+
+impl Target {
+    /// All targets.
+    pub const ALL: [Self; 4] = [Self::Tflops, Self::Latency, Self::Bandwidth, Self::Relative];
+    /// Their names, in the same order.
+    pub const WORDS: &'static [&'static str] = &["tflops", "latency", "bandwidth", "relative"];
+
+    /// The name.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Tflops => "tflops",
+            Self::Latency => "latency",
+            Self::Bandwidth => "bandwidth",
+            Self::Relative => "relative",
+        }
+    }
+
+    /// The file that holds its forest, without `.gz`.
+    pub fn file_name(self) -> String {
+        format!("model_{}.lgbm", self.as_str())
+    }
+
+    /// Whether a kernel with a higher score is the better one.
+    pub const fn higher_is_better(self) -> bool {
+        !matches!(self, Self::Latency)
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl FromStr for Target {
+    type Err = UnknownWord;
+
+    fn from_str(word: &str) -> Result<Self, UnknownWord> {
+        Self::ALL.into_iter().find(|target| target.as_str() == word).ok_or(UnknownWord {
+            what: "target",
+            found: word.to_owned(),
+            accepted: Self::WORDS,
+        })
+    }
+}
+
+/// A model: what its features are, and one forest a target.
+///
+/// Nothing in it ever changes, so any number of threads may use it at once, without a lock.
+#[derive(Debug, Clone)]
+pub struct Model {
+    name: String,
+    /// See [`Model::place`].
+    place: Option<PathBuf>,
+    spec: FeatureSpec,
+    key: ModelKey,
+    forests: [Option<Arc<Forest>>; Target::ALL.len()],
+    /// Of an embedded model, the forests that do not rank, which a selection does not need.
+    later: [Option<Later>; Target::ALL.len()],
+}
+
+/// An embedded forest that is read when it is first asked for.
+#[derive(Debug, Clone)]
+struct Later {
+    packed: &'static [u8],
+    /// `None` for one that cannot be read; the tests read all that there are.
+    forest: OnceLock<Option<Arc<Forest>>>,
+}
+
+impl Later {
+    fn forest(&self) -> Option<&Arc<Forest>> {
+        self.forest.get_or_init(|| Forest::unpack(self.packed).ok().map(Arc::new)).as_ref()
+    }
+}
+
+/// What a model says of one kernel; `None` where it has no forest for it.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Predictions {
+    /// Trillions of operations a second.
+    pub tflops: Option<f64>,
+    /// Milliseconds.
+    pub latency_ms: Option<f64>,
+    /// Gigabytes a second.
+    pub bandwidth_gb_s: Option<f64>,
+}
+
+impl Model {
+    /// Where it came from: a directory, a file, or the label that its bytes were given.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What [`Model::open`] loads this model from again, wherever the process stands: a directory or `embedded:NAME`. `None`
+    /// for a model from single files or from memory, and for one that was changed after it was loaded.
+    pub fn place(&self) -> Option<&Path> {
+        self.place.as_deref()
+    }
+
+    /// The checked `feature_spec.json`.
+    pub const fn spec(&self) -> &FeatureSpec {
+        &self.spec
+    }
+
+    /// What it is asked for: what its spec says, or everything of its operation, see [`Model::forced`].
+    pub const fn key(&self) -> ModelKey {
+        self.key
+    }
+
+    /// The same model, asked for everything of its operation, whatever its spec says that it is for. Nobody knows what its
+    /// answers for other directions, types and architectures are worth.
+    pub const fn forced(mut self) -> Self {
+        self.key = ModelKey::any(self.spec.op());
+        self
+    }
+
+    /// How problems and kernels become rows.
+    pub const fn extractor(&self) -> &Extractor {
+        &self.spec.extractor
+    }
+
+    /// The forest of a target, if the model has one.
+    pub fn forest(&self, target: Target) -> Option<&Arc<Forest>> {
+        self.forests[target as usize].as_ref().or_else(|| self.later[target as usize].as_ref()?.forest())
+    }
+
+    /// The targets that have a forest.
+    pub fn targets(&self) -> impl Iterator<Item = Target> + '_ {
+        Target::ALL.into_iter().filter(|&target| self.forest(target).is_some())
+    }
+
+    /// The forest that ranks. The target is [`FeatureSpec::rank_by`]; loading made sure that it is there.
+    pub fn ranking_forest(&self) -> Option<&Arc<Forest>> {
+        self.forest(self.spec.rank_by)
+    }
+
+    /// The same model, ranking by another of its targets.
+    pub fn ranking_by(mut self, target: Target) -> Result<Self, ModelError> {
+        let Some(forest) = self.forest(target).cloned() else {
+            return Err(ModelError::NoForest { model: self.name, file: target.file_name() });
+        };
+        self.forests[target as usize] = Some(forest);
+        self.spec.rank_by = target;
+        self.place = None;
+        Ok(self)
+    }
+
+    /// The same model with other feature rules, such as [`crate::features::Uncoded::Upstream`].
+    pub fn with_rules(mut self, rules: crate::features::Rules) -> Self {
+        self.spec.extractor.rules = rules;
+        self.place = None;
+        self
+    }
+
+    /// The same model asked with other constants of the GPU than those that it was trained with. Its answers are then for a GPU
+    /// that it has never seen.
+    pub fn with_hardware(mut self, hardware: crate::hardware::Hardware) -> Self {
+        self.spec.extractor.hardware = hardware;
+        self.place = None;
+        self
+    }
+
+    /// A forest's output as a ranking sees it: logarithms undone, nothing clamped.
+    pub fn score(&self, target: Target, raw: f64) -> f64 {
+        if self.spec.log_targets.contains(&target) { raw.exp_m1() } else { raw }
+    }
+
+    /// A forest's output as a prediction of one kernel: logarithms undone; a target that was trained without a
+    /// logarithm is clamped at 0, as upstream does, a logarithmic one is not.
+    pub fn value(&self, target: Target, raw: f64) -> f64 {
+        if target == Target::Relative || self.spec.log_targets.contains(&target) {
+            self.score(target, raw)
+        } else {
+            raw.max(0.0)
+        }
+    }
+
+    /// Predicts every target for one feature row of [`Model::extractor`].
+    pub fn predict_row(&self, row: &[f64]) -> Result<Predictions, crate::forest::RowError> {
+        let predict = |target: Target| {
+            self.forest(target)
+                .map(|forest| forest.predict(row).map(|raw| self.value(target, raw)))
+                .transpose()
+        };
+        Ok(Predictions {
+            tflops: predict(Target::Tflops)?,
+            latency_ms: predict(Target::Latency)?,
+            bandwidth_gb_s: predict(Target::Bandwidth)?,
+        })
+    }
+}

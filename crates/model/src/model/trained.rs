@@ -1,0 +1,363 @@
+//! What a model was trained on: the problems' own fields, the kernels' pipelines and suffixes, the files.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use super::FeatureSpec;
+use crate::kernel::KernelKind;
+use crate::problem::fields::{self, CODES, NUMBERS};
+use crate::problem::{FieldSet, InvalidField, Problem};
+use crate::vocab::{Arch, Op};
+
+/// What a model was trained on, whether or not its features show it: `ck_select.trained_on` of a spec.
+///
+/// ```json
+/// {"ck_select": {"trained_on": {
+///     "numbers": {"N": [1, 64], "G": [1, 1]}, "words": {"dtype_in": ["bf16"]},
+///     "pipelines": ["compv3"], "suffixes": ["dsb"],
+///     "files": [{"file": "sweep.csv", "rows": 3760, "sha256": "c89b4a06…"}]
+/// }}}
+/// ```
+///
+/// A field that it does not list is not held to anything.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct TrainedOn {
+    /// The smallest and the largest value of each number.
+    numbers: BTreeMap<String, [i64; 2]>,
+    /// The words of each field that holds words.
+    words: BTreeMap<String, BTreeSet<String>>,
+    /// The pipelines of the kernels.
+    pipelines: BTreeSet<String>,
+    /// What kernels had beside tile and pipeline, such as `dsb` or `gm2`.
+    suffixes: BTreeSet<String>,
+    /// The files of measurements.
+    files: Vec<TrainedFile>,
+}
+
+/// A file that a model was trained on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TrainedFile {
+    /// Its name, without folders.
+    pub file: String,
+    /// Rows taken from it.
+    pub rows: usize,
+    /// Its SHA-256 in hexadecimal.
+    pub sha256: String,
+}
+
+impl TrainedOn {
+    /// The key inside `ck_select`.
+    pub const KEY: &'static str = "trained_on";
+
+    /// What rows of these problems and kernels, from these files, teach.
+    ///
+    /// ```
+    /// use ck_select_types::kernel::Kernel;
+    /// use ck_select_model::model::TrainedOn;
+    /// use ck_select_types::problem::{ConvProblem, Problem};
+    ///
+    /// let problems = [1, 64].map(|n| Problem::from(ConvProblem { n, ..ConvProblem::new_2d([28, 28], [3, 3]) }));
+    /// let kernel = Kernel::from_name("grouped_conv_forward_bf16_2d_64x128x64_compv3_intrawave_dsb")?;
+    /// let trained = TrainedOn::new(&problems, [&kernel.kind], Vec::new());
+    /// assert_eq!((trained.range("N"), trained.range("G")), (Some([1, 64]), Some([1, 1])));
+    /// let other = Kernel::from_name("grouped_conv_forward_bf16_2d_64x128x64_compv5_intrawave_gm2_dsb")?;
+    /// assert_eq!(trained.unmeasured(&other.kind).as_deref(), Some("compv5 gm2"));
+    /// # Ok::<(), ck_select_types::kernel::NameError>(())
+    /// ```
+    pub fn new<'r>(
+        problems: impl IntoIterator<Item = &'r Problem>,
+        kernels: impl IntoIterator<Item = &'r KernelKind>,
+        files: Vec<TrainedFile>,
+    ) -> Self {
+        let mut trained = Self { files, ..Self::default() };
+        for problem in problems {
+            let op = problem.op();
+            let names = FieldSet::fields(op);
+            for (name, value) in names.iter().zip(&problem.numbers()[..fields::numbers(op)]) {
+                let [min, max] = trained.numbers.entry((*name).to_owned()).or_insert([*value; 2]);
+                (*min, *max) = ((*min).min(*value), (*max).max(*value));
+            }
+            let words = names[fields::numbers(op)..].iter().zip(problem.codes());
+            for (name, code) in words.take(fields::words(op)) {
+                let word = fields::word(name, op, code);
+                trained.words.entry((*name).to_owned()).or_default().insert(word);
+            }
+        }
+        for kernel in kernels {
+            trained.pipelines.insert(kernel.pipeline().to_string());
+            trained.suffixes.extend(kernel.suffixes());
+        }
+        trained
+    }
+
+    /// The smallest and the largest value of a number.
+    pub fn range(&self, field: &str) -> Option<[i64; 2]> {
+        self.numbers.get(field).copied()
+    }
+
+    /// The words of a field.
+    pub fn words(&self, field: &str) -> impl Iterator<Item = &str> {
+        self.words.get(field).into_iter().flatten().map(String::as_str)
+    }
+
+    /// The pipelines of the kernels.
+    pub fn pipelines(&self) -> impl Iterator<Item = &str> {
+        self.pipelines.iter().map(String::as_str)
+    }
+
+    /// What kernels had beside tile and pipeline.
+    pub fn suffixes(&self) -> impl Iterator<Item = &str> {
+        self.suffixes.iter().map(String::as_str)
+    }
+
+    /// The files.
+    pub fn files(&self) -> &[TrainedFile] {
+        &self.files
+    }
+
+    /// What of a kernel's pipeline and suffixes no measured kernel had; `None` when each was measured.
+    pub fn unmeasured(&self, kernel: &KernelKind) -> Option<String> {
+        if self.pipelines.is_empty() {
+            return None;
+        }
+        let pipeline = kernel.pipeline().as_str();
+        let mut missing: Vec<String> = Vec::new();
+        missing.extend((!self.pipelines.contains(pipeline)).then(|| pipeline.to_owned()));
+        missing.extend(kernel.suffixes().into_iter().filter(|suffix| !self.suffixes.contains(suffix)));
+        (!missing.is_empty()).then(|| missing.join(" "))
+    }
+
+    /// Checks that each field is one of the operation's, with values that it may have.
+    pub(super) fn validate(&self, op: Op) -> Result<(), InvalidField> {
+        let names = FieldSet::fields(op);
+        let (numbers, rest) = names.split_at(fields::numbers(op));
+        let words = &rest[..fields::words(op)];
+        let field = |name: &str| format!("ck_select.{}.{name}", Self::KEY);
+        for (name, [min, max]) in &self.numbers {
+            if !numbers.contains(&name.as_str()) {
+                return Err(InvalidField::new(
+                    field("numbers"),
+                    name,
+                    format!("one of {}", numbers.join(", ")),
+                ));
+            }
+            if min > max {
+                let found = format!("[{min}, {max}]");
+                return Err(InvalidField::new(field(name), found, "the smallest value, then the largest"));
+            }
+        }
+        for (name, found) in &self.words {
+            if !words.contains(&name.as_str()) {
+                return Err(InvalidField::new(field("words"), name, format!("one of {}", words.join(", "))));
+            }
+            if let Some(word) = found.iter().find(|word| fields::code(name, op, word).is_none()) {
+                return Err(InvalidField::new(field(name), format_args!("'{word}'"), "a word of the field"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What a problem is held to on the select path: a few comparisons, and no look at a text.
+#[derive(Debug, Clone)]
+pub(crate) struct TrainedFields {
+    op: Op,
+    low: [i64; NUMBERS],
+    high: [i64; NUMBERS],
+    /// The accepted words of each field, a bit for each.
+    words: [u32; CODES],
+    arch: Option<Arch>,
+}
+
+impl TrainedFields {
+    /// What a spec records; of one that records no fields, the words by which it says what it is for.
+    pub(crate) fn of(spec: &FeatureSpec) -> Self {
+        let op = spec.op();
+        let names = FieldSet::fields(op);
+        let mut fields = Self {
+            op,
+            low: [i64::MIN; NUMBERS],
+            high: [i64::MAX; NUMBERS],
+            words: [u32::MAX; CODES],
+            arch: spec.arch,
+        };
+        let (numbers, rest) = names.split_at(fields::numbers(op));
+        let said = |field: &str| match (field, op) {
+            ("direction", _) => spec.direction.map(|direction| 1 << direction as u8),
+            ("dtype_in" | "dtype_a", _) => spec.dtype.map(|dtype| 1 << dtype as u8),
+            _ => None,
+        };
+        for (place, name) in rest.iter().enumerate().take(fields::words(op)) {
+            let recorded = spec.trained_on.as_ref().and_then(|trained| trained.words.get(*name));
+            let codes = recorded.map(|words| words.iter().filter_map(|word| fields::code(name, op, word)));
+            let bits = codes.map(|codes| codes.fold(0, |bits, code| bits | 1 << code));
+            fields.words[place] = bits.or_else(|| said(name)).unwrap_or(u32::MAX);
+        }
+        for (place, name) in numbers.iter().enumerate() {
+            if let Some([min, max]) = spec.trained_on.as_ref().and_then(|trained| trained.range(name)) {
+                (fields.low[place], fields.high[place]) = (min, max);
+            }
+        }
+        fields
+    }
+
+    /// The fields of a problem that training did not have. An architecture that nobody names is not held against it.
+    pub(crate) fn outside(&self, problem: &Problem, arch: Option<Arch>) -> FieldSet {
+        let mut outside = 0;
+        for (place, value) in problem.numbers().into_iter().enumerate() {
+            outside |= u64::from(value < self.low[place] || value > self.high[place]) << place;
+        }
+        let first = fields::numbers(self.op);
+        for (place, (code, accepted)) in problem.codes().into_iter().zip(self.words).enumerate() {
+            outside |= u64::from(accepted >> (code & 31) & 1 == 0) << (first + place);
+        }
+        let arch = problem.arch().or(arch);
+        let foreign = matches!((arch, self.arch), (Some(asked), Some(own)) if asked != own);
+        FieldSet::from_bits(outside).with(fields::arch_place(self.op), foreign)
+    }
+
+    /// What a problem has in a field, and what training had.
+    pub(crate) fn describe(&self, problem: &Problem, arch: Option<Arch>, place: usize) -> (String, String) {
+        let first = fields::numbers(self.op);
+        if place < first {
+            let [value, low, high] = [problem.numbers()[place], self.low[place], self.high[place]];
+            return (value.to_string(), range_text(&low.to_string(), &high.to_string()));
+        }
+        let field = FieldSet::fields(self.op).get(place).copied().unwrap_or_default();
+        if field == "arch" {
+            let text = |arch: Option<Arch>| arch.map_or_else(String::new, |arch| arch.to_string());
+            return (text(problem.arch().or(arch)), text(self.arch));
+        }
+        let at = place - first;
+        let (Some(&code), Some(&accepted)) = (problem.codes().get(at), self.words.get(at)) else {
+            return Default::default();
+        };
+        let words = (0..32u8).filter(|code| accepted >> code & 1 == 1);
+        let words: Vec<String> = words.map(|code| fields::word(field, self.op, code)).collect();
+        (fields::word(field, self.op, code), words.join(", "))
+    }
+}
+
+/// A range as people say it.
+pub(crate) fn range_text(min: &str, max: &str) -> String {
+    if min == max { format!("{min} only") } else { format!("{min} to {max}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::Kernel;
+    use crate::problem::{ConvProblem, GemmProblem};
+    use crate::vocab::Dtype;
+
+    fn spec(trained: &TrainedOn, op: &str) -> FeatureSpec {
+        let spec =
+            serde_json::json!({ "op_type": op, "arch": "gfx950", "ck_select": { "trained_on": trained } });
+        FeatureSpec::from_json("spec", spec.to_string().as_bytes()).unwrap()
+    }
+
+    fn problem(n: i64) -> ConvProblem {
+        ConvProblem { n, c: 64, k: 64, ..ConvProblem::new_2d([28, 28], [3, 3]) }.padded([1, 1])
+    }
+
+    #[test]
+    fn every_field_of_a_problem_is_held_to_what_was_trained() {
+        let problems = [1, 16].map(|n| Problem::from(problem(n)));
+        let trained = TrainedOn::new(&problems, [], Vec::new());
+        let spec = spec(&trained, "grouped_conv");
+        assert_eq!(spec.trained_on.as_ref(), Some(&trained), "it reads back as it was written");
+        let fields = TrainedFields::of(&spec);
+        let outside = |problem: ConvProblem, arch: &str| {
+            let outside = fields.outside(&problem.into(), arch.parse().ok());
+            outside.names(Op::GroupedConv).collect::<Vec<_>>()
+        };
+        assert!(outside(problem(7), "").is_empty() && outside(problem(7), "gfx950").is_empty());
+        let base = problem(7);
+        for (other, names) in [
+            (ConvProblem { n: i64::from(i32::MAX), ..base }, vec!["N"]),
+            (ConvProblem { g: 32, ..base }, vec!["G"]),
+            (ConvProblem { dilation: [1, 4, 4], ..base }, vec!["dilation_h", "dilation_w"]),
+            (ConvProblem { split_k: 8, ..base }, vec!["split_k"]),
+            (ConvProblem { pad_right: [0, 1, 100], ..base }, vec!["pad_w_right"]),
+            (ConvProblem { ndim: 3, input: [4, 28, 28], ..base }, vec!["Di", "ndim"]),
+            (ConvProblem { dtype_out: Dtype::Fp32, ..base }, vec!["dtype_out"]),
+            (ConvProblem { layout: "ngchw".parse().unwrap(), ..base }, vec!["layout"]),
+            (ConvProblem { direction: crate::vocab::Direction::BwdData, ..base }, vec!["direction"]),
+        ] {
+            assert_eq!(outside(other, ""), names);
+        }
+        assert_eq!(outside(base, "gfx942"), ["arch"]);
+        let other = ConvProblem { g: 32, layout: "ngchw".parse().unwrap(), ..base };
+        assert_eq!(fields.describe(&other.into(), None, 3), ("32".to_owned(), "1 only".to_owned()));
+        assert_eq!(fields.describe(&other.into(), None, 28), ("ngchw".to_owned(), "nhwgc".to_owned()));
+    }
+
+    #[test]
+    fn gemms_have_fields_of_their_own() {
+        let trained = TrainedOn::new(&[GemmProblem::new(16, 1536, 7168).into()], [], Vec::new());
+        let fields = TrainedFields::of(&spec(&trained, "gemm_universal"));
+        let other =
+            GemmProblem { layout: "rrr".parse().unwrap(), split_k: 2, ..GemmProblem::new(17, 1536, 7168) };
+        let outside = fields.outside(&other.of(Dtype::Bf16).into(), "gfx942".parse().ok());
+        let names: Vec<_> = outside.names(Op::Gemm).collect();
+        assert_eq!(names, ["M", "split_k", "dtype_a", "dtype_b", "dtype_c", "layout", "arch"]);
+        assert_eq!(fields.describe(&other.into(), None, 7), ("rrr".to_owned(), "rcr".to_owned()));
+    }
+
+    #[test]
+    fn an_old_spec_holds_a_problem_to_what_it_is_for() {
+        let spec = br#"{"op_type": "grouped_conv", "dtype": "bf16", "variant": "forward", "arch": "gfx950"}"#;
+        let fields = TrainedFields::of(&FeatureSpec::from_json("spec", spec).unwrap());
+        let other = ConvProblem { g: 64, dtype_in: Dtype::Fp16, ..problem(1 << 30) };
+        let outside = fields.outside(&other.into(), None);
+        assert_eq!(outside.names(Op::GroupedConv).collect::<Vec<_>>(), ["dtype_in"]);
+    }
+
+    #[test]
+    fn kernels_of_pipelines_and_suffixes_that_were_not_measured_are_known() {
+        let kernel = |tail: &str| {
+            Kernel::from_name(&format!("grouped_conv_forward_bf16_2d_64x64x64_{tail}")).unwrap().kind
+        };
+        let known = [kernel("compv3"), kernel("compv4_intrawave_dsb")];
+        let trained = TrainedOn::new([], &known, Vec::new());
+        assert_eq!(trained.unmeasured(&kernel("compv3_intrawave_dsb")), None);
+        for (tail, missing) in [
+            ("compv5", "compv5"),
+            ("compv3_interwave", "interwave"),
+            ("compv6_intrawave_gm2_dsb_si_2stage", "compv6 gm2 si 2stage"),
+        ] {
+            assert_eq!(trained.unmeasured(&kernel(tail)).as_deref(), Some(missing));
+        }
+        assert_eq!(TrainedOn::default().unmeasured(&kernel("compv5")), None, "nobody wrote it down");
+    }
+
+    #[test]
+    fn every_mistake_is_named() {
+        for (json, message) in [
+            (
+                r#"{"numbers":{"H":[1,2]}}"#,
+                "ck_select.trained_on.numbers: found H, expected one of N, C, K, G",
+            ),
+            (
+                r#"{"numbers":{"N":[2,1]}}"#,
+                "ck_select.trained_on.N: found [2, 1], expected the smallest value",
+            ),
+            (
+                r#"{"words":{"dtype":["bf16"]}}"#,
+                "ck_select.trained_on.words: found dtype, expected one of direction",
+            ),
+            (
+                r#"{"words":{"layout":["x"]}}"#,
+                "ck_select.trained_on.layout: found 'x', expected a word of the field",
+            ),
+            (r#"{"number":{}}"#, "unknown field `number`"),
+        ] {
+            let spec = format!(r#"{{"op_type": "grouped_conv", "ck_select": {{"trained_on": {json}}}}}"#);
+            let error = FeatureSpec::from_json("spec", spec.as_bytes()).unwrap_err().to_string();
+            assert!(error.contains(message), "{error}");
+        }
+    }
+}

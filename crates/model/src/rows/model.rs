@@ -1,0 +1,280 @@
+//! One forest with the features that upstream's predictor would compute for it.
+
+use std::fmt::Display;
+use std::io;
+use std::path::Path;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+
+use super::table::Table;
+use super::{RowsError, with_room};
+use crate::cells::{self, Cell, Fields};
+use crate::features::{Engine, NAME_COLUMNS, Named, Said, Schema, Uncoded, cells_of_name, sides};
+use crate::forest::Forest;
+use crate::hardware::Hardware;
+use crate::kernel::{Kernel, NameError};
+use crate::model::{FeatureSpec, Model, ModelError, ModelKey, Target, forest_path, spec_bytes};
+use crate::problem::InvalidField;
+use crate::vocab::Op;
+
+/// Which features a model is asked with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EngineChoice {
+    /// What the spec says: class, operation and names.
+    Spec,
+    /// A class of engines, given by its newest member. The spec may leave out what it is for, but not contradict.
+    Class(Engine),
+    /// An engine that the caller names, as upstream's predictor is given one. The columns are the spec's all the same
+    /// when it lists them.
+    Named(Engine),
+}
+
+/// How to load a [`RowModel`].
+#[derive(Debug, Clone)]
+pub struct RowModelOptions {
+    /// The forest to load.
+    pub target: Target,
+    /// Its features.
+    pub engine: EngineChoice,
+    /// What absent cells and words without a number do; `None` leaves it to the spec.
+    pub uncoded: Option<Uncoded>,
+    /// Whether a missing `feature_spec.json` is taken for an empty one, as upstream does.
+    pub tolerate_no_spec: bool,
+    /// Constants of the GPU that replace the spec's.
+    pub hardware: Map<String, Value>,
+    /// Whether the model is asked for everything of its operation, whatever its spec says that it is for.
+    pub force: bool,
+}
+
+/// A model that cannot be loaded.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RowModelError {
+    /// A file of it.
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    /// A file that is not there.
+    #[error("{directory}: no {file} and no {file}.gz")]
+    NoForest {
+        /// The model's directory.
+        directory: String,
+        /// The missing file.
+        file: String,
+    },
+    /// An engine of the other operation.
+    #[error("{file}: the model is for {model}, the feature engine {engine} is for {op}", engine = .engine.as_str(), op = .engine.op())]
+    Engine {
+        /// The spec's file.
+        file: String,
+        /// The spec's operation.
+        model: Op,
+        /// The engine asked for.
+        engine: Engine,
+    },
+    /// A constant of the GPU.
+    #[error("hardware: {0}")]
+    Hardware(InvalidField),
+}
+
+/// One forest of a model directory, and how rows become its features.
+#[derive(Debug)]
+pub struct RowModel {
+    model: Arc<Model>,
+    forest: Arc<Forest>,
+    target: Target,
+}
+
+impl RowModel {
+    /// Loads one forest of a directory. Everything happens in memory: no file is written.
+    pub fn load(directory: impl AsRef<Path>, options: &RowModelOptions) -> Result<Self, RowModelError> {
+        let directory = directory.as_ref();
+        let spec = read_spec(directory, options)?;
+        let missing = || RowModelError::NoForest {
+            directory: directory.display().to_string(),
+            file: options.target.file_name(),
+        };
+        let path = forest_path(directory, options.target).ok_or_else(missing)?;
+        let model = Model::load_forest(options.target, path, spec)?;
+        let model = if options.force { model.forced() } else { model };
+        let forest = Arc::clone(model.forest(options.target).ok_or_else(missing)?);
+        Ok(Self { model: Arc::new(model), forest, target: options.target })
+    }
+
+    /// The model: this forest alone, with its spec.
+    pub const fn model(&self) -> &Arc<Model> {
+        &self.model
+    }
+
+    pub(super) const fn forest(&self) -> &Arc<Forest> {
+        &self.forest
+    }
+
+    /// What the forest predicts.
+    pub const fn target(&self) -> Target {
+        self.target
+    }
+
+    /// The prediction for one row: problem and kernel together.
+    pub fn predict(&self, row: &dyn Fields) -> Result<f64, RowsError> {
+        let mut features = vec![0.0; self.model.extractor().schema.len()];
+        self.refuse(row).map_err(RowsError::Problem)?;
+        self.fill(row, &mut features).map_err(RowsError::Problem)?;
+        Ok(self.model.value(self.target, self.forest.predict(&features)?))
+    }
+
+    /// The prediction for each row of a table.
+    pub fn predict_table(&self, table: &Table<'_>) -> Result<Vec<f64>, RowsError> {
+        let mut values = with_room(table.len(), 1)?;
+        let mut features = vec![0.0; self.model.extractor().schema.len()];
+        for row in 0..table.len() {
+            let cells = table.row(row);
+            self.refuse(&cells)
+                .and_then(|()| self.fill(&cells, &mut features))
+                .map_err(|source| RowsError::Row { row, source })?;
+            values.push(self.model.value(self.target, self.forest.predict(&features)?));
+        }
+        Ok(values)
+    }
+
+    /// Refuses a row that says, in its cells or with its kernel's name, what the model is not for.
+    fn refuse(&self, row: &dyn Fields) -> Result<(), InvalidField> {
+        let key = self.model.key();
+        match Named::read(self.model.extractor(), row)? {
+            Some(named) => named.into_problem().over(row, |all| refuse_others(&key, all)),
+            None => refuse_others(&key, row),
+        }
+    }
+
+    /// The features of each row of a table, row after row.
+    pub fn features(&self, table: &Table<'_>) -> Result<Vec<f64>, RowsError> {
+        let width = self.model.extractor().schema.len();
+        let mut features = with_room(table.len(), width)?;
+        for row in 0..table.len() {
+            features.resize(features.len() + width, 0.0);
+            let cells = features.get_mut(row * width..).unwrap_or_default();
+            self.fill(&table.row(row), cells).map_err(|source| RowsError::Row { row, source })?;
+        }
+        Ok(features)
+    }
+
+    fn fill(&self, row: &dyn Fields, features: &mut [f64]) -> Result<(), InvalidField> {
+        let extractor = self.model.extractor();
+        let (problem, kernel) = sides(extractor, row)?;
+        extractor.fill(&problem, &kernel, features);
+        Ok(())
+    }
+}
+
+/// Refuses a row that says what the model is not for. What a row does not say is what the model is for.
+pub(super) fn refuse_others(key: &ModelKey, row: &dyn Fields) -> Result<(), InvalidField> {
+    refuse_other("direction", key.direction, row)?;
+    refuse_other("dtype", key.dtype, row)?;
+    refuse_other("arch", key.arch, row)
+}
+
+fn refuse_other<T: FromStr + PartialEq + Display>(
+    name: &str,
+    own: Option<T>,
+    row: &dyn Fields,
+) -> Result<(), InvalidField> {
+    let (Some(own), Some(Cell::Word(word))) = (own, row.cell(name)) else { return Ok(()) };
+    // A word outside of the vocabulary is what the features make of it.
+    if word.parse::<T>().is_ok_and(|found| found != own) {
+        let expected = format!("{own}, which the model is for, or a model that is forced");
+        return Err(InvalidField::new(name, format_args!("'{word}'"), expected));
+    }
+    Ok(())
+}
+
+/// What a program must know of a model directory before it asks: reads the spec alone, and no forest.
+pub fn describe_spec(directory: impl AsRef<Path>, options: &RowModelOptions) -> Result<Value, RowModelError> {
+    let spec = read_spec(directory.as_ref(), options)?;
+    let (extractor, op) = (&spec.extractor, spec.op());
+    let constant = |name: &&str| Some(((*name).to_owned(), extractor.hardware.get(name)?.into()));
+    let hardware: Map<String, Value> = Hardware::NAMES.iter().filter_map(constant).collect();
+    Ok(json!({
+        "op": op.to_string(),
+        "rank_by": spec.rank_by.as_str(),
+        "log_targets": spec.log_targets.iter().map(|target| target.as_str()).collect::<Vec<_>>(),
+        "feature_names": extractor.schema.names(),
+        "categorical_features": spec.categorical_features,
+        "problem_inputs": cells::of_problem(op),
+        "kernel_inputs": cells::of_kernel(op),
+        "name_inputs": NAME_COLUMNS.iter().chain(BESIDE_NAMES).collect::<Vec<_>>(),
+        "word_inputs": NAME_COLUMNS.iter().chain(WORD_INPUTS).collect::<Vec<_>>(),
+        "needs_vector": extractor.schema.needs_vector(),
+        "hardware": hardware,
+        "dtype": spec.dtype.map(|dtype| dtype.to_string()),
+        "arch": spec.arch.map(|arch| arch.to_string()),
+        "direction": spec.direction.map(|direction| direction.to_string()),
+    }))
+}
+
+/// What a kernel's name says, as the cells of a row.
+pub fn describe_name(name: &str) -> Result<Value, NameError> {
+    let cell = |(field, said): (&str, Said)| (field.to_owned(), said.to_json());
+    Ok(Value::Object(cells_of_name(&Kernel::from_name(name)?.kind).into_iter().map(cell).collect()))
+}
+
+/// Cells that features do not read, but with which a name must agree.
+const BESIDE_NAMES: &[&str] = &["variant", "ndim_spatial"];
+
+/// Inputs that hold words, names apart; the others hold numbers.
+const WORD_INPUTS: &[&str] =
+    &["variant", "direction", "dtype", "layout", "arch", "pipeline", "wave_mode", "scheduler", "epilogue"];
+
+fn read_spec(directory: &Path, options: &RowModelOptions) -> Result<FeatureSpec, RowModelError> {
+    let (file, mut bytes) = match spec_bytes(directory) {
+        Err(ModelError::Io { file, source })
+            if options.tolerate_no_spec && source.kind() == io::ErrorKind::NotFound =>
+        {
+            (file, b"{}".to_vec())
+        }
+        read => read?,
+    };
+    // What is no JSON object has no keys, and is refused by the spec's own reader below.
+    let mut keys: Map<String, Value> = serde_json::from_slice(&bytes).unwrap_or_default();
+    let has = |keys: &Map<String, Value>, key: &str| keys.get(key).is_some_and(|value| !value.is_null());
+    let (names, rules) = (has(&keys, "feature_names"), has(&keys, "ck_select"));
+    if let EngineChoice::Class(engine) | EngineChoice::Named(engine) = options.engine
+        && !has(&keys, "op_type")
+        && !has(&keys, "feature_engine")
+        && (bytes == b"{}" || !keys.is_empty())
+    {
+        keys.insert("op_type".to_owned(), op_type(engine).into());
+        if engine == Engine::Gemm78Vec && !has(&keys, "feature_encoding_version") {
+            keys.insert("feature_encoding_version".to_owned(), 1.into());
+        }
+        bytes = Value::Object(keys).to_string().into_bytes();
+    }
+    let mut spec = FeatureSpec::from_json(&file, &bytes)?;
+    if let EngineChoice::Class(engine) | EngineChoice::Named(engine) = options.engine
+        && engine.op() != spec.op()
+    {
+        return Err(RowModelError::Engine { file, model: spec.op(), engine });
+    }
+    if let EngineChoice::Named(engine) = options.engine {
+        if !names {
+            spec.extractor.schema = Schema::of_engine(engine);
+        }
+        if !rules {
+            spec.extractor.rules = engine.rules();
+        }
+    }
+    if let Some(uncoded) = options.uncoded {
+        spec.extractor.rules.uncoded = uncoded;
+    }
+    spec.extractor.hardware =
+        spec.extractor.hardware.overridden_by(&options.hardware).map_err(RowModelError::Hardware)?;
+    Ok(spec)
+}
+
+/// What a spec calls the engine's operation.
+const fn op_type(engine: Engine) -> &'static str {
+    match engine {
+        Engine::Gemm78Vec => "gemm_universal_vec",
+        _ => engine.op().as_str(),
+    }
+}

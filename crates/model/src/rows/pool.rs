@@ -1,0 +1,204 @@
+//! A forest prepared for the kernels of a table.
+
+use std::sync::{Arc, Mutex};
+
+use super::model::refuse_others;
+use super::table::Table;
+use super::{Object, RowModel, RowsError, with_room};
+use crate::cells::{self, Cell, Fields};
+use crate::features::{Extractor, FieldError, KernelSide, Named, NamedProblem, ProblemSide};
+use crate::model::Model;
+use crate::scoring::{CallValues, PoolFeatures, PoolScorer, Scratch};
+use crate::select::{Ranked, order};
+
+/// The kernels of a table, prepared for one forest: everything that depends on them alone is computed once.
+///
+/// Nothing in it changes, so any number of threads may rank at once. It holds no lock while it works, and a process
+/// that is forked while others rank may go on ranking.
+#[derive(Debug)]
+pub struct RowPool {
+    model: Arc<RowModel>,
+    kernels: usize,
+    way: Way,
+    scratches: Scratches,
+}
+
+#[derive(Debug)]
+enum Way {
+    /// One problem a call for all kernels.
+    Together(Box<Together>),
+    /// Rows with cells of the problem that differ: each asks about a problem of its own.
+    Apart { kernels: Vec<(KernelSide, Own)> },
+}
+
+/// What a row says of the problem.
+#[derive(Debug, Clone, Default, PartialEq)]
+struct Own {
+    /// In cells.
+    cells: Object,
+    /// With its kernel's name.
+    named: NamedProblem,
+}
+
+#[derive(Debug)]
+struct Together {
+    features: PoolFeatures,
+    scorer: PoolScorer,
+    /// What the rows say of the problem, the same in all.
+    own: Own,
+}
+
+/// A row's own cells before the problem's: upstream merges the two, and the row wins.
+struct Merged<'a> {
+    own: &'a Object,
+    problem: &'a dyn Fields,
+}
+
+impl Fields for Merged<'_> {
+    fn get(&self, name: &str) -> Option<&str> {
+        self.own.get(name).or_else(|| self.problem.get(name))
+    }
+
+    fn cell(&self, name: &str) -> Option<Cell<'_>> {
+        self.own.cell(name).or_else(|| self.problem.cell(name))
+    }
+}
+
+impl RowPool {
+    /// Prepares a forest for the kernels of a table. A row that names its kernel is described by the name, with which its
+    /// cells must agree; columns that describe neither a kernel nor a problem are passed over.
+    pub fn new(model: Arc<RowModel>, table: &Table<'_>) -> Result<Self, RowsError> {
+        let extractor = model.model().extractor();
+        let problem_inputs = cells::of_problem(extractor.schema.op());
+        let mut kernels = with_room(table.len(), 1)?;
+        for row in 0..table.len() {
+            let fields = table.row(row);
+            let (side, named) =
+                described(extractor, &fields).map_err(|source| RowsError::Row { row, source })?;
+            kernels.push((side, Own { cells: Object::of(&fields, &problem_inputs), named }));
+        }
+        let one_problem = kernels.windows(2).all(|pair| pair[0].1 == pair[1].1);
+        let count = kernels.len();
+        let way = if one_problem {
+            let own = kernels.first().map(|(_, own)| own.clone()).unwrap_or_default();
+            let sides: Vec<_> = kernels.into_iter().map(|(side, _)| side).collect();
+            let features = PoolFeatures::new(extractor, &sides).map_err(|_| RowsError::Mixed)?;
+            let scorer =
+                PoolScorer::compile(model.forest(), &features.table()).map_err(|_| RowsError::Mixed)?;
+            Way::Together(Box::new(Together { features, scorer, own }))
+        } else {
+            Way::Apart { kernels }
+        };
+        Ok(Self { model, kernels: count, way, scratches: Scratches::default() })
+    }
+
+    /// How many kernels there are.
+    pub const fn len(&self) -> usize {
+        self.kernels
+    }
+
+    /// Whether there are none.
+    pub const fn is_empty(&self) -> bool {
+        self.kernels == 0
+    }
+
+    /// Ranks all kernels for a problem, best first, and hands each place to `place`. Equal scores keep the table's order;
+    /// NaN comes last.
+    pub fn rank(&self, problem: &dyn Fields, place: impl FnMut(Ranked)) -> Result<(), RowsError> {
+        let mut scratch = self.scratches.take();
+        let done = self.rank_with(problem, &mut scratch);
+        scratch.ranking.iter().copied().for_each(place);
+        self.scratches.give(scratch);
+        done
+    }
+
+    fn rank_with(&self, problem: &dyn Fields, scratch: &mut RowScratch) -> Result<(), RowsError> {
+        scratch.ranking.clear();
+        if self.is_empty() {
+            return Ok(());
+        }
+        let (model, target) = (self.model.model(), self.model.target());
+        let forest = self.model.forest();
+        scratch.scores.resize(self.kernels, 0.0);
+        match &self.way {
+            Way::Together(together) => {
+                let Together { features, scorer, own } = together.as_ref();
+                let side = problem_side(model, own, problem)?;
+                features.fill(&side, &mut scratch.values);
+                let CallValues { uniform, pair } = &scratch.values;
+                scorer.score(uniform, pair, &mut scratch.scratch, &mut scratch.scores)?;
+                for score in &mut scratch.scores {
+                    *score = forest.finish(*score);
+                }
+            }
+            Way::Apart { kernels } => {
+                scratch.row.resize(model.extractor().schema.len(), 0.0);
+                for ((kernel, own), score) in kernels.iter().zip(&mut scratch.scores) {
+                    let side = problem_side(model, own, problem)?;
+                    model.extractor().fill(&side, kernel, &mut scratch.row);
+                    *score = forest.predict(&scratch.row)?;
+                }
+            }
+        }
+        let ranked = |(index, &raw)| Ranked { index, score: model.score(target, raw) };
+        scratch.ranking.extend(scratch.scores.iter().enumerate().map(ranked));
+        let higher = target.higher_is_better();
+        // With the index as a tie-break no two are equal, and an unstable sort, which does not allocate, will do.
+        scratch.ranking.sort_unstable_by(|a, b| order(a.score, b.score, higher).then(a.index.cmp(&b.index)));
+        Ok(())
+    }
+}
+
+/// What a row says of its kernel, and of problems by the kernel's name.
+fn described(extractor: &Extractor, row: &dyn Fields) -> Result<(KernelSide, NamedProblem), FieldError> {
+    Ok(match Named::read(extractor, row)? {
+        Some(named) => (named.side(extractor)?, named.into_problem()),
+        None => (KernelSide::read_cells(extractor, row)?, NamedProblem::default()),
+    })
+}
+
+fn problem_side(model: &Model, own: &Own, problem: &dyn Fields) -> Result<ProblemSide, RowsError> {
+    let Own { cells, named } = own;
+    let extractor = model.extractor();
+    let read = |fields: &dyn Fields| {
+        named.over(fields, |all| refuse_others(&model.key(), all))?;
+        named.complete(extractor, fields)
+    };
+    let side = || {
+        named.check(extractor, problem)?;
+        if cells.is_empty() { read(problem) } else { read(&Merged { own: cells, problem }) }
+    };
+    side().map_err(RowsError::Problem)
+}
+
+/// Working memory of one call at a time.
+#[derive(Debug, Default)]
+struct RowScratch {
+    values: CallValues,
+    scratch: Scratch,
+    scores: Vec<f64>,
+    row: Vec<f64>,
+    ranking: Vec<Ranked>,
+}
+
+/// Working memories by the number of simultaneous calls. A slot that another thread holds is passed over, so nobody ever
+/// waits: not even a forked process, in which a slot may be held for ever.
+#[derive(Debug, Default)]
+struct Scratches([Mutex<Option<Box<RowScratch>>>; 8]);
+
+impl Scratches {
+    fn take(&self) -> Box<RowScratch> {
+        self.0.iter().find_map(|slot| slot.try_lock().ok()?.take()).unwrap_or_default()
+    }
+
+    fn give(&self, scratch: Box<RowScratch>) {
+        for slot in &self.0 {
+            if let Ok(mut slot) = slot.try_lock()
+                && slot.is_none()
+            {
+                *slot = Some(scratch);
+                return;
+            }
+        }
+    }
+}

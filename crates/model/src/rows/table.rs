@@ -1,0 +1,160 @@
+//! Tables: named columns of equal length.
+
+use crate::cells::{Cell, Fields};
+
+/// The cells of one column.
+#[derive(Debug, Clone)]
+pub enum Cells<'a> {
+    /// Whole numbers.
+    Whole(&'a [i64]),
+    /// Numbers; NaN is an absent cell.
+    Numbers(&'a [f64]),
+    /// Places in a list of words; a number below 0 is an absent cell.
+    Words {
+        /// The words.
+        words: Vec<&'a str>,
+        /// For each row the place of its word.
+        codes: &'a [i32],
+    },
+}
+
+/// A named column.
+#[derive(Debug, Clone)]
+pub struct Column<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Its cells.
+    pub cells: Cells<'a>,
+}
+
+/// Columns that are no table.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("column {column}: {reason}")]
+pub struct TableError {
+    column: String,
+    reason: String,
+}
+
+/// Columns of equal length, found by name.
+#[derive(Debug, Clone)]
+pub struct Table<'a> {
+    columns: Vec<Column<'a>>,
+    rows: usize,
+}
+
+impl<'a> Table<'a> {
+    /// A table of so many rows. Columns of another length, names that stand twice and codes without a word are errors.
+    pub fn new(columns: Vec<Column<'a>>, rows: usize) -> Result<Self, TableError> {
+        for (place, column) in columns.iter().enumerate() {
+            let fault = |reason: String| TableError { column: column.name.to_owned(), reason };
+            if columns[..place].iter().any(|other| other.name == column.name) {
+                return Err(fault("stands twice".to_owned()));
+            }
+            let len = match &column.cells {
+                Cells::Whole(cells) => cells.len(),
+                Cells::Numbers(cells) => cells.len(),
+                Cells::Words { words, codes } => {
+                    let known = |code: i32| usize::try_from(code).map_or(true, |code| code < words.len());
+                    if let Some(row) = codes.iter().position(|&code| !known(code)) {
+                        let (code, words) = (codes[row], words.len());
+                        return Err(fault(format!("row {row} has word {code}, there are {words} words")));
+                    }
+                    codes.len()
+                }
+            };
+            if len != rows {
+                return Err(fault(format!("{len} cells, the table has {rows} rows")));
+            }
+        }
+        Ok(Self { columns, rows })
+    }
+
+    /// How many rows there are.
+    pub const fn len(&self) -> usize {
+        self.rows
+    }
+
+    /// Whether there are none.
+    pub const fn is_empty(&self) -> bool {
+        self.rows == 0
+    }
+
+    /// The columns.
+    pub fn columns(&self) -> &[Column<'a>] {
+        &self.columns
+    }
+
+    /// A row; one that is not there has no cells.
+    pub const fn row(&self, index: usize) -> Row<'_> {
+        Row { table: self, index }
+    }
+}
+
+/// One row of a table.
+#[derive(Debug, Clone, Copy)]
+pub struct Row<'a> {
+    table: &'a Table<'a>,
+    index: usize,
+}
+
+impl Fields for Row<'_> {
+    fn get(&self, name: &str) -> Option<&str> {
+        match self.cell(name) {
+            Some(Cell::Word(word)) => Some(word),
+            _ => None,
+        }
+    }
+
+    fn cell(&self, name: &str) -> Option<Cell<'_>> {
+        let column = self.table.columns.iter().find(|column| column.name == name)?;
+        match &column.cells {
+            Cells::Whole(cells) => cells.get(self.index).copied().map(Cell::Whole),
+            Cells::Numbers(cells) => {
+                cells.get(self.index).copied().filter(|value| !value.is_nan()).map(Cell::Number)
+            }
+            Cells::Words { words, codes } => {
+                let code = usize::try_from(*codes.get(self.index)?).ok()?;
+                words.get(code).copied().filter(|word| !word.is_empty()).map(Cell::Word)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn column<'a>(name: &'a str, cells: Cells<'a>) -> Column<'a> {
+        Column { name, cells }
+    }
+
+    #[test]
+    fn cells_are_found_by_name_and_may_be_absent() {
+        let words = Cells::Words { words: vec!["mem", ""], codes: &[0, -1, 1] };
+        let columns = vec![
+            column("a", Cells::Whole(&[1, 2, 3])),
+            column("b", Cells::Numbers(&[0.5, f64::NAN, 1e300])),
+            column("c", words),
+        ];
+        let table = Table::new(columns, 3).unwrap();
+        let row = table.row(0);
+        assert_eq!(row.cell("a"), Some(Cell::Whole(1)));
+        assert_eq!((row.cell("b"), row.cell("c")), (Some(Cell::Number(0.5)), Some(Cell::Word("mem"))));
+        assert_eq!((row.get("a"), row.get("c"), row.cell("d")), (None, Some("mem"), None));
+        assert_eq!(
+            (table.row(1).cell("b"), table.row(1).cell("c"), table.row(2).cell("c")),
+            (None, None, None)
+        );
+        assert_eq!(table.row(3).cell("a"), None);
+    }
+
+    #[test]
+    fn columns_must_be_a_table() {
+        let wrong = |columns: Vec<Column<'_>>| Table::new(columns, 2).unwrap_err().to_string();
+        assert_eq!(wrong(vec![column("a", Cells::Whole(&[1]))]), "column a: 1 cells, the table has 2 rows");
+        let twice = vec![column("a", Cells::Whole(&[1, 2])), column("a", Cells::Numbers(&[1.0, 2.0]))];
+        assert_eq!(wrong(twice), "column a: stands twice");
+        let code = column("w", Cells::Words { words: vec!["x"], codes: &[0, 1] });
+        assert_eq!(wrong(vec![code]), "column w: row 1 has word 1, there are 1 words");
+    }
+}

@@ -1,0 +1,506 @@
+//! Ranking: which kernels of a pool are best for a problem, and why.
+
+mod error;
+mod outside;
+mod targets;
+
+pub use error::{LeftOut, LeftOutReason, RankError};
+pub use outside::OutOfRange;
+pub use targets::TargetScorer;
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use crate::features::{KernelSide, ProblemSide};
+use crate::forest::Contributions;
+use crate::kernel::Kernel;
+use crate::model::{Model, ModelKey, Predictions};
+use crate::pool::Pool;
+use crate::problem::{FieldSet, Problem};
+use crate::scoring::{CallValues, PoolFeatures, PoolScorer, Scratch, Wanted};
+use crate::vocab::Arch;
+use outside::Known;
+
+/// A model prepared for a pool: everything that depends on the pool alone is computed once.
+///
+/// ```
+/// use std::sync::Arc;
+/// use ck_select_model::model::{Model, Target};
+/// use ck_select_types::pool::Pool;
+/// use ck_select_types::problem::ConvProblem;
+/// use ck_select_model::select::Ranker;
+///
+/// let spec = br#"{"op_type": "grouped_conv", "feature_names": ["tile_mn"]}"#;
+/// let forest = b"tree
+/// version=v4
+/// num_class=1
+/// num_tree_per_iteration=1
+/// label_index=0
+/// max_feature_idx=0
+/// objective=regression
+/// feature_names=tile_mn
+/// feature_infos=[256:16384]
+///
+/// Tree=0
+/// num_leaves=2
+/// num_cat=0
+/// split_feature=0
+/// split_gain=1
+/// threshold=4096
+/// decision_type=2
+/// left_child=-1
+/// right_child=-2
+/// leaf_value=100 250
+/// internal_value=175
+/// is_linear=0
+/// shrinkage=1
+///
+/// end of trees
+/// ";
+/// let model = Model::from_bytes("example", spec, &[(Target::Tflops, forest)])?;
+/// let pool = Pool::from_bytes(
+///     "names",
+///     b"grouped_conv_forward_bf16_2d_32x64x64_compv3\ngrouped_conv_forward_bf16_2d_64x128x64_compv3\n",
+/// )?;
+/// let ranker = Ranker::new(Arc::new(model), Arc::new(pool))?;
+///
+/// let problem = ConvProblem { n: 16, c: 256, k: 128, ..ConvProblem::new_2d([28, 28], [3, 3]) }.padded([1, 1]);
+/// let best = ranker.best(&problem.into())?;
+/// assert_eq!((ranker.name(best.index), best.score), ("grouped_conv_forward_bf16_2d_64x128x64_compv3", 250.0));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// It ranks only what the model is for: kernels of another operation, direction, type or architecture are left out,
+/// as are those that its features cannot describe ([`Ranker::left_out`]), and other problems are refused.
+#[derive(Debug)]
+pub struct Ranker {
+    model: Arc<Model>,
+    key: ModelKey,
+    pool: Arc<Pool>,
+    /// The place in the pool of each kernel that is ranked, ascending.
+    places: Vec<usize>,
+    left_out: Vec<LeftOut>,
+    /// What no measured kernel had, by place in the pool; empty for most.
+    unmeasured: Vec<String>,
+    sides: Vec<KernelSide>,
+    features: PoolFeatures,
+    scorer: PoolScorer,
+    known: Known,
+}
+
+/// In smaller pools, in the forest's eyes, the whole ranking takes no longer than a shortlist.
+const SHORTLIST_FROM: usize = 256;
+
+/// Working memory of one call at a time; calls after the first do not allocate. Any fits any ranker.
+#[derive(Debug, Default)]
+pub struct RankScratch {
+    values: CallValues,
+    scratch: Scratch,
+    scores: Vec<f64>,
+    ranking: Vec<Ranked>,
+    outside: FieldSet,
+}
+
+impl RankScratch {
+    /// The ranking of the last call, best first.
+    pub fn ranking(&self) -> &[Ranked] {
+        &self.ranking
+    }
+
+    /// Whether the last call's problem lies outside of what the model saw in training.
+    pub const fn out_of_range(&self) -> bool {
+        !self.outside.is_empty()
+    }
+
+    /// The fields in which it does.
+    pub const fn outside(&self) -> FieldSet {
+        self.outside
+    }
+}
+
+/// One place of a ranking.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Ranked {
+    /// The kernel's place in its pool.
+    pub index: usize,
+    /// What the model's ranking forest says of it, logarithms undone.
+    pub score: f64,
+}
+
+fn compile(model: &Model, sides: &[KernelSide]) -> Result<(PoolFeatures, PoolScorer), RankError> {
+    let forest = model.ranking_forest().ok_or(RankError::NoForest)?;
+    let features = PoolFeatures::new(model.extractor(), sides)?;
+    let scorer = PoolScorer::compile(forest, &features.table())?;
+    Ok((features, scorer))
+}
+
+impl Ranker {
+    /// Prepares a model for the kernels of a pool that it is for ([`Model::key`]).
+    pub fn new(model: Arc<Model>, pool: Arc<Pool>) -> Result<Self, RankError> {
+        let key = model.key();
+        Self::with_key(model, key, pool)
+    }
+
+    /// The same for what `key` says in place of the model.
+    pub fn with_key(model: Arc<Model>, key: ModelKey, pool: Arc<Pool>) -> Result<Self, RankError> {
+        let (mut sides, mut places, mut left_out) = (Vec::new(), Vec::new(), Vec::new());
+        for (index, kernel) in pool.iter().enumerate() {
+            let side = if key.fits_kernel(kernel) {
+                model.extractor().kernel_side(&kernel.kind).map_err(LeftOutReason::Undescribed)
+            } else {
+                Err(LeftOutReason::NotFor(key.kernel_misfits(kernel)))
+            };
+            match side {
+                Ok(side) => {
+                    sides.push(side);
+                    places.push(index);
+                }
+                Err(reason) => left_out.push(LeftOut { index, reason }),
+            }
+        }
+        if let (true, Some(LeftOut { index, reason })) = (places.is_empty(), left_out.first()) {
+            let first = pool.get(*index).map_or_else(String::new, |kernel| kernel.name.clone());
+            return Err(RankError::NothingToRank {
+                kernels: pool.len(),
+                first,
+                reason: Box::new(reason.clone()),
+            });
+        }
+        let (features, scorer) = compile(&model, &sides)?;
+        let trained = model.spec().trained_on.as_ref();
+        let unmeasured = |kernel: &Kernel| trained.and_then(|trained| trained.unmeasured(&kernel.kind));
+        let unmeasured = pool.iter().map(|kernel| unmeasured(kernel).unwrap_or_default()).collect();
+        let known = Known::of(&model);
+        Ok(Self { model, key, pool, places, left_out, unmeasured, sides, features, scorer, known })
+    }
+
+    /// The model.
+    pub const fn model(&self) -> &Arc<Model> {
+        &self.model
+    }
+
+    /// The pool.
+    pub const fn pool(&self) -> &Arc<Pool> {
+        &self.pool
+    }
+
+    /// The kernels that are ranked.
+    pub fn kernels(&self) -> impl Iterator<Item = &Kernel> {
+        self.places.iter().filter_map(|&index| self.pool.get(index))
+    }
+
+    /// Kernels of the pool that are not ranked, with the reasons.
+    pub fn left_out(&self) -> &[LeftOut] {
+        &self.left_out
+    }
+
+    /// What of a kernel's pipeline and suffixes was never measured for the model, such as `compv5` or `gm2 si`; empty
+    /// when all was, or nobody wrote it down.
+    pub fn unmeasured(&self, index: usize) -> &str {
+        self.unmeasured.get(index).map_or("", String::as_str)
+    }
+
+    /// The name of a kernel of the pool; empty when there is none at that place.
+    pub fn name(&self, index: usize) -> &str {
+        self.pool.get(index).map_or("", |kernel| kernel.name.as_str())
+    }
+
+    /// All kernels that compute the problem, best first. Equal scores keep the pool's order; NaN comes last.
+    pub fn rank(&self, problem: &Problem) -> Result<Vec<Ranked>, RankError> {
+        let mut scratch = RankScratch::default();
+        self.rank_with(problem, &mut scratch)?;
+        Ok(scratch.ranking)
+    }
+
+    /// [`Ranker::rank`] into [`RankScratch::ranking`], without allocating once the scratch is warm.
+    pub fn rank_with(&self, problem: &Problem, scratch: &mut RankScratch) -> Result<(), RankError> {
+        self.check(problem)?;
+        self.fill(problem, None, scratch)?;
+        self.rank_filled(problem, scratch)
+    }
+
+    /// Refuses what is no problem, and one that the model is not for.
+    fn check(&self, problem: &Problem) -> Result<(), RankError> {
+        problem.validate()?;
+        if self.key.fit(problem, None).is_none() {
+            return Err(RankError::NotFor { key: self.key, misfits: self.key.misfits(problem, None) });
+        }
+        Ok(())
+    }
+
+    /// Ranks by the values in the scratch.
+    fn rank_filled(&self, problem: &Problem, scratch: &mut RankScratch) -> Result<(), RankError> {
+        let RankScratch { values: CallValues { uniform, pair }, scratch, scores, ranking, .. } = scratch;
+        scores.resize(self.places.len(), 0.0);
+        self.scorer.score(uniform, pair, scratch, scores)?;
+        ranking.clear();
+        for (&index, &sum) in self.places.iter().zip(&*scores) {
+            if self.pool.get(index).is_some_and(|kernel| kernel.answers(problem)) {
+                ranking.push(Ranked { index, score: self.score(sum) });
+            }
+        }
+        if ranking.is_empty() {
+            return Err(self.no_kernel(problem));
+        }
+        self.sort(ranking);
+        Ok(())
+    }
+
+    /// Where a problem lies outside of what the model saw in training: its own fields, then features of them.
+    pub fn out_of_range(&self, problem: &Problem) -> Result<Vec<OutOfRange>, RankError> {
+        self.out_of_range_on(problem, None)
+    }
+
+    /// The same for a problem that names no architecture, on this one.
+    pub fn out_of_range_on(
+        &self,
+        problem: &Problem,
+        arch: Option<Arch>,
+    ) -> Result<Vec<OutOfRange>, RankError> {
+        problem.validate()?;
+        let mut values = CallValues::default();
+        self.features.fill(&self.problem_side(problem)?, &mut values);
+        Ok(self.known.describe(problem, arch, &values.uniform))
+    }
+
+    /// Fills in a valid problem's values, and whether the model knows their like.
+    fn fill(
+        &self,
+        problem: &Problem,
+        arch: Option<Arch>,
+        scratch: &mut RankScratch,
+    ) -> Result<(), RankError> {
+        self.scorer.fetch();
+        self.features.fill(&self.problem_side(problem)?, &mut scratch.values);
+        scratch.outside = self.known.outside(problem, arch, &scratch.values.uniform);
+        Ok(())
+    }
+
+    /// What the model makes of a sum of leaf values.
+    fn score(&self, sum: f64) -> f64 {
+        let raw = self.model.ranking_forest().map_or(sum, |forest| forest.finish(sum));
+        self.model.score(self.model.spec().rank_by, raw)
+    }
+
+    fn sort(&self, ranking: &mut [Ranked]) {
+        let higher_is_better = self.model.spec().rank_by.higher_is_better();
+        // With the index as a tie-break no two are equal, and an unstable sort, which does not allocate, will do.
+        ranking
+            .sort_unstable_by(|a, b| order(a.score, b.score, higher_is_better).then(a.index.cmp(&b.index)));
+    }
+
+    /// The `count` best kernels.
+    pub fn top(&self, problem: &Problem, count: usize) -> Result<Vec<Ranked>, RankError> {
+        let mut scratch = RankScratch::default();
+        self.top_with(problem, count, &mut scratch)?;
+        Ok(scratch.ranking)
+    }
+
+    /// The best kernel.
+    pub fn best(&self, problem: &Problem) -> Result<Ranked, RankError> {
+        self.top(problem, 1)?.first().copied().ok_or_else(|| self.no_kernel(problem))
+    }
+
+    /// The first `count` places of [`Ranker::rank_with`], which in a large pool take a fraction of its time.
+    pub fn top_with(
+        &self,
+        problem: &Problem,
+        count: usize,
+        scratch: &mut RankScratch,
+    ) -> Result<(), RankError> {
+        self.check(problem)?;
+        self.lead_with(problem, None, count, scratch)?;
+        scratch.ranking.truncate(count);
+        Ok(())
+    }
+
+    /// At least the first `count` places for a valid problem that the model is for; whether it is all of them. `arch` is
+    /// that of a problem that names none.
+    pub fn lead_with(
+        &self,
+        problem: &Problem,
+        arch: Option<Arch>,
+        count: usize,
+        scratch: &mut RankScratch,
+    ) -> Result<bool, RankError> {
+        self.fill(problem, arch, scratch)?;
+        if self.scorer.distinct_kernels() >= SHORTLIST_FROM && self.shortlist(problem, count, scratch)? {
+            scratch.ranking.truncate(count);
+            return Ok(false);
+        }
+        self.rank_filled(problem, scratch)?;
+        Ok(true)
+    }
+
+    /// Ranks a shortlist by the values in the scratch, if there is one on which the best are sure to be.
+    fn shortlist(
+        &self,
+        problem: &Problem,
+        count: usize,
+        scratch: &mut RankScratch,
+    ) -> Result<bool, RankError> {
+        let rank_by = self.model.spec().rank_by;
+        let RankScratch { values: CallValues { uniform, pair }, scratch: of_scorer, ranking, .. } = scratch;
+        let wanted = Wanted { count, highest: rank_by.higher_is_better() };
+        let index = |kernel: usize| self.places.get(kernel).copied();
+        let may =
+            |kernel| index(kernel).and_then(|at| self.pool.get(at)).is_some_and(|one| one.answers(problem));
+        if !self.scorer.shortlist(uniform, pair, wanted, may, of_scorer)? {
+            return Ok(false);
+        }
+        ranking.clear();
+        ranking.extend(of_scorer.shortlist().iter().filter_map(|listed| {
+            Some(Ranked { index: index(listed.kernel)?, score: self.score(listed.score) })
+        }));
+        self.sort(ranking);
+        // Scores that differ may be equal once logarithms are undone, and then places decide. What is not on the list
+        // must be worse by more than what `exp` and the like can be wrong by.
+        let beyond = self.score(of_scorer.beyond());
+        let last = ranking.get(count - 1).map_or(f64::NAN, |last| last.score);
+        let slack = last.abs().max(beyond.abs()) * f64::exp2(-40.0);
+        Ok(if wanted.highest { beyond + slack < last } else { beyond - slack > last })
+    }
+
+    /// The rankings of many problems.
+    pub fn rank_all(&self, problems: &[Problem]) -> Vec<Result<Vec<Ranked>, RankError>> {
+        problems.iter().map(|problem| self.rank(problem)).collect()
+    }
+
+    /// Every target's prediction for one kernel of the pool.
+    pub fn predict(&self, problem: &Problem, index: usize) -> Result<Predictions, RankError> {
+        self.check(problem)?;
+        let row = self.row(&self.problem_side(problem)?, index)?;
+        Ok(self.model.predict_row(&row)?)
+    }
+
+    /// The feature row of one kernel of the pool.
+    pub fn features(&self, problem: &Problem, index: usize) -> Result<Vec<f64>, RankError> {
+        self.check(problem)?;
+        self.row(&self.problem_side(problem)?, index)
+    }
+
+    /// Why the ranking forest tells two kernels of the pool apart.
+    pub fn compare(&self, problem: &Problem, first: usize, second: usize) -> Result<Comparison, RankError> {
+        self.check(problem)?;
+        let side = self.problem_side(problem)?;
+        let forest = self.model.ranking_forest().ok_or(RankError::NoForest)?;
+        let judged = |index| -> Result<(Vec<f64>, Contributions), RankError> {
+            let row = self.row(&side, index)?;
+            let parts = forest.contributions(&row)?;
+            Ok((row, parts))
+        };
+        let (first_row, first) = judged(first)?;
+        let (second_row, second) = judged(second)?;
+        let names = self.model.extractor().schema.names();
+        let mut terms: Vec<_> = names
+            .into_iter()
+            .enumerate()
+            .map(|(column, feature)| Term {
+                feature,
+                values: [first_row[column], second_row[column]],
+                contributions: [first.features[column], second.features[column]],
+            })
+            .collect();
+        terms.sort_by(|a, b| b.difference().abs().total_cmp(&a.difference().abs()));
+        Ok(Comparison { raw: [first.raw_score(), second.raw_score()], parts: [first, second], terms })
+    }
+
+    fn problem_side(&self, problem: &Problem) -> Result<ProblemSide, RankError> {
+        self.model.extractor().problem_side(problem).map_err(RankError::ProblemSide)
+    }
+
+    fn row(&self, problem: &ProblemSide, index: usize) -> Result<Vec<f64>, RankError> {
+        let place = self.places.binary_search(&index).ok();
+        let kernel = place.and_then(|place| self.sides.get(place)).ok_or_else(|| self.not_ranked(index))?;
+        let mut row = vec![0.0; self.model.extractor().schema.len()];
+        self.model.extractor().fill(problem, kernel, &mut row);
+        Ok(row)
+    }
+
+    /// Why there is no row of a kernel.
+    fn not_ranked(&self, index: usize) -> RankError {
+        match self.left_out.iter().find(|left_out| left_out.index == index) {
+            Some(LeftOut { reason, .. }) => {
+                RankError::LeftOut { kernel: self.name(index).to_owned(), reason: Box::new(reason.clone()) }
+            }
+            None => RankError::Index { kernels: self.pool.len(), index },
+        }
+    }
+
+    fn no_kernel(&self, problem: &Problem) -> RankError {
+        let asked = match problem {
+            Problem::Conv(problem) => format!("a {}D {} convolution", problem.ndim, problem.direction),
+            Problem::Gemm(_) => "a GEMM".to_owned(),
+        };
+        RankError::NoKernel { kernels: self.pool.len(), asked, first: self.name(0).to_owned() }
+    }
+}
+
+/// Best first, NaN last.
+pub(crate) fn order(a: f64, b: f64, higher_is_better: bool) -> Ordering {
+    // Both zeros are equal here, as they are to upstream's sort.
+    a.partial_cmp(&b).map_or_else(
+        || a.is_nan().cmp(&b.is_nan()),
+        |ascending| if higher_is_better { ascending.reverse() } else { ascending },
+    )
+}
+
+/// Why a forest tells two kernels apart.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Comparison {
+    /// The forest's raw scores.
+    pub raw: [f64; 2],
+    /// Each kernel's contributions; they add up to its raw score exactly.
+    pub parts: [Contributions; 2],
+    /// The same by feature, the largest difference first.
+    pub terms: Vec<Term>,
+}
+
+/// One feature's part in a [`Comparison`].
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Term {
+    /// The feature's name.
+    pub feature: &'static str,
+    /// Its value for each kernel.
+    pub values: [f64; 2],
+    /// What it adds to each kernel's raw score.
+    pub contributions: [f64; 2],
+}
+
+impl Term {
+    /// How much more the feature adds to the first kernel.
+    pub fn difference(&self) -> f64 {
+        self.contributions[0] - self.contributions[1]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scoring::MixedPool;
+
+    /// What is wrong is said as it is.
+    #[test]
+    fn kernels_that_a_model_cannot_be_compiled_for_are_named() {
+        let golden = |name: &str| format!("{}/../../tests/golden/models/{name}", env!("CARGO_MANIFEST_DIR"));
+        let [conv, gemm] = ["conv_small", "gemm_small"].map(|name| Model::load(golden(name)).unwrap());
+        let pool = Pool::read(golden("gemm_small/pool.txt")).unwrap();
+        let side = |kernel: &Kernel| gemm.extractor().kernel_side(&kernel.kind).unwrap();
+        let sides: Vec<KernelSide> = pool.iter().map(side).collect();
+        assert!(compile(&gemm, &sides).is_ok());
+        let error = compile(&conv, &sides).err().unwrap();
+        assert_eq!(error, RankError::MixedPool(MixedPool { kernel: 0 }));
+        assert_eq!(error.to_string(), "kernel 0 is for another operation than the features");
+    }
+
+    #[test]
+    fn order_is_descending_with_nan_last() {
+        let mut scores = [1.0, f64::NAN, 3.0, -0.0, 0.0, f64::NEG_INFINITY, f64::INFINITY];
+        scores.sort_by(|&a, &b| order(a, b, true));
+        let bits: Vec<u64> = scores.iter().map(|score| score.to_bits()).collect();
+        let expected = [f64::INFINITY, 3.0, 1.0, -0.0, 0.0, f64::NEG_INFINITY, f64::NAN];
+        assert_eq!(bits, expected.map(f64::to_bits).to_vec());
+        scores.sort_by(|&a, &b| order(a, b, false));
+        assert_eq!((scores[0], scores[5], scores[6].is_nan()), (f64::NEG_INFINITY, f64::INFINITY, true));
+    }
+}

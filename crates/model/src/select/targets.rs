@@ -1,0 +1,115 @@
+//! What a model's other targets predict for the kernels of a ranking.
+
+use std::sync::Arc;
+
+use super::{RankError, RankScratch, Ranker};
+use crate::forest::Forest;
+use crate::model::Target;
+use crate::problem::Problem;
+use crate::scoring::{CallValues, PoolScorer};
+
+/// In a larger pool, for each kernel asked about, the rows of these kernels cost less than scoring the whole pool.
+const KERNELS_A_ROW: usize = 150;
+
+/// A target that does not rank, prepared for the pool of a [`Ranker`].
+#[derive(Debug)]
+pub struct TargetScorer {
+    target: Target,
+    forest: Arc<Forest>,
+    scorer: PoolScorer,
+}
+
+impl TargetScorer {
+    /// The target.
+    pub const fn target(&self) -> Target {
+        self.target
+    }
+}
+
+impl Ranker {
+    /// Prepares another of the model's targets for the pool; `None` when the model has no forest for it.
+    pub fn target(&self, target: Target) -> Result<Option<TargetScorer>, RankError> {
+        let Some(forest) = self.model.forest(target) else { return Ok(None) };
+        let scorer = PoolScorer::compile(forest, &self.features.table())?;
+        Ok(Some(TargetScorer { target, forest: Arc::clone(forest), scorer }))
+    }
+
+    /// What a target predicts for each kernel of the ranking in the scratch, in the ranking's order: what
+    /// [`Ranker::predict`] says, without a walk down the forest for each kernel.
+    pub fn predict_ranked(
+        &self,
+        target: &TargetScorer,
+        problem: &Problem,
+        scratch: &mut RankScratch,
+        predictions: &mut Vec<f64>,
+    ) -> Result<(), RankError> {
+        self.check(problem)?;
+        let side = self.problem_side(problem)?;
+        let value = |raw: f64| self.model.value(target.target, raw);
+        predictions.clear();
+        if scratch.ranking.len() * KERNELS_A_ROW < target.scorer.distinct_kernels() {
+            for place in &scratch.ranking {
+                predictions.push(value(target.forest.predict(&self.row(&side, place.index)?)?));
+            }
+            return Ok(());
+        }
+        let RankScratch { values, scratch, scores, ranking, .. } = scratch;
+        self.features.fill(&side, values);
+        let CallValues { uniform, pair } = values;
+        scores.resize(self.places.len(), 0.0);
+        target.scorer.score(uniform, pair, scratch, scores)?;
+        for ranked in &*ranking {
+            let place =
+                self.places.binary_search(&ranked.index).map_err(|_| self.not_ranked(ranked.index))?;
+            let sum = scores.get(place).ok_or_else(|| self.not_ranked(ranked.index))?;
+            predictions.push(value(target.forest.finish(*sum)));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Model;
+    use crate::pool::Pool;
+    use crate::problem::GemmProblem;
+
+    /// All kernels of a small pool, and a few and many of a larger one: the bits of the prediction of each kernel.
+    #[test]
+    #[cfg_attr(miri, ignore = "reads files")]
+    fn predictions_of_a_ranking_are_those_of_its_kernels() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/golden/models/gemm_small");
+        let small = Pool::read(format!("{folder}/pool.txt")).unwrap();
+        let name = |m: usize, n: usize, k: usize| {
+            format!(
+                "gemm_universal_fp8_rcr_compv3_default_intrawave_True_True_True_False_{m}x{n}x{k}_2x2x1_32x32x16"
+            )
+        };
+        let sizes = [32, 64, 96, 128, 160, 192, 224, 256];
+        let names: Vec<String> = (0..512)
+            .map(|kernel| name(sizes[kernel / 64], sizes[kernel / 8 % 8], sizes[kernel % 8]))
+            .collect();
+        let large = Pool::from_bytes("names", names.join("\n").as_bytes()).unwrap();
+        for (pool, counts) in [(small, vec![1, 5, usize::MAX]), (large, vec![1, 3, 4, usize::MAX])] {
+            let ranker = Ranker::new(Arc::new(Model::load(folder).unwrap()), Arc::new(pool)).unwrap();
+            let (mut scratch, mut predictions) = (RankScratch::default(), Vec::new());
+            for count in counts {
+                let problem = GemmProblem::new(300, 4096, 512).into();
+                ranker.top_with(&problem, count, &mut scratch).unwrap();
+                for target in [Target::Latency, Target::Bandwidth] {
+                    let scorer = ranker.target(target).unwrap().unwrap();
+                    ranker.predict_ranked(&scorer, &problem, &mut scratch, &mut predictions).unwrap();
+                    assert_eq!(predictions.len(), count.min(ranker.pool().len()));
+                    for (place, found) in scratch.ranking().iter().zip(&predictions) {
+                        let kernel = ranker.predict(&problem, place.index).unwrap();
+                        let expected =
+                            if target == Target::Latency { kernel.latency_ms } else { kernel.bandwidth_gb_s };
+                        assert_eq!(Some(found.to_bits()), expected.map(f64::to_bits), "{count} {target}");
+                    }
+                }
+                assert!(ranker.target(Target::Relative).unwrap().is_none());
+            }
+        }
+    }
+}

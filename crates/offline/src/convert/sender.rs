@@ -1,0 +1,216 @@
+//! The reader's end: gathers rows and sends them chunk by chunk.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::mpsc::SyncSender;
+
+use ck_select_types::vocab::Op;
+use md5::{Digest, Md5};
+
+use super::chunk::{Chunk, ROWS};
+use super::{Options, Reject};
+use crate::measurements::{DataError, Measured, Sink};
+
+pub(super) enum Message {
+    Rows(Box<Chunk>),
+    Reject(Reject),
+}
+
+/// Gathers rows and sends them chunk by chunk.
+pub(super) struct Sender {
+    channel: SyncSender<Message>,
+    run_id: Option<String>,
+    /// The run of rows of the current file that record none.
+    file_run: String,
+    file: String,
+    chunk: Option<Box<Chunk>>,
+    sent: bool,
+    /// Places in the chunk of the current file's kernels, as far as they are known.
+    kernels: Vec<Option<u32>>,
+    /// Places in the chunk of the current file's problems, by the reader's serial.
+    problems: HashMap<u64, u32>,
+    /// The same of the row before.
+    last_problem: Option<(u64, u32)>,
+    /// What the files so far record, which must be the same.
+    hardware: Vec<(&'static str, i64)>,
+    /// What the current file records.
+    of_file_hardware: Vec<(&'static str, i64)>,
+    hardware_changed: bool,
+    invalid: usize,
+    op: Option<Op>,
+}
+
+impl Sender {
+    pub(super) fn new(channel: SyncSender<Message>, options: &Options) -> Self {
+        Self {
+            channel,
+            run_id: options.run_id.clone(),
+            file_run: String::new(),
+            file: String::new(),
+            chunk: None,
+            sent: false,
+            kernels: Vec::new(),
+            problems: HashMap::new(),
+            last_problem: None,
+            hardware: Vec::new(),
+            of_file_hardware: Vec::new(),
+            hardware_changed: false,
+            invalid: 0,
+            op: options.op,
+        }
+    }
+
+    /// The next rows are of this file.
+    pub(super) fn begin(&mut self, path: &Path) {
+        self.file = path.display().to_string();
+        self.file_run = run_of(path);
+        self.forget_places();
+        self.invalid = 0;
+        self.of_file_hardware.clear();
+        self.hardware_changed = true;
+    }
+
+    /// Rows of the current file that are not valid.
+    pub(super) const fn invalid(&self) -> usize {
+        self.invalid
+    }
+
+    /// Sends what is left. A table without rows has columns, too: those of `op`.
+    pub(super) fn finish(mut self, op: Op) -> Result<(), DataError> {
+        if self.chunk.is_none() && !self.sent {
+            self.chunk = Some(Box::new(Chunk::new(self.op.unwrap_or(op), Vec::new())));
+        }
+        self.send()
+    }
+
+    fn send(&mut self) -> Result<(), DataError> {
+        let Some(chunk) = self.chunk.take() else { return Ok(()) };
+        self.sent = true;
+        self.forget_places();
+        // The writer has gone: it failed, and says why.
+        self.channel.send(Message::Rows(chunk)).map_err(|_| DataError::Stopped)
+    }
+
+    fn forget_places(&mut self) {
+        self.kernels.clear();
+        self.problems.clear();
+        self.last_problem = None;
+    }
+
+    /// Sees to it that there is a chunk for the row.
+    fn open_chunk(&mut self, op: Op) -> Result<(), DataError> {
+        if std::mem::take(&mut self.hardware_changed)
+            && self.chunk.as_ref().is_some_and(|chunk| chunk.hardware != self.of_file_hardware)
+        {
+            self.send()?;
+        }
+        self.chunk.get_or_insert_with(|| Box::new(Chunk::new(op, self.of_file_hardware.clone())));
+        Ok(())
+    }
+}
+
+impl Sink for Sender {
+    fn row(&mut self, row: &Measured<'_>) -> Result<(), DataError> {
+        let op = row.problem.op();
+        if *self.op.get_or_insert(op) != op {
+            return Err(DataError::Mixed {
+                what: "operations",
+                found: vec![Op::Gemm.to_string(), Op::GroupedConv.to_string()],
+                advice: "choose one with --op".to_owned(),
+            });
+        }
+        if row.problem.arch().is_none() {
+            return Err(DataError::format(
+                &self.file,
+                "the rows do not record the architecture that they were measured on; say it with --arch",
+            ));
+        }
+        if self.hardware_changed || self.chunk.is_none() {
+            self.open_chunk(op)?;
+        }
+        let Self { chunk: Some(chunk), kernels, problems, last_problem, .. } = self else { return Ok(()) };
+        let place = row.kernel as usize;
+        if kernels.len() <= place {
+            kernels.resize(row.kernels.len().max(place + 1), None);
+        }
+        let kernel = *kernels[place].get_or_insert_with(|| {
+            chunk.kernels.push(row.kernels[place].clone());
+            chunk.kernels.len() as u32 - 1
+        });
+        let problem = match *last_problem {
+            Some((serial, place)) if serial == row.serial => place,
+            _ => *problems.entry(row.serial).or_insert_with(|| {
+                chunk.problems.push(*row.problem);
+                chunk.problems.len() as u32 - 1
+            }),
+        };
+        *last_problem = Some((row.serial, problem));
+        let run = match (self.run_id.as_deref().or(row.run_id), op) {
+            (None, Op::Gemm) => &self.file_run,
+            (None, Op::GroupedConv) => "0",
+            (Some(run), _) => run,
+        };
+        if chunk.runs.last().map(String::as_str) != Some(run) {
+            if op == Op::GroupedConv && run.parse::<i64>().is_err() {
+                return Err(DataError::format(
+                    &self.file,
+                    format_args!(
+                        "run_id: found '{run}', expected a whole number, as the table of convolutions has it; \
+                         --run-id gives another"
+                    ),
+                ));
+            }
+            chunk.runs.push(run.to_owned());
+        }
+        self.invalid += usize::from(!row.figures.is_valid);
+        chunk.kernel.push(kernel);
+        chunk.problem.push(problem);
+        chunk.run.push(chunk.runs.len() as u32 - 1);
+        chunk.push_figures(&row.figures);
+        chunk.non_zero.push(row.non_zero);
+        chunk.problem_idx.push(row.problem_idx);
+        if chunk.len() >= ROWS {
+            self.send()?;
+        }
+        Ok(())
+    }
+
+    fn reject(&mut self, file: &str, place: String, reason: String) -> Result<(), DataError> {
+        let reject = Reject { file: file.to_owned(), place, reason };
+        self.channel.send(Message::Reject(reject)).map_err(|_| DataError::Stopped)
+    }
+
+    fn hardware(&mut self, file: &str, constants: &[(&'static str, i64)]) -> Result<(), DataError> {
+        for &(name, found) in constants {
+            match self.hardware.iter().find(|(known, _)| *known == name) {
+                None => self.hardware.push((name, found)),
+                Some(&(_, expected)) if expected != found => {
+                    return Err(DataError::Hardware { file: file.to_owned(), name, found, expected });
+                }
+                Some(_) => {}
+            }
+        }
+        self.of_file_hardware.extend_from_slice(constants);
+        self.hardware_changed = true;
+        Ok(())
+    }
+}
+
+/// What upstream calls the run of a log: the beginning of the MD5 of its file's name.
+fn run_of(path: &Path) -> String {
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let digest = Md5::digest(name.as_bytes());
+    let first = digest.iter().take(6).fold(0u64, |number, &byte| number << 8 | u64::from(byte));
+    format!("{first:012x}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_are_named_by_the_file() {
+        // printf wide_coverage_batch_001.log | md5sum
+        assert_eq!(run_of(Path::new("data/wide_coverage_batch_001.log")), "5b7a92a43c23");
+    }
+}

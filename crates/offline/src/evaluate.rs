@@ -1,0 +1,268 @@
+//! How good a model's choices are, against the oracle of what was measured.
+
+mod coverage;
+mod json;
+mod slices;
+
+use std::sync::Arc;
+
+use ck_select_model::model::Model;
+
+pub use coverage::{Coverage, FeatureCoverage, FieldCoverage};
+pub use slices::{Slice, Slices};
+
+use crate::candidates::{Trial, trials};
+use crate::figures::{Errors, Spread, mean};
+use crate::judge::{Judge, JudgeError, Order};
+use crate::measurements::{DataError, Measurements};
+use crate::trained::were_trained_on;
+
+/// How one problem's choice came out.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outcome {
+    /// Index into [`Measurements::problems`].
+    pub problem: u32,
+    /// Index of the fastest kernel into [`Measurements::kernels`].
+    pub oracle: u32,
+    /// Its measured TFLOPS.
+    pub oracle_tflops: f64,
+    /// Index of the chosen kernel; `None` when none of the candidates was ranked.
+    pub selected: Option<u32>,
+    /// Its measured TFLOPS, or 0.
+    pub selected_tflops: f64,
+    /// Chosen over fastest.
+    pub efficiency: f64,
+    /// How many candidates the ranking puts before the fastest; `None` when it does not rank it.
+    pub oracle_rank: Option<usize>,
+    /// How many kernels ran.
+    pub candidates: usize,
+}
+
+/// Shares and means over all problems.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Summary {
+    /// The spread of efficiencies.
+    pub efficiency: Spread,
+    /// The share of problems whose fastest kernel ranks first; upstream's name for it is `ndcg_at_1`.
+    pub top1: f64,
+    /// The share whose fastest kernel is among the first 3, 5 and 10.
+    pub top3_hit_rate: f64,
+    /// Among the first 5.
+    pub top5_hit_rate: f64,
+    /// Among the first 10.
+    pub top10_hit_rate: f64,
+    /// Mean efficiency of the best among the first 3: what measuring three kernels gives.
+    pub best_of_top3_mean: f64,
+    /// The same of the first 5.
+    pub best_of_top5_mean: f64,
+    /// Errors of predicted TFLOPS, when the model predicts them.
+    pub errors: Option<Errors>,
+    /// Rows that were judged.
+    pub rows: usize,
+}
+
+/// What choosing without a model would give.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Baselines {
+    /// The kernel with the best mean efficiency over all problems; where it did not run it counts as 0.
+    pub fixed_kernel: u32,
+    /// Its mean efficiency.
+    pub fixed_mean: f64,
+    /// Mean efficiency of a random choice.
+    pub random_mean: f64,
+}
+
+/// A model judged on measurements.
+#[derive(Debug, Clone)]
+pub struct Evaluation {
+    /// The problems with their candidates.
+    pub trials: Vec<Trial>,
+    /// The order in which the model puts them.
+    pub orders: Vec<Order>,
+    /// How each problem came out, in the same order.
+    pub outcomes: Vec<Outcome>,
+    /// Figures over all problems.
+    pub summary: Summary,
+    /// Best-of-top-k efficiency for k from 1.
+    pub top_k: Vec<f64>,
+    /// What choosing without a model would give.
+    pub baselines: Baselines,
+    /// Problems without any valid row.
+    pub problems_without_rows: usize,
+    /// Rows that are not valid.
+    pub invalid_rows: usize,
+    /// Figures by kind of problem.
+    pub slices: Slices,
+    /// How much of the measurements lies inside of what the model saw in training.
+    pub coverage: Coverage,
+    /// For each file of the measurements, whether the model was trained on it, so that the figures flatter.
+    pub trained_files: Vec<bool>,
+}
+
+/// Measurements or a model that cannot be evaluated.
+#[derive(Debug, thiserror::Error)]
+pub enum EvaluateError {
+    /// No row is what the model is for.
+    #[error("no row to judge the model by: {0}")]
+    NoRows(String),
+    /// A file cannot be read again, to compare it with those that the model was trained on.
+    #[error(transparent)]
+    Data(#[from] DataError),
+    /// Nothing ran.
+    #[error("no valid measurement: {rows} rows, all of them failed or without TFLOPS")]
+    NothingRan {
+        /// Rows in all.
+        rows: usize,
+    },
+    /// The model cannot be asked.
+    #[error(transparent)]
+    Judge(#[from] JudgeError),
+}
+
+impl Evaluation {
+    /// Ranks every problem's measured kernels by the model and judges the choices.
+    pub fn of_model(model: &Arc<Model>, measurements: &Measurements) -> Result<Self, EvaluateError> {
+        let trials = trials(measurements);
+        if measurements.rows().is_empty() {
+            let wanted = measurements.wanted();
+            let left_out = measurements.sources().iter().filter_map(|source| source.left_out(wanted));
+            let left_out = left_out.collect::<Vec<_>>().join("; ");
+            let text = if left_out.is_empty() { "the files have none".to_owned() } else { left_out };
+            return Err(EvaluateError::NoRows(text));
+        }
+        if trials.is_empty() {
+            return Err(EvaluateError::NothingRan { rows: measurements.rows().len() });
+        }
+        let judge = Judge::new(model, measurements)?;
+        let orders = judge.orders(measurements, &trials)?;
+        let coverage = Coverage::of(judge.ranker(), measurements, &trials, &orders);
+        let trained_files = were_trained_on(model.spec(), measurements)?;
+        Ok(Self::new(measurements, trials, orders, coverage, trained_files))
+    }
+
+    fn new(
+        measurements: &Measurements,
+        trials: Vec<Trial>,
+        orders: Vec<Order>,
+        coverage: Coverage,
+        trained_files: Vec<bool>,
+    ) -> Self {
+        let outcomes: Vec<Outcome> =
+            trials.iter().zip(&orders).map(|(trial, order)| Outcome::of(trial, order)).collect();
+        let summary = Summary::of(&trials, &orders, &outcomes);
+        let slices = Slices::of(measurements, &trials, &orders, &outcomes);
+        let most = trials.iter().map(|trial| trial.candidates.len()).max().unwrap_or(0);
+        Self {
+            top_k: best_of_each_top(&trials, &orders, most),
+            baselines: Baselines::of(&trials, measurements.kernels().len()),
+            problems_without_rows: measurements.problems().len() - distinct_problems(&trials),
+            invalid_rows: measurements.rows().iter().filter(|row| !row.is_valid).count(),
+            trials,
+            orders,
+            outcomes,
+            summary,
+            slices,
+            coverage,
+            trained_files,
+        }
+    }
+}
+
+impl Outcome {
+    /// Judges one order.
+    pub fn of(trial: &Trial, order: &Order) -> Self {
+        let selected = order.places.first().map(|&place| trial.candidates[place]);
+        let selected_tflops = selected.map_or(0.0, |candidate| candidate.tflops);
+        Self {
+            problem: trial.problem,
+            oracle: trial.candidates[trial.oracle].kernel,
+            oracle_tflops: trial.oracle_tflops(),
+            selected: selected.map(|candidate| candidate.kernel),
+            selected_tflops,
+            efficiency: selected_tflops / trial.oracle_tflops(),
+            oracle_rank: order.places.iter().position(|&place| place == trial.oracle),
+            candidates: trial.candidates.len(),
+        }
+    }
+}
+
+impl Summary {
+    fn of(trials: &[Trial], orders: &[Order], outcomes: &[Outcome]) -> Self {
+        let hits =
+            |within: usize| {
+                mean(outcomes.iter().map(|outcome| {
+                    f64::from(u8::from(outcome.oracle_rank.is_some_and(|rank| rank < within)))
+                }))
+            };
+        let pairs: Vec<(f64, f64)> = trials
+            .iter()
+            .zip(orders)
+            .flat_map(|(trial, order)| {
+                trial.candidates.iter().map(|candidate| candidate.tflops).zip(order.predicted.iter().copied())
+            })
+            .filter(|(_, predicted)| !predicted.is_nan())
+            .collect();
+        Self {
+            efficiency: Spread::of(outcomes.iter().map(|outcome| outcome.efficiency).collect()),
+            top1: hits(1),
+            top3_hit_rate: hits(3),
+            top5_hit_rate: hits(5),
+            top10_hit_rate: hits(10),
+            best_of_top3_mean: best_of_top(trials, orders, 3),
+            best_of_top5_mean: best_of_top(trials, orders, 5),
+            errors: Errors::of(&pairs),
+            rows: trials.iter().map(|trial| trial.candidates.len()).sum(),
+        }
+    }
+}
+
+impl Baselines {
+    fn of(trials: &[Trial], kernels: usize) -> Self {
+        let mut sums = vec![0.0; kernels];
+        let mut random = Vec::with_capacity(trials.len());
+        for trial in trials {
+            let efficiencies = (0..trial.candidates.len()).map(|place| trial.efficiency(place));
+            random.push(mean(efficiencies.clone()));
+            for (candidate, efficiency) in trial.candidates.iter().zip(efficiencies) {
+                sums[candidate.kernel as usize] += efficiency;
+            }
+        }
+        let (mut fixed_kernel, mut best) = (0, f64::NEG_INFINITY);
+        for (kernel, &sum) in (0u32..).zip(&sums) {
+            if sum > best {
+                (fixed_kernel, best) = (kernel, sum);
+            }
+        }
+        Self { fixed_kernel, fixed_mean: best / trials.len() as f64, random_mean: mean(random) }
+    }
+}
+
+/// How many problems have a trial: those of one problem stand together.
+fn distinct_problems(trials: &[Trial]) -> usize {
+    trials.chunk_by(|a, b| a.problem == b.problem).count()
+}
+
+/// Mean efficiency of the best among the first `count` of each order.
+fn best_of_top(trials: &[Trial], orders: &[Order], count: usize) -> f64 {
+    mean(trials.iter().zip(orders).map(|(trial, order)| {
+        let tried = order.places.iter().take(count).map(|&place| trial.efficiency(place));
+        tried.fold(0.0, f64::max)
+    }))
+}
+
+/// [`best_of_top`] for every count from 1 to `most`.
+fn best_of_each_top(trials: &[Trial], orders: &[Order], most: usize) -> Vec<f64> {
+    let mut sums = vec![0.0; most];
+    for (trial, order) in trials.iter().zip(orders) {
+        let mut places = order.places.iter();
+        let mut best = 0.0f64;
+        for sum in &mut sums {
+            best = places.next().map_or(best, |&place| best.max(trial.efficiency(place)));
+            *sum += best;
+        }
+    }
+    sums.into_iter().map(|sum| sum / trials.len() as f64).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,149 @@
+//! Feature rows of many measurements at once, by the library's own engines.
+
+use ck_select_model::features::{Extractor, SideError};
+use ck_select_model::scoring::{PoolFeatures, RowValues};
+use ck_select_types::kernel::Kernel;
+use rayon::prelude::*;
+
+use crate::measurements::Measurements;
+
+/// A problem or kernel that the features cannot describe.
+#[derive(Debug, thiserror::Error)]
+#[error("{what}: {source}")]
+pub struct FeatureError {
+    /// The problem or the kernel's name.
+    pub what: String,
+    /// Why.
+    pub source: SideError,
+}
+
+/// Features of measurements, prepared for all their kernels.
+struct Prepared<'a> {
+    measurements: &'a Measurements,
+    extractor: &'a Extractor,
+    features: PoolFeatures,
+}
+
+impl<'a> Prepared<'a> {
+    fn new(measurements: &'a Measurements, extractor: &'a Extractor) -> Result<Self, FeatureError> {
+        let side = |kernel: &Kernel| {
+            let named = |source| FeatureError { what: kernel.name.clone(), source };
+            extractor.kernel_side(&kernel.kind).map_err(named)
+        };
+        let sides = measurements.kernels().iter().map(side).collect::<Result<Vec<_>, _>>()?;
+        let features = PoolFeatures::new(extractor, &sides).map_err(|mixed| {
+            let kernel = &measurements.kernels()[mixed.kernel];
+            let (model, found) = (extractor.schema.op(), kernel.op());
+            FeatureError { what: kernel.name.clone(), source: SideError::Op { model, what: "kernel", found } }
+        })?;
+        Ok(Self { measurements, extractor, features })
+    }
+
+    /// The feature rows of `rows` into `values`. Neighbours of one problem share what depends on it.
+    fn fill(&self, rows: &[u32], values: &mut [f64], desk: &mut RowValues) -> Result<(), FeatureError> {
+        let row = |index: &u32| &self.measurements.rows()[*index as usize];
+        let mut rest = values;
+        for same in rows.chunk_by(|a, b| row(a).problem == row(b).problem) {
+            let (part, after) = rest.split_at_mut(same.len() * self.extractor.schema.len());
+            rest = after;
+            let problem = &self.measurements.problems()[row(&same[0]).problem as usize];
+            let side = self
+                .extractor
+                .problem_side(problem)
+                .map_err(|source| FeatureError { what: problem.to_string(), source })?;
+            self.features.rows(&side, same.iter().map(|index| row(index).kernel as usize), part, desk);
+        }
+        Ok(())
+    }
+}
+
+/// Rows that one thread computes at a time: 1,024 of a hundred features stay in its cache.
+const CHUNK: usize = 1 << 10;
+
+/// The feature rows of `rows` (indices into [`Measurements::rows`]), row after row, computed by all threads of the current
+/// rayon pool.
+pub fn rows(
+    measurements: &Measurements,
+    extractor: &Extractor,
+    rows: &[u32],
+) -> Result<Vec<f64>, FeatureError> {
+    let prepared = Prepared::new(measurements, extractor)?;
+    let width = extractor.schema.len();
+    let mut values = vec![0.0; rows.len() * width];
+    rows.par_chunks(CHUNK)
+        .zip(values.par_chunks_mut(CHUNK * width))
+        .try_for_each_init(RowValues::default, |desk, (rows, values)| prepared.fill(rows, values, desk))?;
+    Ok(values)
+}
+
+/// The same rows, a part at a time and never all of them in memory. `take` gets the place of a part's first row and the
+/// part's rows, on any thread and in any order.
+pub fn parts(
+    measurements: &Measurements,
+    extractor: &Extractor,
+    rows: &[u32],
+    take: impl Fn(usize, &[f64]) + Sync,
+) -> Result<(), FeatureError> {
+    let prepared = Prepared::new(measurements, extractor)?;
+    let width = extractor.schema.len();
+    let desk = || (RowValues::default(), vec![0.0; CHUNK.min(rows.len()) * width]);
+    rows.par_chunks(CHUNK).enumerate().try_for_each_init(desk, |(desk, values), (part, rows)| {
+        let values = &mut values[..rows.len() * width];
+        prepared.fill(rows, values, desk)?;
+        take(part * CHUNK, values);
+        Ok(())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write as _;
+    use std::sync::Mutex;
+
+    use ck_select_model::features::Engine;
+    use ck_select_types::vocab::Op;
+
+    use super::*;
+    use crate::measurements::Wanted;
+
+    #[test]
+    fn parts_are_the_rows_and_the_rows_are_the_extractors() {
+        let mut text = "kernel,C,K,Hi,Wi,Y,X,latency_ms,tflops\n".to_owned();
+        for index in 0..3000 {
+            let kernel = ["16x64x64_compv3", "64x64x128_mem", "16x64x64_compv4"][index % 3];
+            // Mostly neighbours share a problem.
+            let channels = 16 * (1 + index / 7 % 50);
+            writeln!(text, "grouped_conv_forward_bf16_2d_{kernel},{channels},64,8,8,3,3,0.5,10").unwrap();
+        }
+        let mut measurements = Measurements::new(Wanted::all(Op::GroupedConv));
+        measurements.add_text("a.csv", text.as_bytes()).unwrap();
+        let extractor = Extractor::of_engine(Engine::Conv97);
+        let wanted: Vec<u32> = (0..3000).filter(|index| index % 5 != 0).collect();
+        let whole = rows(&measurements, &extractor, &wanted).unwrap();
+        let collected = Mutex::new(vec![0.0; whole.len()]);
+        parts(&measurements, &extractor, &wanted, |first, values| {
+            collected.lock().unwrap()[first * 97..first * 97 + values.len()].copy_from_slice(values);
+        })
+        .unwrap();
+        let bits = |values: &[f64]| values.iter().map(|value| value.to_bits()).collect::<Vec<_>>();
+        assert_eq!(bits(&whole), bits(&collected.into_inner().unwrap()));
+        for (values, &index) in whole.chunks_exact(97).zip(&wanted) {
+            let row = &measurements.rows()[index as usize];
+            let problem = &measurements.problems()[row.problem as usize];
+            let kernel = &measurements.kernels()[row.kernel as usize].kind;
+            assert_eq!(bits(values), bits(&extractor.row(problem, kernel).unwrap()));
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_described_is_named() {
+        let mut measurements = Measurements::new(Wanted::all(Op::GroupedConv));
+        let name = "grouped_conv_forward_bf16_2d_16x64x64_wavelet";
+        let text = format!("kernel,C,K,Hi,Wi,Y,X,latency_ms,tflops\n{name},16,64,8,8,3,3,0.5,10\n");
+        measurements.add_text("a.csv", text.as_bytes()).unwrap();
+        let fails =
+            |engine| rows(&measurements, &Extractor::of_engine(engine), &[0]).unwrap_err().to_string();
+        assert!(fails(Engine::Conv97).starts_with(&format!("{name}: pipeline: found 'wavelet'")));
+        assert!(fails(Engine::Gemm72).starts_with(name));
+    }
+}

@@ -1,0 +1,442 @@
+//! What was measured: distinct problems, distinct kernels, and a row for each measured pair.
+
+mod csv;
+mod error;
+mod json;
+mod log;
+mod names;
+mod numbers;
+mod parquet;
+mod problems;
+mod record;
+mod source;
+mod sweeps;
+
+use std::collections::{BTreeSet, HashMap};
+use std::path::{Path, PathBuf};
+
+use ck_select_types::hardware::Hardware;
+use ck_select_types::kernel::Kernel;
+use ck_select_types::problem::Problem;
+use ck_select_types::vocab::{Arch, Direction, Dtype, Op};
+
+pub use error::DataError;
+pub(crate) use names::Filter;
+pub(crate) use record::{Counts, Figures, Measured, Sink};
+pub use source::files_of;
+use source::read_text;
+pub(crate) use source::{columns_of, read as read_file};
+pub use sweeps::{Run, Sweep};
+
+/// One measurement.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Row {
+    /// Index into [`Measurements::problems`].
+    pub problem: u32,
+    /// Index into [`Measurements::kernels`].
+    pub kernel: u32,
+    /// Index into [`Measurements::sweeps`].
+    pub sweep: u32,
+    /// Measured TFLOPS; 0 when the kernel failed.
+    pub tflops: f64,
+    /// Measured time in milliseconds; NaN when there is none.
+    pub latency_ms: f64,
+    /// Measured memory traffic in GB/s; NaN when it was not recorded.
+    pub bandwidth_gb_s: f64,
+    /// The kernel ran and its result counts.
+    pub is_valid: bool,
+}
+
+/// What to take from the files; `None` takes whatever is there, but never two different values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Wanted {
+    /// The operation.
+    pub op: Op,
+    /// Direction of the convolutions.
+    pub direction: Option<Direction>,
+    /// Element type of the inputs.
+    pub dtype: Option<Dtype>,
+    /// The architecture, also of rows that do not record one, as those of benchmark CSVs.
+    pub arch: Option<Arch>,
+}
+
+impl Wanted {
+    /// Everything of one operation.
+    pub const fn all(op: Op) -> Self {
+        Self { op, direction: None, dtype: None, arch: None }
+    }
+}
+
+/// What one file gave.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Source {
+    /// The file.
+    pub path: PathBuf,
+    /// Rows taken from it.
+    pub rows: usize,
+    /// Rows of another operation, direction, dtype or architecture, left out as asked.
+    pub other: usize,
+    /// The architectures among them, with their rows.
+    pub other_arches: Vec<(Arch, usize)>,
+    /// Columns that are unknown and nothing like a known one.
+    pub unknown: Vec<String>,
+}
+
+impl Source {
+    /// What was left out, for people; `None` when nothing was.
+    pub fn left_out(&self, wanted: &Wanted) -> Option<String> {
+        let arches: usize = self.other_arches.iter().map(|(_, rows)| rows).sum();
+        let mut parts: Vec<String> =
+            self.other_arches.iter().map(|(arch, rows)| format!("{rows} rows are of {arch}")).collect();
+        if let (Some(last), Some(wanted)) = (parts.last_mut(), wanted.arch) {
+            *last += ", not of ";
+            *last += wanted.as_str();
+        }
+        if self.other > arches {
+            parts.push(format!(
+                "{} rows are of another operation, direction or element type",
+                self.other - arches
+            ));
+        }
+        (!parts.is_empty()).then(|| format!("{}: left out: {}", self.path.display(), parts.join("; ")))
+    }
+}
+
+/// Measured rows over distinct problems and kernels, in the order in which the files name them.
+#[derive(Debug, Clone)]
+pub struct Measurements {
+    wanted: Wanted,
+    problems: Vec<Problem>,
+    kernels: Vec<Kernel>,
+    rows: Vec<Row>,
+    sweeps: Vec<Sweep>,
+    sources: Vec<Source>,
+    hardware: Vec<(&'static str, i64)>,
+    problem_index: HashMap<Problem, u32>,
+    kernel_index: HashMap<String, u32>,
+}
+
+impl Measurements {
+    /// No rows yet.
+    pub fn new(wanted: Wanted) -> Self {
+        Self {
+            wanted,
+            problems: Vec::new(),
+            kernels: Vec::new(),
+            rows: Vec::new(),
+            sweeps: Vec::new(),
+            sources: Vec::new(),
+            hardware: Vec::new(),
+            problem_index: HashMap::new(),
+            kernel_index: HashMap::new(),
+        }
+    }
+
+    /// Reads files and folders, in the order given; of a folder the files `*.parquet` directly in it, sorted by name.
+    pub fn read<P: AsRef<Path>>(paths: &[P], wanted: Wanted) -> Result<Self, DataError> {
+        let mut measurements = Self::new(wanted);
+        for path in paths {
+            for file in files_of(path.as_ref())? {
+                measurements.add_file(&file)?;
+            }
+        }
+        Ok(measurements)
+    }
+
+    /// Reads only which kernel and which problem each row is of: figures are those of rows that failed, and all rows of a
+    /// problem are one sweep. A table's other columns are not even decoded, and it need not have them.
+    ///
+    /// ```no_run
+    /// use ck_select_types::vocab::Op;
+    /// use ck_select_offline::measurements::{Measurements, Wanted};
+    ///
+    /// let pairs = Measurements::read_pairs(&["sweep.parquet"], Wanted::all(Op::GroupedConv))?;
+    /// println!("{} problems on {} kernels", pairs.problems().len(), pairs.kernels().len());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn read_pairs<P: AsRef<Path>>(paths: &[P], wanted: Wanted) -> Result<Self, DataError> {
+        let mut measurements = Self::new(wanted);
+        for path in paths {
+            for file in files_of(path.as_ref())? {
+                measurements.add(&file, false)?;
+            }
+        }
+        Ok(measurements)
+    }
+
+    /// Adds the rows of one file: a benchmark CSV, a parquet table, the JSON of a benchmark run, or a streaming log, the
+    /// three texts also compressed with gzip.
+    ///
+    /// A place that should hold a row and does not is an error here: whoever trains on a damaged file should know.
+    /// `ckselect convert` takes what is good in it, and counts the rest.
+    pub fn add_file(&mut self, path: &Path) -> Result<(), DataError> {
+        self.add(path, true)
+    }
+
+    fn add(&mut self, path: &Path, figures: bool) -> Result<(), DataError> {
+        let Wanted { op, direction, dtype, arch } = self.wanted;
+        let mut taking = Taking { figures, ..Taking::new(self) };
+        let counts = read_file(path, Filter { op: Some(op), direction, dtype, arch }, &mut taking)?;
+        let other_arches = taking.other_arches;
+        self.take_counts(path.to_owned(), counts, other_arches);
+        Ok(())
+    }
+
+    /// Adds the rows of a text that is in memory, a benchmark CSV or JSON or a log; `name` is what errors and
+    /// [`Measurements::sources`] call it, and its ending says the format as that of a file does.
+    pub fn add_text(&mut self, name: &str, text: &[u8]) -> Result<(), DataError> {
+        let Wanted { op, direction, dtype, arch } = self.wanted;
+        let filter = Filter { op: Some(op), direction, dtype, arch };
+        let mut taking = Taking::new(self);
+        let counts = read_text(name, text, filter, &mut taking)?;
+        let other_arches = taking.other_arches;
+        self.take_counts(PathBuf::from(name), counts, other_arches);
+        Ok(())
+    }
+
+    fn take_counts(&mut self, path: PathBuf, counts: Counts, other_arches: Vec<(Arch, usize)>) {
+        let Counts { rows, other, unknown, .. } = counts;
+        self.sources.push(Source { path, rows, other, other_arches, unknown });
+    }
+
+    /// What was asked for.
+    pub const fn wanted(&self) -> &Wanted {
+        &self.wanted
+    }
+
+    /// The distinct problems.
+    pub fn problems(&self) -> &[Problem] {
+        &self.problems
+    }
+
+    /// The distinct kernels, by name.
+    pub fn kernels(&self) -> &[Kernel] {
+        &self.kernels
+    }
+
+    /// All rows, valid or not.
+    pub fn rows(&self) -> &[Row] {
+        &self.rows
+    }
+
+    /// What was measured together, in the order of the first rows.
+    pub fn sweeps(&self) -> &[Sweep] {
+        &self.sweeps
+    }
+
+    /// Where the rows are from.
+    pub fn sources(&self) -> &[Source] {
+        &self.sources
+    }
+
+    /// The hardware constants that the data records, over those of its architecture (or, when that is not known, over
+    /// upstream's defaults); `None` when it records none.
+    pub fn hardware(&self) -> Option<Hardware> {
+        if self.hardware.is_empty() {
+            return None;
+        }
+        let arch = self.problems.iter().find_map(Problem::arch);
+        let mut hardware = arch.and_then(|arch| Hardware::for_arch(&arch)).unwrap_or_default();
+        for &(name, value) in &self.hardware {
+            // Both have been checked when they were read.
+            let _ = hardware.set(name, value);
+        }
+        Some(hardware)
+    }
+
+    /// The direction of all convolutions; `None` for GEMMs. Two directions are an error.
+    pub fn common_direction(&self) -> Result<Option<Direction>, DataError> {
+        let directions = self.problems.iter().filter_map(|problem| match problem {
+            Problem::Conv(conv) => Some(conv.direction),
+            Problem::Gemm(_) => None,
+        });
+        common("directions", directions, "choose one with the direction (--variant)")
+    }
+
+    /// The element type of all inputs; `None` without rows. Two types are an error.
+    pub fn common_dtype(&self) -> Result<Option<Dtype>, DataError> {
+        let dtypes = self.problems.iter().map(|problem| match problem {
+            Problem::Conv(conv) => conv.dtype_in,
+            Problem::Gemm(gemm) => gemm.dtype_a,
+        });
+        common("element types", dtypes, "choose one with --dtype")
+    }
+
+    /// The architecture of all rows; `None` when none records one. Two architectures are an error.
+    pub fn common_arch(&self) -> Result<Option<Arch>, DataError> {
+        let arches: Vec<Option<Arch>> = self.problems.iter().map(Problem::arch).collect();
+        if arches.iter().any(Option::is_none)
+            && let Some(Some(known)) = arches.iter().find(|arch| arch.is_some())
+        {
+            return Err(DataError::Mixed {
+                what: "architectures",
+                found: vec![known.to_string(), "rows that record none".to_owned()],
+                advice: "say with --arch what the others were measured on".to_owned(),
+            });
+        }
+        let sorted: BTreeSet<String> = arches.iter().flatten().map(ToString::to_string).collect();
+        if sorted.len() > 1 {
+            return Err(DataError::Mixed {
+                what: "architectures",
+                found: sorted.into_iter().collect(),
+                advice: "choose one with --arch".to_owned(),
+            });
+        }
+        Ok(arches.into_iter().flatten().next())
+    }
+
+    fn problem(&mut self, problem: &Problem) -> u32 {
+        let next = self.problems.len() as u32;
+        *self.problem_index.entry(*problem).or_insert_with(|| {
+            self.problems.push(*problem);
+            next
+        })
+    }
+
+    fn kernel(&mut self, kernel: &Kernel) -> u32 {
+        if let Some(&index) = self.kernel_index.get(&kernel.name) {
+            return index;
+        }
+        let index = self.kernels.len() as u32;
+        self.kernels.push(kernel.clone());
+        self.kernel_index.insert(kernel.name.clone(), index);
+        index
+    }
+}
+
+/// The one value among `values`; two are an error.
+fn common<T: Copy + Ord + ToString>(
+    what: &'static str,
+    values: impl Iterator<Item = T>,
+    advice: &str,
+) -> Result<Option<T>, DataError> {
+    let distinct: BTreeSet<T> = values.collect();
+    if distinct.len() > 1 {
+        let found = distinct.iter().map(ToString::to_string).collect();
+        return Err(DataError::Mixed { what, found, advice: advice.to_owned() });
+    }
+    Ok(distinct.into_iter().next())
+}
+
+/// Takes the rows of one file.
+struct Taking<'a> {
+    into: &'a mut Measurements,
+    /// Whether figures and the file's own sweeps are taken, too.
+    figures: bool,
+    /// Our indices of the reader's kernels, as far as they are known.
+    kernels: Vec<Option<u32>>,
+    /// Our index of the last row's problem, by the reader's serial.
+    last_problem: Option<(u64, u32)>,
+    /// The sweeps of this file, by problem and the number that the file gives it.
+    sweeps: HashMap<(u32, Option<i64>), u32>,
+    last_sweep: Option<((u32, Option<i64>), u32)>,
+    other_arches: Vec<(Arch, usize)>,
+}
+
+impl<'a> Taking<'a> {
+    /// Our index of a reader's kernel.
+    fn kernel(&mut self, id: u32, kernels: &[Kernel]) -> u32 {
+        let place = id as usize;
+        if self.kernels.len() <= place {
+            self.kernels.resize(kernels.len().max(place + 1), None);
+        }
+        if let Some(index) = self.kernels[place] {
+            return index;
+        }
+        let index = self.into.kernel(&kernels[place]);
+        self.kernels[place] = Some(index);
+        index
+    }
+
+    fn new(into: &'a mut Measurements) -> Self {
+        Self {
+            into,
+            figures: true,
+            kernels: Vec::new(),
+            last_problem: None,
+            sweeps: HashMap::new(),
+            last_sweep: None,
+            other_arches: Vec::new(),
+        }
+    }
+
+    fn sweep(&mut self, problem: u32, number: Option<i64>) -> u32 {
+        let key = (problem, number);
+        if let Some((known, index)) = self.last_sweep
+            && known == key
+        {
+            return index;
+        }
+        let sweeps = &mut self.into.sweeps;
+        let index = *self.sweeps.entry(key).or_insert_with(|| {
+            sweeps.push(Sweep { problem, number });
+            sweeps.len() as u32 - 1
+        });
+        self.last_sweep = Some((key, index));
+        index
+    }
+}
+
+impl Sink for Taking<'_> {
+    fn wants_figures(&self) -> bool {
+        self.figures
+    }
+
+    fn row(&mut self, row: &Measured<'_>) -> Result<(), DataError> {
+        let kernel = self.kernel(row.kernel, row.kernels);
+        let problem = match self.last_problem {
+            Some((serial, index)) if serial == row.serial => index,
+            _ => self.into.problem(row.problem),
+        };
+        self.last_problem = Some((row.serial, problem));
+        let (figures, number) =
+            if self.figures { (row.figures, row.problem_idx) } else { (Figures::UNREAD, None) };
+        let sweep = self.sweep(problem, number);
+        let Figures { tflops, latency_ms, bandwidth_gb_s, is_valid } = figures;
+        self.into.rows.push(Row { problem, kernel, sweep, tflops, latency_ms, bandwidth_gb_s, is_valid });
+        Ok(())
+    }
+
+    fn pairs(&mut self, ids: &[u32], before: &Measured<'_>) -> Result<(), DataError> {
+        let Some(&last) = self.into.rows.last() else { return Ok(()) };
+        let is_known = |&id: &u32| self.kernels.get(id as usize).is_some_and(Option::is_some);
+        if !ids.iter().all(is_known) {
+            for &id in ids {
+                self.kernel(id, before.kernels);
+            }
+        }
+        let known = &self.kernels;
+        let row = |&id: &u32| Some(Row { kernel: (*known.get(id as usize)?)?, ..last });
+        self.into.rows.extend(ids.iter().filter_map(row));
+        Ok(())
+    }
+
+    fn other_arch(&mut self, arch: Option<Arch>) {
+        let Some(arch) = arch else { return };
+        match self.other_arches.iter_mut().find(|(known, _)| *known == arch) {
+            Some((_, rows)) => *rows += 1,
+            None => self.other_arches.push((arch, 1)),
+        }
+    }
+
+    fn reject(&mut self, file: &str, place: String, reason: String) -> Result<(), DataError> {
+        Err(DataError::NoRow { file: file.to_owned(), place, message: reason })
+    }
+
+    fn hardware(&mut self, file: &str, constants: &[(&'static str, i64)]) -> Result<(), DataError> {
+        for &(name, found) in constants {
+            if found < 1 {
+                let message = format!("hw_{name}: found {found}, expected at least 1");
+                return Err(DataError::format(file, message));
+            }
+            match self.into.hardware.iter().find(|(known, _)| *known == name) {
+                None => self.into.hardware.push((name, found)),
+                Some(&(_, expected)) if expected != found => {
+                    return Err(DataError::Hardware { file: file.to_owned(), name, found, expected });
+                }
+                Some(_) => {}
+            }
+        }
+        Ok(())
+    }
+}

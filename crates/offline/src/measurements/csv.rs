@@ -1,0 +1,291 @@
+//! Benchmark CSVs: one row a measured (problem, kernel), as upstream's harness writes them.
+//!
+//! A line is cut at its commas where it stands. Rows of a sweep repeat a few hundred names and problems, so a name and
+//! the text of a problem's cells are read once and found again by their bytes. Lines with quotes, which no harness
+//! writes, go through the `csv` crate.
+
+mod cells;
+mod lines;
+
+use std::collections::HashMap;
+use std::io::BufRead;
+
+use ck_select_types::cells::Fields;
+use ck_select_types::problem::Problem;
+
+use super::names::{Named, Names};
+use super::problems::{Problems, check_columns, columns as problem_columns, need_columns, problem_of};
+use super::record::{Counts, Figures, Measured, Sink};
+use super::{DataError, numbers};
+use cells::{Cells, Cutter};
+use lines::{Line, Lines};
+
+/// Reads all rows.
+pub(super) fn read(
+    file: &str,
+    reader: &mut dyn BufRead,
+    names: &mut Names,
+    sink: &mut dyn Sink,
+) -> Result<Counts, DataError> {
+    let mut lines = Lines::new(reader);
+    let columns = names_of(file, &mut lines)?;
+    let unknown = check_columns(file, &columns, names.filter().op, true)?;
+    let mut rows = Rows::new(Header::new(file, &columns)?);
+    need_columns(file, &columns, names.filter().op)?;
+    let mut counts = Counts { unknown, ..Counts::default() };
+    while let Some(line) = lines.next().map_err(|error| DataError::io(file, error))? {
+        let taken = match line {
+            Line::TooLong => Err(Fault::Row("longer than 1 MiB".to_owned())),
+            Line::Plain(line) => rows.take_plain(line, names, sink),
+            Line::Quoted(line) => rows.take_quoted(line, names, sink),
+        };
+        match taken {
+            Ok(true) => counts.rows += 1,
+            Ok(false) => counts.other += 1,
+            Err(Fault::Sink(error)) => return Err(error),
+            Err(Fault::Row(reason)) => {
+                counts.rejected += 1;
+                sink.reject(file, format!("line {}", lines.number()), reason)?;
+            }
+        }
+    }
+    if counts.rows + counts.other + counts.rejected == 0 {
+        return Err(DataError::format(file, "found no row below the header, expected at least one"));
+    }
+    Ok(counts)
+}
+
+/// The names of all columns.
+pub(super) fn columns(file: &str, reader: &mut dyn BufRead) -> Result<Vec<String>, DataError> {
+    names_of(file, &mut Lines::new(reader))
+}
+
+/// Reads the header.
+fn names_of(file: &str, lines: &mut Lines<'_>) -> Result<Vec<String>, DataError> {
+    let line = match lines.next().map_err(|error| DataError::io(file, error))? {
+        None => return Err(DataError::format(file, "no header: the file is empty")),
+        Some(Line::TooLong) => return Err(DataError::format(file, "line 1: longer than 1 MiB, no CSV")),
+        Some(Line::Plain(line) | Line::Quoted(line)) => line,
+    };
+    let text = std::str::from_utf8(line)
+        .map_err(|_| DataError::format(file, "line 1: not UTF-8, expected the header of a CSV"))?;
+    let text = text.trim_start_matches('\u{feff}').as_bytes();
+    let mut reader = csv::ReaderBuilder::new().has_headers(false).trim(csv::Trim::All).from_reader(text);
+    let mut record = csv::StringRecord::new();
+    reader
+        .read_record(&mut record)
+        .map_err(|error| DataError::format(file, format_args!("line 1: {error}")))?;
+    Ok(record.iter().map(str::to_owned).collect())
+}
+
+enum Fault {
+    Row(String),
+    Sink(DataError),
+}
+
+impl From<String> for Fault {
+    fn from(reason: String) -> Self {
+        Self::Row(reason)
+    }
+}
+
+/// Where the columns are.
+struct Header {
+    width: usize,
+    kernel: usize,
+    tflops: usize,
+    latency: usize,
+    bandwidth: Option<usize>,
+    non_zero: Option<usize>,
+    problem_idx: Option<usize>,
+    is_valid: Option<usize>,
+    run_id: Option<usize>,
+    /// Columns of the problem, with their names.
+    problem: Vec<(&'static str, usize)>,
+    /// The first and the last of them, when they stand side by side: then their text is one stretch of the line.
+    stretch: Option<(usize, usize)>,
+    /// The last column of the problem, when the first column is not one of them; else 0.
+    last_problem: usize,
+}
+
+impl Header {
+    fn new(file: &str, columns: &[String]) -> Result<Self, DataError> {
+        let mut index = HashMap::new();
+        for (place, name) in columns.iter().enumerate() {
+            if index.insert(name.as_str(), place).is_some() && !name.is_empty() {
+                return Err(DataError::format(file, format_args!("line 1: column '{name}' stands twice")));
+            }
+        }
+        let need = |names: &[&'static str]| {
+            names.iter().find_map(|name| index.get(name).copied()).ok_or_else(|| DataError::NoColumn {
+                file: file.to_owned(),
+                column: names[0],
+                found: columns.to_vec(),
+            })
+        };
+        let problem: Vec<_> = problem_columns().filter_map(|name| Some((name, *index.get(name)?))).collect();
+        let mut places: Vec<usize> = problem.iter().map(|&(_, place)| place).collect();
+        places.sort_unstable();
+        Ok(Self {
+            width: columns.len(),
+            kernel: need(&["kernel", "kernel_name"])?,
+            tflops: need(&["tflops", "measured_tflops"])?,
+            latency: need(&["latency_ms"])?,
+            bandwidth: index.get("bandwidth_gb_s").copied(),
+            non_zero: index.get("non_zero").copied(),
+            problem_idx: index.get("problem_idx").copied(),
+            is_valid: index.get("is_valid").copied(),
+            run_id: index.get("run_id").copied(),
+            stretch: stretch(&places),
+            last_problem: if places.first() == Some(&0) { 0 } else { places.last().copied().unwrap_or(0) },
+            problem,
+        })
+    }
+}
+
+/// The ends of sorted columns that stand side by side.
+fn stretch(places: &[usize]) -> Option<(usize, usize)> {
+    let adjacent = places.windows(2).all(|pair| pair[0] + 1 == pair[1]);
+    Some((*places.first()?, *places.last()?)).filter(|_| adjacent)
+}
+
+struct Rows {
+    header: Header,
+    cutter: Cutter,
+    problems: Problems,
+    key: Vec<u8>,
+    /// The serial of the line's model, and the class of the kernel, that had the last problem.
+    last: Option<(u64, u32)>,
+}
+
+impl Rows {
+    fn new(header: Header) -> Self {
+        let cutter = Cutter::new(header.last_problem);
+        Self { header, cutter, problems: Problems::default(), key: Vec::new(), last: None }
+    }
+
+    /// Takes the row of a line without quotes; false when it is of a kernel that was not asked for.
+    fn take_plain(&mut self, line: &[u8], names: &mut Names, sink: &mut dyn Sink) -> Result<bool, Fault> {
+        let Self { header, cutter, problems, key, last } = self;
+        let (cells, model) = cutter.cut(line);
+        let row = header.named(cells, names)?;
+        let Some(row) = row else { return Ok(false) };
+        let same = model.map(|model| (model, row.class));
+        let found = match problems.last() {
+            Some(found) if same.is_some() && same == *last => found,
+            _ => {
+                key.clear();
+                key.extend_from_slice(&row.class.to_le_bytes());
+                match header.stretch {
+                    Some((first, last)) => key.extend_from_slice(cells.stretch(first, last)),
+                    None => row.push_cells(key),
+                }
+                let found = problems.get(key, || row.problem(names))?;
+                *last = same;
+                found
+            }
+        };
+        row.give(found, names, sink)
+    }
+
+    /// The same of a line with quotes.
+    fn take_quoted(&mut self, line: &[u8], names: &mut Names, sink: &mut dyn Sink) -> Result<bool, Fault> {
+        let Self { header, cutter, problems, key, last } = self;
+        let row = header.named(cutter.cut_quoted(line)?, names)?;
+        let Some(row) = row else { return Ok(false) };
+        key.clear();
+        key.extend_from_slice(&row.class.to_le_bytes());
+        row.push_cells(key);
+        let found = problems.get(key, || row.problem(names))?;
+        *last = None;
+        row.give(found, names, sink)
+    }
+}
+
+impl Header {
+    /// A line's cells with their kernel; `None` when it was not asked for.
+    fn named<'a>(&'a self, cells: Cells<'a>, names: &mut Names) -> Result<Option<Row<'a>>, Fault> {
+        if cells.len() != self.width {
+            let message = format!("found {} cells, expected {} as in the header", cells.len(), self.width);
+            return Err(Fault::Row(message));
+        }
+        Ok(match names.get(cells.get(self.kernel))? {
+            Named::Other => None,
+            Named::Taken { id, class } => Some(Row { header: self, cells, id, class }),
+        })
+    }
+}
+
+/// The cells of a line whose kernel is known.
+struct Row<'a> {
+    header: &'a Header,
+    cells: Cells<'a>,
+    /// The kernel and its class.
+    id: u32,
+    class: u32,
+}
+
+impl Row<'_> {
+    /// Appends what tells this line's problem from others.
+    fn push_cells(&self, key: &mut Vec<u8>) {
+        for &(_, column) in &self.header.problem {
+            key.extend_from_slice(self.cells.get(column));
+            key.push(b',');
+        }
+    }
+
+    fn problem(&self, names: &Names) -> Result<Problem, String> {
+        problem_of(names.kernel(self.id), self, names.filter().arch)
+    }
+
+    fn whole(&self, name: &str, column: Option<usize>) -> Result<Option<i64>, String> {
+        column.map_or(Ok(None), |column| numbers::whole(name, self.cells.get(column)))
+    }
+
+    /// Gives the row to `sink`; false when it is of another architecture.
+    fn give(
+        &self,
+        &(ref problem, serial): &(Problem, u64),
+        names: &Names,
+        sink: &mut dyn Sink,
+    ) -> Result<bool, Fault> {
+        let Self { header, cells, id, .. } = self;
+        let wanted = names.filter().arch;
+        if wanted.is_some() && problem.arch() != wanted {
+            sink.other_arch(problem.arch());
+            return Ok(false);
+        }
+        let non_zero = self.whole("non_zero", header.non_zero)?;
+        let recorded = match header.is_valid {
+            Some(column) => numbers::flag("is_valid", cells.get(column))?,
+            None => None,
+        };
+        let bandwidth = match header.bandwidth {
+            Some(column) => numbers::figure("bandwidth_gb_s", cells.get(column))?,
+            None => f64::NAN,
+        };
+        let tflops = numbers::figure("tflops", cells.get(header.tflops))?;
+        let latency = numbers::figure("latency_ms", cells.get(header.latency))?;
+        let run_id = header.run_id.and_then(|column| std::str::from_utf8(cells.get(column)).ok());
+        let measured = Measured {
+            kernel: *id,
+            kernels: names.kernels(),
+            problem,
+            serial,
+            figures: Figures::judge(tflops, latency, bandwidth, recorded, non_zero, problem)?,
+            non_zero,
+            problem_idx: self.whole("problem_idx", header.problem_idx)?,
+            run_id: run_id.filter(|text| !text.is_empty()),
+        };
+        sink.row(&measured).map_err(Fault::Sink)?;
+        Ok(true)
+    }
+}
+
+impl Fields for Row<'_> {
+    fn get(&self, name: &str) -> Option<&str> {
+        let &(_, column) = self.header.problem.iter().find(|(known, _)| *known == name)?;
+        let cell = std::str::from_utf8(self.cells.get(column)).ok()?;
+        (!cell.is_empty()).then_some(cell)
+    }
+}

@@ -1,0 +1,213 @@
+//! Results of `generate_benchmark_data`: one object, or while it runs the bare list of its results.
+//!
+//! Results are read one kernel at a time, so the file may be larger than the memory.
+
+use std::io::BufRead;
+
+use ck_select_types::problem::Problem;
+use ck_select_types::vocab::Dtype;
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::Value;
+
+use super::DataError;
+use super::names::{Named, Names};
+use super::problems::{OwnedCells, Problems, problem_of};
+use super::record::{Counts, Figures, Measured, Sink};
+
+/// Reads all results. The file records no bandwidth; it follows from the problem and the time.
+pub(super) fn read(
+    file: &str,
+    reader: &mut dyn BufRead,
+    names: &mut Names,
+    sink: &mut dyn Sink,
+) -> Result<Counts, DataError> {
+    let mut results =
+        Results { file, names, sink, problems: Problems::default(), counts: Counts::default(), failed: None };
+    let mut deserializer = serde_json::Deserializer::from_reader(reader);
+    let read = Root(&mut results).deserialize(&mut deserializer).and_then(|()| deserializer.end());
+    if let Some(error) = results.failed.take() {
+        return Err(error);
+    }
+    if let Err(error) = read {
+        if results.counts == Counts::default() {
+            return Err(DataError::format(file, error));
+        }
+        // What came before is good: a benchmark was stopped while it wrote.
+        let place = format!("line {}, column {}", error.line(), error.column());
+        results.reject(place, format!("{error}; the rest of the file is not read"))?;
+    }
+    Ok(results.counts)
+}
+
+struct Results<'a> {
+    file: &'a str,
+    names: &'a mut Names,
+    sink: &'a mut dyn Sink,
+    problems: Problems,
+    counts: Counts,
+    /// What the sink could not take; it ends the reading.
+    failed: Option<DataError>,
+}
+
+impl Results<'_> {
+    fn reject(&mut self, place: String, reason: String) -> Result<(), DataError> {
+        self.counts.rejected += 1;
+        self.sink.reject(self.file, place, reason)
+    }
+
+    /// All benchmarks of one kernel.
+    fn kernel(&mut self, index: usize, result: &Value) -> Result<(), DataError> {
+        let Some(benchmarks) = result.get("benchmarks").and_then(Value::as_array) else {
+            return self.reject(
+                format!("results[{index}]"),
+                "benchmarks: found nothing, expected a list".to_owned(),
+            );
+        };
+        let config_name = result.pointer("/kernel_config/name").and_then(Value::as_str);
+        for (place, benchmark) in benchmarks.iter().enumerate() {
+            let name =
+                benchmark.get("kernel_name").and_then(Value::as_str).or(config_name).unwrap_or_default();
+            match self.benchmark(name, benchmark) {
+                Ok(true) => self.counts.rows += 1,
+                Ok(false) => self.counts.other += 1,
+                Err(Fault::Sink(error)) => return Err(error),
+                Err(Fault::Row(reason)) => {
+                    self.reject(format!("results[{index}].benchmarks[{place}]"), reason)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn benchmark(&mut self, name: &str, benchmark: &Value) -> Result<bool, Fault> {
+        let (id, class) = match self.names.get(name.as_bytes())? {
+            Named::Other => return Ok(false),
+            Named::Taken { id, class } => (id, class),
+        };
+        let mut cells = OwnedCells::default();
+        for name in ["m", "n", "k", "split_k"] {
+            cells.0.push((name, benchmark.get(name).map(ToString::to_string).unwrap_or_default()));
+        }
+        let key = format!("{class} {:?}", cells.0);
+        let arch = self.names.filter().arch;
+        let read = || problem_of(self.names.kernel(id), &cells, arch);
+        let &(ref problem, serial) = self.problems.get(key.as_bytes(), read)?;
+        let figure = |key: &str| match benchmark.get(key) {
+            None | Some(Value::Null) => Ok(0.0),
+            Some(value) => value.as_f64().ok_or_else(|| format!("{key}: found {value}, expected a number")),
+        };
+        let recorded = benchmark.get("is_valid").and_then(Value::as_bool);
+        let (tflops, latency) = (figure("tflops")?, figure("avg_time_ms")?);
+        let bandwidth = if latency > 0.0 { traffic(problem) / 1e9 / (latency / 1000.0) } else { 0.0 };
+        let mut figures = Figures::judge(tflops, latency, bandwidth, recorded, None, problem)?;
+        if recorded == Some(false) {
+            (figures.tflops, figures.latency_ms, figures.bandwidth_gb_s) = (0.0, 0.0, 0.0);
+        }
+        let row = Measured {
+            kernel: id,
+            kernels: self.names.kernels(),
+            problem,
+            serial,
+            figures,
+            non_zero: None,
+            problem_idx: None,
+            run_id: None,
+        };
+        self.sink.row(&row).map_err(Fault::Sink)?;
+        Ok(true)
+    }
+}
+
+/// Bytes of the three operands, each read or written once. Upstream takes two bytes an element for every type.
+fn traffic(problem: &Problem) -> f64 {
+    let Problem::Gemm(p) = problem else { return f64::NAN };
+    let [m, n, k] = [p.m as f64, p.n as f64, p.k as f64];
+    m * k * element_bytes(p.dtype_a) + k * n * element_bytes(p.dtype_b) + m * n * element_bytes(p.dtype_c)
+}
+
+const fn element_bytes(dtype: Dtype) -> f64 {
+    match dtype {
+        Dtype::Fp64 => 8.0,
+        Dtype::Fp32 | Dtype::Int32 => 4.0,
+        Dtype::Fp16 | Dtype::Bf16 => 2.0,
+        Dtype::Fp8 | Dtype::Bf8 | Dtype::Int8 => 1.0,
+        Dtype::Int4 | Dtype::PkFp4 | Dtype::PkInt4 => 0.5,
+    }
+}
+
+enum Fault {
+    Row(String),
+    Sink(DataError),
+}
+
+impl From<String> for Fault {
+    fn from(reason: String) -> Self {
+        Self::Row(reason)
+    }
+}
+
+/// The whole file: an object with `results`, or the list itself.
+struct Root<'a, 'b>(&'a mut Results<'b>);
+
+impl<'de> DeserializeSeed<'de> for Root<'_, '_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Root<'_, '_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("an object with 'results', or a list of results")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        let mut found = false;
+        while let Some(key) = map.next_key::<String>()? {
+            if key == "results" {
+                found = true;
+                map.next_value_seed(List(self.0))?;
+            } else {
+                map.next_value::<IgnoredAny>()?;
+            }
+        }
+        if found { Ok(()) } else { Err(serde::de::Error::missing_field("results")) }
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<(), A::Error> {
+        List(self.0).visit_seq(seq)
+    }
+}
+
+struct List<'a, 'b>(&'a mut Results<'b>);
+
+impl<'de> DeserializeSeed<'de> for List<'_, '_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_seq(self)
+    }
+}
+
+impl<'de> Visitor<'de> for List<'_, '_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("a list of results")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
+        let mut index = 0;
+        while let Some(result) = seq.next_element::<Value>()? {
+            if let Err(error) = self.0.kernel(index, &result) {
+                self.0.failed = Some(error);
+                return Err(serde::de::Error::custom("stopped"));
+            }
+            index += 1;
+        }
+        Ok(())
+    }
+}

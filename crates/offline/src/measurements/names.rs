@@ -1,0 +1,150 @@
+//! The kernels that a file names, each name read once.
+
+use std::collections::HashMap;
+
+use ck_select_types::kernel::{Kernel, KernelKind};
+use ck_select_types::vocab::{Arch, Direction, Dtype, GemmLayout, Op};
+
+/// What to take; `None` takes whatever is there.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Filter {
+    pub(crate) op: Option<Op>,
+    pub(crate) direction: Option<Direction>,
+    pub(crate) dtype: Option<Dtype>,
+    /// Also what rows get that do not record an architecture.
+    pub(crate) arch: Option<Arch>,
+}
+
+impl Filter {
+    fn takes(&self, kernel: &KernelKind) -> bool {
+        let fits = |wanted: Option<Dtype>, dtype| wanted.is_none_or(|wanted| wanted == dtype);
+        self.op.is_none_or(|op| op == kernel.op())
+            && match kernel {
+                KernelKind::Conv(conv) => {
+                    fits(self.dtype, conv.dtype_in)
+                        && self.direction.is_none_or(|direction| direction == conv.direction)
+                }
+                KernelKind::Gemm(gemm) => fits(self.dtype, gemm.dtype_a),
+            }
+    }
+}
+
+/// What a kernel's name says about the problem.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Class {
+    Conv(Direction, Dtype, u8),
+    Gemm(Dtype, Dtype, Dtype, GemmLayout),
+}
+
+impl Class {
+    fn of(kernel: &KernelKind) -> Self {
+        match kernel {
+            KernelKind::Conv(conv) => Self::Conv(conv.direction, conv.dtype_in, conv.ndim),
+            KernelKind::Gemm(gemm) => Self::Gemm(gemm.dtype_a, gemm.dtype_b, gemm.dtype_c, gemm.layout),
+        }
+    }
+}
+
+/// A name that was read before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Named {
+    /// A kernel whose rows are taken.
+    Taken {
+        /// Index into [`Names::kernels`].
+        id: u32,
+        /// Kernels of one class make equal problems of equal cells.
+        class: u32,
+    },
+    /// A kernel that was not asked for.
+    Other,
+}
+
+/// All names of a reader.
+#[derive(Debug, Default)]
+pub(super) struct Names {
+    filter: Filter,
+    kernels: Vec<Kernel>,
+    known: HashMap<Box<[u8]>, u32>,
+    /// Names in the order in which they came, and the place of the one that came after each when it came last. Sweeps try
+    /// the same kernels in the same order for every problem.
+    spelled: Vec<(Box<[u8]>, Named, u32)>,
+    /// The place of the name before.
+    last: u32,
+    classes: HashMap<Class, u32>,
+}
+
+impl Names {
+    pub(super) fn new(filter: Filter) -> Self {
+        Self { filter, ..Self::default() }
+    }
+
+    pub(super) const fn filter(&self) -> &Filter {
+        &self.filter
+    }
+
+    pub(super) fn kernels(&self) -> &[Kernel] {
+        &self.kernels
+    }
+
+    pub(super) fn kernel(&self, id: u32) -> &Kernel {
+        &self.kernels[id as usize]
+    }
+
+    /// Reads a name, or remembers it.
+    pub(super) fn get(&mut self, name: &[u8]) -> Result<Named, String> {
+        let expected = self.spelled.get(self.last as usize).map_or(0, |&(.., next)| next);
+        if let Some((known, named, _)) = self.spelled.get(expected as usize)
+            && **known == *name
+        {
+            self.last = expected;
+            return Ok(*named);
+        }
+        let place = match self.known.get(name) {
+            Some(&place) => place,
+            None => self.read(name)?,
+        };
+        if let Some((.., next)) = self.spelled.get_mut(self.last as usize) {
+            *next = place;
+        }
+        self.last = place;
+        Ok(self.spelled[place as usize].1)
+    }
+
+    /// Reads a name that was not there before.
+    fn read(&mut self, name: &[u8]) -> Result<u32, String> {
+        let text = std::str::from_utf8(name).map_err(|_| "kernel name: not UTF-8".to_owned())?;
+        if text.is_empty() {
+            return Err("kernel name: found nothing".to_owned());
+        }
+        let kernel = Kernel::from_name(text).map_err(|error| error.to_string())?;
+        let named = if self.filter.takes(&kernel.kind) {
+            let next = self.classes.len() as u32;
+            let class = *self.classes.entry(Class::of(&kernel.kind)).or_insert(next);
+            let id = self.kernels.len() as u32;
+            self.kernels.push(kernel);
+            Named::Taken { id, class }
+        } else {
+            Named::Other
+        };
+        let place = self.spelled.len() as u32;
+        self.spelled.push((name.into(), named, 0));
+        self.known.insert(name.into(), place);
+        Ok(place)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_was_asked_for_gets_an_id() {
+        let mut names = Names::new(Filter { direction: Some(Direction::BwdData), ..Filter::default() });
+        assert_eq!(names.get(b"grouped_conv_forward_bf16_2d_16x64x64_compv3"), Ok(Named::Other));
+        let taken = names.get(b"grouped_conv_bwd_data_bf16_2d_16x64x64_compv3_intrawave_gm2").unwrap();
+        assert_eq!(taken, Named::Taken { id: 0, class: 0 });
+        assert_eq!(names.get(b"grouped_conv_bwd_data_bf16_2d_16x64x64_compv3_intrawave_gm2"), Ok(taken));
+        assert!(names.get(b"conv").unwrap_err().contains("byte 0"));
+        assert!(names.get(b"\xff").is_err() && names.get(b"").is_err());
+    }
+}

@@ -1,0 +1,183 @@
+//! The problems that rows name by their cells, each distinct text of cells read once.
+
+use std::collections::HashMap;
+
+use ck_select_types::cells::Fields;
+use ck_select_types::kernel::{Kernel, KernelKind};
+use ck_select_types::problem::{CONV_COLUMNS, Problem, ProblemDefaults, check_names};
+use ck_select_types::vocab::{Arch, Op};
+
+use super::DataError;
+
+/// Columns that say what the problem is. Direction, type and layout stand in the kernel's name.
+pub(crate) fn columns() -> impl Iterator<Item = &'static str> {
+    CONV_COLUMNS.into_iter().chain(OTHER_COLUMNS)
+}
+
+/// Those that not every table of convolutions has, and those of GEMMs.
+const OTHER_COLUMNS: [&str; 12] = [
+    "pad_d_left",
+    "pad_h_left",
+    "pad_w_left",
+    "pad_d_right",
+    "pad_h_right",
+    "pad_w_right",
+    "M",
+    "m",
+    "n",
+    "k",
+    "split_k",
+    "arch",
+];
+
+/// Further columns that readers look at, of which a misspelt one would be missed.
+const MEASURED: [&str; 10] = [
+    "kernel",
+    "kernel_name",
+    "tflops",
+    "measured_tflops",
+    "latency_ms",
+    "bandwidth_gb_s",
+    "non_zero",
+    "is_valid",
+    "problem_idx",
+    "run_id",
+];
+
+/// The operation whose columns a table has; one of both is read as what is wanted.
+fn op_of(columns: &[String], wanted: Option<Op>) -> Op {
+    let has = |name: &str| columns.iter().any(|column| column == name);
+    let is_conv = columns.iter().any(|name| ["c", "hi", "wi"].contains(&name.to_lowercase().as_str()));
+    match wanted {
+        Some(wanted) if is_conv && ["m", "n", "k"].into_iter().all(has) => wanted,
+        _ if is_conv => Op::GroupedConv,
+        _ => Op::Gemm,
+    }
+}
+
+/// Refuses misspelt columns. The unknown ones that may be passed over come back. Without `figures` nobody looks at what
+/// was measured.
+pub(super) fn check_columns(
+    file: &str,
+    columns: &[String],
+    wanted: Option<Op>,
+    figures: bool,
+) -> Result<Vec<String>, DataError> {
+    let names: Vec<&str> = columns.iter().map(String::as_str).collect();
+    let also = if figures { MEASURED.as_slice() } else { &MEASURED[..2] };
+    check_names(op_of(columns, wanted), &names, also)
+        .map_err(|error| DataError::format(file, format_args!("header: {error}")))
+}
+
+/// Refuses a table without the columns that every problem needs. One-dimensional convolutions have no height.
+pub(super) fn need_columns(file: &str, columns: &[String], wanted: Option<Op>) -> Result<(), DataError> {
+    let needed: &[[&'static str; 2]] = match op_of(columns, wanted) {
+        Op::GroupedConv => &[["C"; 2], ["K"; 2], ["Wi"; 2], ["X"; 2]],
+        Op::Gemm => &[["m", "M"], ["n", "N"], ["k", "K"]],
+    };
+    let has = |name: &&'static str| columns.iter().any(|column| column == name);
+    match needed.iter().find(|names| !names.iter().any(has)) {
+        Some([column, _]) => {
+            Err(DataError::NoColumn { file: file.to_owned(), column, found: columns.to_vec() })
+        }
+        None => Ok(()),
+    }
+}
+
+/// Distinct texts that are remembered: enough for any sweep sorted by problem or by kernel, and bounded, so that a
+/// file with a new problem in every row needs no more memory than another.
+const REMEMBERED: usize = 1 << 16;
+
+/// Problems by the text of their cells.
+#[derive(Debug, Default)]
+pub(super) struct Problems {
+    known: HashMap<Box<[u8]>, (Problem, u64)>,
+    last_key: Vec<u8>,
+    last: Option<(Problem, u64)>,
+    next_serial: u64,
+}
+
+impl Problems {
+    /// The problem of a key, read by `read` if it is not remembered. Equal keys must mean equal cells and a kernel of
+    /// the same class.
+    pub(super) fn get(
+        &mut self,
+        key: &[u8],
+        read: impl FnOnce() -> Result<Problem, String>,
+    ) -> Result<&(Problem, u64), String> {
+        if self.last.is_none() || self.last_key != key {
+            let found = if let Some(&known) = self.known.get(key) {
+                known
+            } else {
+                let new = (read()?, self.next_serial);
+                self.next_serial += 1;
+                if self.known.len() >= REMEMBERED {
+                    self.known.clear();
+                }
+                self.known.insert(key.into(), new);
+                new
+            };
+            self.last_key.clear();
+            self.last_key.extend_from_slice(key);
+            self.last = Some(found);
+        }
+        self.last.as_ref().ok_or_else(String::new)
+    }
+
+    /// What was got last.
+    pub(super) const fn last(&self) -> Option<&(Problem, u64)> {
+        self.last.as_ref()
+    }
+}
+
+/// Cells in which the kernel's name has the last word.
+struct ByName<'a> {
+    cells: &'a dyn Fields,
+    ndim: Option<&'static str>,
+}
+
+impl Fields for ByName<'_> {
+    fn get(&self, name: &str) -> Option<&str> {
+        match name {
+            "ndim" => self.ndim,
+            "direction" | "dtype" | "dtype_in" | "dtype_wei" | "dtype_out" | "dtype_a" | "dtype_b"
+            | "dtype_c" | "layout" => None,
+            // An architecture that no profile and no grammar knows is read by the reader, which can say where.
+            name => self.cells.get(name),
+        }
+    }
+}
+
+/// The problem of a row: extents from its cells, direction, dimensions, types and layout from its kernel's name.
+pub(super) fn problem_of(kernel: &Kernel, cells: &dyn Fields, arch: Option<Arch>) -> Result<Problem, String> {
+    let mut defaults = ProblemDefaults { arch, ..ProblemDefaults::of(kernel.op()) };
+    let mut ndim = None;
+    if let KernelKind::Conv(conv) = &kernel.kind {
+        defaults.direction = conv.direction;
+        defaults.dtype = conv.dtype_in;
+        ndim = Some(match conv.ndim {
+            1 => "1",
+            2 => "2",
+            _ => "3",
+        });
+    }
+    let read = Problem::from_fields(kernel.op(), &ByName { cells, ndim }, &defaults);
+    let mut problem = read.map_err(|error| error.to_string())?;
+    if let (Problem::Gemm(gemm), KernelKind::Gemm(named)) = (&mut problem, &kernel.kind) {
+        gemm.dtype_a = named.dtype_a;
+        gemm.dtype_b = named.dtype_b;
+        gemm.dtype_c = named.dtype_c;
+        gemm.layout = named.layout;
+    }
+    Ok(problem)
+}
+
+/// A few cells with their own texts.
+#[derive(Debug, Default)]
+pub(super) struct OwnedCells(pub(super) Vec<(&'static str, String)>);
+
+impl Fields for OwnedCells {
+    fn get(&self, name: &str) -> Option<&str> {
+        self.0.iter().find(|(known, text)| *known == name && !text.is_empty()).map(|(_, text)| text.as_str())
+    }
+}

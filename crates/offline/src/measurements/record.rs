@@ -1,0 +1,96 @@
+//! What every reader gives, row by row, and who takes it.
+
+use ck_select_types::kernel::Kernel;
+use ck_select_types::problem::Problem;
+use ck_select_types::vocab::Arch;
+
+use super::DataError;
+
+/// One measured row, whatever file it stood in.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Measured<'a> {
+    /// Index into `kernels`; the same for all rows of one reader that name the same kernel.
+    pub(crate) kernel: u32,
+    /// All kernels that the reader has seen so far.
+    pub(crate) kernels: &'a [Kernel],
+    pub(crate) problem: &'a Problem,
+    /// Rows of one reader with equal serials have equal problems (the reverse need not hold).
+    pub(crate) serial: u64,
+    pub(crate) figures: Figures,
+    pub(crate) non_zero: Option<i64>,
+    pub(crate) problem_idx: Option<i64>,
+    pub(crate) run_id: Option<&'a str>,
+}
+
+/// What was measured.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Figures {
+    pub(crate) tflops: f64,
+    pub(crate) latency_ms: f64,
+    pub(crate) bandwidth_gb_s: f64,
+    pub(crate) is_valid: bool,
+}
+
+impl Figures {
+    /// Of a row whose figures nobody asked for.
+    pub(crate) const UNREAD: Self =
+        Self { tflops: 0.0, latency_ms: f64::NAN, bandwidth_gb_s: f64::NAN, is_valid: false };
+
+    /// Judges a row. `recorded` is what the file itself says about validity, `non_zero` how many elements of the
+    /// result were not zero: a kernel that wrote nothing was fast at nothing. Figures that no device can have measured are
+    /// no row, as a garbled number is none.
+    pub(crate) fn judge(
+        tflops: f64,
+        latency_ms: f64,
+        bandwidth_gb_s: f64,
+        recorded: Option<bool>,
+        non_zero: Option<i64>,
+        problem: &Problem,
+    ) -> Result<Self, String> {
+        let measured = |value: f64| value > 0.0 && value.is_finite();
+        let is_valid =
+            measured(tflops) && measured(latency_ms) && recorded != Some(false) && non_zero != Some(0);
+        if is_valid {
+            problem.check_figures(tflops, latency_ms).map_err(|error| error.to_string())?;
+        }
+        let tflops = if tflops.is_finite() { tflops } else { 0.0 };
+        Ok(Self { tflops, latency_ms, bandwidth_gb_s, is_valid })
+    }
+}
+
+/// What takes rows.
+pub(crate) trait Sink {
+    /// Whether it wants to know more of a row than its problem and kernel. Readers may leave out the rest if not.
+    fn wants_figures(&self) -> bool {
+        true
+    }
+
+    /// Takes a row.
+    fn row(&mut self, row: &Measured<'_>) -> Result<(), DataError>;
+
+    /// Takes rows without figures, of the problem of the row before: one for each of these indices into `kernels`.
+    fn pairs(&mut self, ids: &[u32], before: &Measured<'_>) -> Result<(), DataError> {
+        ids.iter().try_for_each(|&kernel| self.row(&Measured { kernel, ..*before }))
+    }
+
+    /// Takes note of a place that holds no row, though it should. An error ends the reading.
+    fn reject(&mut self, file: &str, place: String, reason: String) -> Result<(), DataError>;
+
+    /// Takes note of a row that is left out because it is of another architecture than was asked for.
+    fn other_arch(&mut self, arch: Option<Arch>) {
+        let _ = arch;
+    }
+
+    /// Takes the hardware constants that the file records, by their names without `hw_`.
+    fn hardware(&mut self, file: &str, constants: &[(&'static str, i64)]) -> Result<(), DataError>;
+}
+
+/// What one file gave.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Counts {
+    /// Columns that are unknown and nothing like a known one.
+    pub(crate) unknown: Vec<String>,
+    pub(crate) rows: usize,
+    pub(crate) other: usize,
+    pub(crate) rejected: usize,
+}

@@ -1,0 +1,187 @@
+//! Which reader a file needs: by what is in it, not by its name alone.
+
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use ck_select_types::files;
+use flate2::bufread::MultiGzDecoder;
+
+use super::names::{Filter, Names};
+use super::record::{Counts, Sink};
+use super::{DataError, csv, json, log, parquet};
+
+const BUFFER: usize = 1 << 20;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Format {
+    /// A benchmark CSV.
+    Csv,
+    /// A table in Apache Parquet.
+    Parquet,
+    /// Results of `generate_benchmark_data`.
+    Json,
+    /// A streaming log.
+    Log,
+}
+
+/// Reads the rows of a file, whichever format it has; text may be compressed with gzip.
+pub(crate) fn read(path: &Path, filter: Filter, sink: &mut dyn Sink) -> Result<Counts, DataError> {
+    let name = path.display().to_string();
+    let mut names = Names::new(filter);
+    let (opened, format) = open(path)?;
+    match opened {
+        Opened::Binary(file) => parquet::read(&name, file, &mut names, sink),
+        Opened::Text(mut text) => read_as(format, &name, &mut *text, &mut names, sink),
+    }
+}
+
+/// Reads the rows of a text in memory; `name` is what errors call it.
+pub(crate) fn read_text(
+    name: &str,
+    mut text: &[u8],
+    filter: Filter,
+    sink: &mut dyn Sink,
+) -> Result<Counts, DataError> {
+    let format = text_format(Path::new(name), text);
+    read_as(format, name, &mut text, &mut Names::new(filter), sink)
+}
+
+fn read_as(
+    format: Format,
+    name: &str,
+    text: &mut dyn BufRead,
+    names: &mut Names,
+    sink: &mut dyn Sink,
+) -> Result<Counts, DataError> {
+    match format {
+        Format::Csv => csv::read(name, text, names, sink),
+        Format::Json => json::read(name, text, names, sink),
+        Format::Log => log::read(name, text, names, sink),
+        Format::Parquet => Err(DataError::format(name, "named .parquet, but it does not begin with PAR1")),
+    }
+}
+
+/// The names of a table's columns; `None` for files that are no tables.
+pub(crate) fn columns_of(path: &Path) -> Result<Option<Vec<String>>, DataError> {
+    let name = path.display().to_string();
+    let (opened, format) = open(path)?;
+    match (opened, format) {
+        (Opened::Binary(file), _) => parquet::columns(&name, file).map(Some),
+        (Opened::Text(mut text), Format::Csv) => csv::columns(&name, &mut *text).map(Some),
+        _ => Ok(None),
+    }
+}
+
+enum Opened {
+    Binary(File),
+    Text(Box<dyn BufRead>),
+}
+
+fn open(path: &Path) -> Result<(Opened, Format), DataError> {
+    let name = path.display().to_string();
+    let io_error = |error| DataError::io(&name, error);
+    let mut file = files::open(path).map_err(io_error)?;
+    let mut magic = [0; 4];
+    let magic_len = read_up_to(&mut file, &mut magic).map_err(io_error)?;
+    file.seek(SeekFrom::Start(0)).map_err(io_error)?;
+    if magic == *b"PAR1" {
+        return Ok((Opened::Binary(file), Format::Parquet));
+    }
+    let file = BufReader::with_capacity(BUFFER, file);
+    let mut text: Box<dyn BufRead> = if magic_len >= 2 && magic[..2] == [0x1f, 0x8b] {
+        Box::new(BufReader::with_capacity(BUFFER, MultiGzDecoder::new(file)))
+    } else {
+        Box::new(file)
+    };
+    let format = text_format(path, text.fill_buf().map_err(io_error)?);
+    Ok((Opened::Text(text), format))
+}
+
+fn read_up_to(file: &mut File, buffer: &mut [u8]) -> io::Result<usize> {
+    let mut filled = 0;
+    while filled < buffer.len() {
+        match file.read(&mut buffer[filled..]) {
+            Ok(0) => break,
+            Ok(read) => filled += read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(filled)
+}
+
+/// The format of a text: what its name says, else what its beginning looks like.
+fn text_format(path: &Path, beginning: &[u8]) -> Format {
+    let name = path.file_name().map(|name| name.to_string_lossy().to_lowercase()).unwrap_or_default();
+    let name = name.strip_suffix(".gz").unwrap_or(&name);
+    let beginning = String::from_utf8_lossy(&beginning[..beginning.len().min(1 << 16)]);
+    let start = beginning.trim_start_matches('\u{feff}').trim_start();
+    let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
+    match extension {
+        "parquet" => Format::Parquet,
+        "csv" => Format::Csv,
+        "json" if start.starts_with('[') || !start.contains("\"perf_result\"") => Format::Json,
+        // The output of one benchmark is a log of one object.
+        "log" | "txt" | "json" => Format::Log,
+        _ => {
+            let header = start.lines().find(|line| !line.starts_with('#')).unwrap_or_default();
+            // Also a header that its reader will refuse: it can say why.
+            let is_header = header.split([',', ';', '\t']).any(|cell| {
+                let cell = cell.trim().trim_matches('"').to_lowercase();
+                cell == "kernel" || cell == "kernel_name"
+            });
+            if is_header {
+                Format::Csv
+            } else if start.starts_with('[')
+                || (start.starts_with('{') && start.contains("\"kernel_config\""))
+            {
+                Format::Json
+            } else {
+                Format::Log
+            }
+        }
+    }
+}
+
+/// The files that a path stands for: itself, or all `*.parquet` directly inside a folder, sorted by name.
+pub fn files_of(path: &Path) -> Result<Vec<PathBuf>, DataError> {
+    let name = path.display().to_string();
+    if !path.is_dir() {
+        return Ok(vec![path.to_owned()]);
+    }
+    let mut files = Vec::new();
+    for entry in fs::read_dir(path).map_err(|error| DataError::io(&name, error))? {
+        let file = entry.map_err(|error| DataError::io(&name, error))?.path();
+        if file.extension().is_some_and(|extension| extension == "parquet") && file.is_file() {
+            files.push(file);
+        }
+    }
+    if files.is_empty() {
+        return Err(DataError::NoFiles { folder: name });
+    }
+    files.sort();
+    Ok(files)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn formats_are_recognised_by_name_and_content() {
+        for (name, text, format) in [
+            ("a.csv", "", Format::Csv),
+            ("a.CSV.gz", "", Format::Csv),
+            ("a", "# comment\nproblem_idx,kernel,N\n", Format::Csv),
+            ("a", "noise\nShape 1: M=1 N=1 K=1 dtype=fp8 layout=rcr\n", Format::Log),
+            ("a.json", "{\"metadata\": {}, \"results\": []}", Format::Json),
+            ("a_partial.json", "[]", Format::Json),
+            ("a.json", "{\"name\": \"x\", \"perf_result\": {}}", Format::Log),
+            ("a", "[{\"kernel_config\": {}}]", Format::Json),
+            ("a.log", "{", Format::Log),
+        ] {
+            assert_eq!(text_format(Path::new(name), text.as_bytes()), format, "{name} {text}");
+        }
+    }
+}

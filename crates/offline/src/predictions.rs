@@ -1,0 +1,245 @@
+//! Rankings that somebody wrote into a file, to be judged like a model's.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use ck_select_types::cells::Fields;
+use ck_select_types::files;
+use ck_select_types::kernel::Kernel;
+use ck_select_types::problem::{FieldSet, Problem, ProblemDefaults, check_names};
+use ck_select_types::vocab::Op;
+use csv::StringRecord;
+
+use crate::candidates::Trial;
+use crate::judge::Order;
+use crate::measurements::{DataError, Measurements};
+
+/// Kernels by problem, best first.
+#[derive(Debug, Clone, Default)]
+pub struct Predictions {
+    rankings: HashMap<Problem, Vec<Ranking>>,
+    unknown: Vec<String>,
+}
+
+/// What a file says under one number of a problem.
+#[derive(Debug, Clone)]
+struct Ranking {
+    number: Option<i64>,
+    places: Vec<Place>,
+}
+
+#[derive(Debug, Clone)]
+struct Place {
+    rank: u64,
+    kernel: Kernel,
+}
+
+/// Columns that name the kernel, in the order of preference: upstream's validators write different ones.
+const KERNEL_COLUMNS: [&str; 3] = ["kernel_name", "kernel", "predicted_kernel"];
+/// Columns that number a problem.
+const LABEL_COLUMNS: [&str; 2] = ["problem_idx", "problem"];
+
+/// A CSV with its columns by name.
+struct Sheet {
+    file: String,
+    columns: HashMap<String, usize>,
+    reader: csv::Reader<std::fs::File>,
+    unknown: Vec<String>,
+}
+
+struct Cells<'a>(&'a HashMap<String, usize>, &'a StringRecord);
+
+impl Fields for Cells<'_> {
+    fn get(&self, name: &str) -> Option<&str> {
+        let cell = self.1.get(*self.0.get(name)?)?;
+        (!cell.is_empty()).then_some(cell)
+    }
+}
+
+impl Sheet {
+    fn open(path: &Path, op: Op) -> Result<Self, DataError> {
+        let file = path.display().to_string();
+        let fault = |source| DataError::Csv { file: file.clone(), source };
+        let opened = files::open(path).map_err(|error| DataError::io(&file, error))?;
+        let mut reader =
+            csv::ReaderBuilder::new().comment(Some(b'#')).trim(csv::Trim::All).from_reader(opened);
+        let header = reader.headers().map_err(fault)?;
+        let names: Vec<&str> = header.iter().map(|name| name.trim_start_matches('\u{feff}')).collect();
+        let read = [&KERNEL_COLUMNS[..], &LABEL_COLUMNS, &["rank"]].concat();
+        let unknown = check_names(op, &names, &read)
+            .map_err(|error| DataError::format(&file, format_args!("header: {error}")))?;
+        let columns = names.iter().map(|&name| name.to_owned()).zip(0..).collect();
+        Ok(Self { file, columns, reader, unknown })
+    }
+
+    fn next(&mut self, record: &mut StringRecord) -> Result<bool, DataError> {
+        self.reader.read_record(record).map_err(|source| DataError::Csv { file: self.file.clone(), source })
+    }
+
+    fn fault(&self, record: &StringRecord, message: String) -> DataError {
+        let line = record.position().map_or(0, csv::Position::line);
+        DataError::Row { file: self.file.clone(), line, message }
+    }
+
+    fn one_of(&self, names: &[&'static str]) -> Option<usize> {
+        names.iter().find_map(|name| self.columns.get(*name).copied())
+    }
+
+    fn need(&self, names: &[&'static str]) -> Result<usize, DataError> {
+        self.one_of(names).ok_or_else(|| {
+            let mut found: Vec<String> = self.columns.keys().cloned().collect();
+            found.sort();
+            DataError::NoColumn { file: self.file.clone(), column: names[0], found }
+        })
+    }
+
+    /// Whether rows spell their problem out.
+    fn has_problems(&self) -> bool {
+        [["C", "K", "X"], ["M", "N", "K"], ["m", "n", "k"]]
+            .iter()
+            .any(|needed| needed.iter().all(|name| self.columns.contains_key(*name)))
+    }
+}
+
+/// Problems by the number that a benchmark CSV gives them.
+#[derive(Debug, Clone, Default)]
+pub struct Labels(HashMap<String, Problem>);
+
+impl Labels {
+    /// Reads the numbers of one CSV. A number of two different problems is an error: joining by it would lie.
+    pub fn read(path: &Path, measurements: &Measurements) -> Result<Self, DataError> {
+        let mut sheet = Sheet::open(path, measurements.wanted().op)?;
+        let label_column = sheet.need(&LABEL_COLUMNS)?;
+        let kernel_column = sheet.one_of(&KERNEL_COLUMNS);
+        let mut labels = HashMap::new();
+        let mut record = StringRecord::new();
+        while sheet.next(&mut record)? {
+            let kernel = kernel_column.and_then(|column| record.get(column)).unwrap_or_default();
+            let problem = sheet.problem(&record, kernel, measurements)?;
+            let label = record.get(label_column).unwrap_or_default();
+            if let Some(other) = labels.insert(label.to_owned(), problem)
+                && other != problem
+            {
+                let message = format!("problem {label} is {problem} here and {other} before");
+                return Err(sheet.fault(&record, message));
+            }
+        }
+        Ok(Self(labels))
+    }
+}
+
+impl Sheet {
+    fn problem(
+        &self,
+        record: &StringRecord,
+        kernel: &str,
+        measurements: &Measurements,
+    ) -> Result<Problem, DataError> {
+        let wanted = measurements.wanted();
+        let mut defaults = ProblemDefaults { arch: wanted.arch, ..ProblemDefaults::of(wanted.op) };
+        if let Ok(Kernel { kind: ck_select_types::kernel::KernelKind::Conv(conv), .. }) =
+            Kernel::from_name(kernel)
+        {
+            (defaults.direction, defaults.dtype) = (conv.direction, conv.dtype_in);
+        }
+        Problem::from_fields(wanted.op, &Cells(&self.columns, record), &defaults)
+            .map_err(|error| self.fault(record, error.to_string()))
+    }
+}
+
+impl Predictions {
+    /// Reads a CSV of predictions: a kernel (`kernel_name`, `kernel` or `predicted_kernel`) and its `rank` (1 where the
+    /// column is missing) for a problem, which is spelled out or numbered as in `labels`.
+    pub fn read(
+        path: &Path,
+        measurements: &Measurements,
+        labels: Option<&Labels>,
+    ) -> Result<Self, DataError> {
+        let mut sheet = Sheet::open(path, measurements.wanted().op)?;
+        let kernel_column = sheet.need(&KERNEL_COLUMNS)?;
+        let rank_column = sheet.one_of(&["rank"]);
+        let spelled_out = sheet.has_problems();
+        let label_column =
+            if spelled_out { sheet.one_of(&LABEL_COLUMNS) } else { Some(sheet.need(&LABEL_COLUMNS)?) };
+        let mut rankings: HashMap<Problem, Vec<Ranking>> = HashMap::new();
+        let mut record = StringRecord::new();
+        while sheet.next(&mut record)? {
+            let name = record.get(kernel_column).unwrap_or_default();
+            let kernel = Kernel::from_name(name)
+                .map_err(|error| sheet.fault(&record, format!("kernel '{name}': {error}")))?;
+            let rank = match rank_column.and_then(|column| record.get(column)) {
+                None => 1,
+                Some(text) => text.parse().map_err(|_| {
+                    sheet.fault(&record, format!("rank: found '{text}', expected a whole number from 1"))
+                })?,
+            };
+            let label = label_column.and_then(|column| record.get(column)).unwrap_or_default();
+            let problem = if spelled_out {
+                sheet.problem(&record, name, measurements)?
+            } else {
+                let known = labels.and_then(|labels| labels.0.get(label));
+                *known.ok_or_else(|| {
+                    let found = if labels.is_some() { "not in the measurements" } else { "only a number" };
+                    sheet.fault(&record, format!("problem {label} is {found}, expected one that is measured"))
+                })?
+            };
+            let number = label.parse().ok();
+            let rankings = rankings.entry(problem).or_default();
+            let place = Place { rank, kernel };
+            match rankings.iter_mut().find(|ranking| ranking.number == number) {
+                Some(ranking) => ranking.places.push(place),
+                None => rankings.push(Ranking { number, places: vec![place] }),
+            }
+        }
+        for ranking in rankings.values_mut().flatten() {
+            ranking.places.sort_by_key(|place| place.rank);
+        }
+        if rankings.is_empty() {
+            return Err(DataError::format(
+                &sheet.file,
+                "found no row below the header, expected at least one",
+            ));
+        }
+        Ok(Self { rankings, unknown: sheet.unknown })
+    }
+
+    /// Columns of the file that are unknown and nothing like a known one.
+    pub fn unknown(&self) -> &[String] {
+        &self.unknown
+    }
+
+    /// How many problems have a ranking.
+    pub fn len(&self) -> usize {
+        self.rankings.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.rankings.is_empty()
+    }
+
+    /// The ranking of a trial's problem; of several, the one under the trial's own number, else the first.
+    fn ranking(&self, measurements: &Measurements, trial: &Trial) -> Option<&[Place]> {
+        let rankings = self.rankings.get(&measurements.problems()[trial.problem as usize])?;
+        let own = rankings.iter().find(|ranking| ranking.number == trial.number);
+        own.or_else(|| rankings.first()).map(|ranking| ranking.places.as_slice())
+    }
+
+    /// The kernel that ranks first for a trial.
+    pub fn first(&self, measurements: &Measurements, trial: &Trial) -> Option<&Kernel> {
+        self.ranking(measurements, trial)?.first().map(|place| &place.kernel)
+    }
+
+    /// The order that the file gives a trial's candidates; kernels that were not measured are left out. Kernels are
+    /// the same when their descriptors are: names of different age describe one kernel.
+    pub fn order(&self, measurements: &Measurements, trial: &Trial) -> Option<Order> {
+        let places = self.ranking(measurements, trial)?;
+        let find = |place: &Place| {
+            trial.candidates.iter().position(|candidate| {
+                measurements.kernels()[candidate.kernel as usize].kind == place.kernel.kind
+            })
+        };
+        let places = places.iter().filter_map(find).collect();
+        Some(Order { places, predicted: Vec::new(), outside: FieldSet::NONE })
+    }
+}

@@ -1,0 +1,83 @@
+//! What a page was made of, when, and by what.
+
+use std::io;
+use std::path::Path;
+
+use ck_select_model::model::{EmbeddedModel, Target};
+
+use super::page::{Page, escape};
+use crate::digest;
+use crate::measurements::Measurements;
+
+/// What a page was made of, when, and by what.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Made {
+    /// When, as `YYYY-MM-DDThh:mm:ss` in UTC.
+    pub at: String,
+    /// The files of the model with their SHA-256.
+    pub model: Vec<(String, String)>,
+    /// The SHA-256 of each file of the measurements, in their order.
+    pub data: Vec<String>,
+}
+
+/// Where a model is.
+#[derive(Debug, Clone, Copy)]
+pub enum ModelPlace<'a> {
+    /// In a directory.
+    Directory(&'a Path),
+    /// In the library.
+    Embedded(&'static EmbeddedModel),
+}
+
+impl Made {
+    /// Reads the digests of a model and of measurements. An error comes with its file.
+    pub fn of(
+        at: String,
+        model: ModelPlace<'_>,
+        measurements: &Measurements,
+    ) -> Result<Self, (String, io::Error)> {
+        let of_file =
+            |path: &Path| digest::of_file(path).map_err(|error| (path.display().to_string(), error));
+        let sources = measurements.sources().iter();
+        Ok(Self {
+            at,
+            model: match model {
+                ModelPlace::Embedded(model) => {
+                    model.files().map(|(name, bytes)| (name, digest::of_bytes(bytes))).collect()
+                }
+                ModelPlace::Directory(model) => {
+                    let digested = |name: String| Ok((name.clone(), of_file(&model.join(name))?));
+                    files_of(model).into_iter().map(digested).collect::<Result<_, _>>()?
+                }
+            },
+            data: sources.map(|source| of_file(&source.path)).collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// A line that says when and by what.
+    pub(super) fn line(&self, page: &mut Page) {
+        let time = escape(&self.at);
+        page.raw(&format!(
+            "<p class=\"made\">Made on <time datetime=\"{time}Z\">{} UTC</time> by ck-select {}.</p>\n",
+            time.replace('T', " "),
+            env!("CARGO_PKG_VERSION")
+        ));
+    }
+
+    /// The files of the model.
+    pub(super) fn model(&self, page: &mut Page) {
+        page.table(
+            &["model", "SHA-256"],
+            self.model.iter().map(|(file, digest)| vec![escape(file), format!("<code>{digest}</code>")]),
+        );
+    }
+}
+
+/// The files of a model directory, as it is loaded: a plain forest goes before a packed one.
+fn files_of(directory: &Path) -> Vec<String> {
+    let forests = Target::ALL.into_iter().filter_map(|target| {
+        let packed = target.file_name() + ".gz";
+        [target.file_name(), packed].into_iter().find(|name| directory.join(name).exists())
+    });
+    std::iter::once("feature_spec.json".to_owned()).chain(forests).collect()
+}

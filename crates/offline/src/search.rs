@@ -1,0 +1,138 @@
+//! Searching for kernels that a model likes: GEMM kernels among more than anybody has compiled, or those of a pool.
+
+mod evolve;
+mod exhaust;
+mod sample;
+mod score;
+mod space;
+
+use std::sync::Arc;
+
+use ck_select_enumerate::rules::Rules;
+use ck_select_model::model::Model;
+use ck_select_model::select::{RankError, RankScratch, Ranked, Ranker};
+use ck_select_types::kernel::Kernel;
+use ck_select_types::problem::{GemmProblem, Problem};
+use ck_select_types::vocab::Op;
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+
+pub use space::{Constraints, Point, Space};
+
+use score::Scorer;
+
+/// How to search.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Strategy {
+    /// As many points as the budget has, drawn one by one.
+    Random,
+    /// Discrete differential evolution with upstream's parameters.
+    Evolve,
+    /// Every valid point.
+    Exhaustive,
+}
+
+impl Strategy {
+    /// Their words, as upstream has the first two.
+    pub const WORDS: [(&'static str, Self); 3] =
+        [("random", Self::Random), ("de", Self::Evolve), ("exhaustive", Self::Exhaustive)];
+}
+
+/// What a search may spend and gives back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Settings {
+    /// How to search.
+    pub strategy: Strategy,
+    /// Points that may be scored; the exhaustive search scores all.
+    pub budget: usize,
+    /// How many of the best points to keep.
+    pub top: usize,
+    /// The same seed gives the same points.
+    pub seed: u64,
+}
+
+/// A kernel that was found, which may not exist yet.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Found {
+    /// The kernel, under the name that upstream would give it.
+    pub kernel: Kernel,
+    /// What the model says of it.
+    pub score: f64,
+}
+
+/// What a search gave.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outcome {
+    /// The best points, best first.
+    pub found: Vec<Found>,
+    /// Points that were scored.
+    pub scored: usize,
+}
+
+/// A search that cannot be made.
+#[derive(Debug, thiserror::Error)]
+pub enum SearchError {
+    /// Convolutions have no space of parameters.
+    #[error("the model is for {0}; only {gemm} has a space of parameters to search, give a pool", gemm = Op::Gemm)]
+    NoSpace(Op),
+    /// The problem is not a GEMM.
+    #[error("the problem is not a GEMM")]
+    NotAGemm,
+    /// The constraints need to know more.
+    #[error("{0}")]
+    Constraints(String),
+    /// No point of the space is valid.
+    #[error("no point of the space is valid")]
+    NoPoint,
+    /// The model cannot score the points.
+    #[error(transparent)]
+    Rank(#[from] RankError),
+    /// The points are no pool.
+    #[error(transparent)]
+    Pool(#[from] ck_select_types::pool::PoolError),
+}
+
+/// Told how many points were scored, of how many.
+pub type Progress<'a> = &'a (dyn Fn(u64, u64) + Sync);
+
+/// Scores all kernels of a ranker's pool, of either operation; those that the model cannot describe count for nothing.
+pub fn search_pool(ranker: &Ranker, problem: &Problem, top: usize) -> Result<Outcome, SearchError> {
+    let mut scratch = RankScratch::default();
+    ranker.rank_with(problem, &mut scratch)?;
+    let kernels = ranker.pool().kernels();
+    let found =
+        |ranked: &Ranked| Some(Found { kernel: kernels.get(ranked.index)?.clone(), score: ranked.score });
+    let ranking = scratch.ranking();
+    Ok(Outcome { found: ranking.iter().take(top).filter_map(found).collect(), scored: ranking.len() })
+}
+
+/// Searches the space of a model for kernels that are good at a problem.
+pub fn search(
+    model: &Arc<Model>,
+    problem: &Problem,
+    constraints: Constraints,
+    settings: &Settings,
+    progress: Progress<'_>,
+) -> Result<Outcome, SearchError> {
+    if model.spec().op() != Op::Gemm {
+        return Err(SearchError::NoSpace(model.spec().op()));
+    }
+    let gemm: GemmProblem = match problem {
+        Problem::Gemm(gemm) => *gemm,
+        Problem::Conv(_) => return Err(SearchError::NotAGemm),
+    };
+    let rules = Rules::built_in().map_err(|error| SearchError::Constraints(error.to_string()))?;
+    let arch = gemm.arch.or(model.spec().arch).map(|arch| arch.to_string()).unwrap_or_default();
+    let space = Space::new(model, &gemm, constraints, &rules, &arch)?;
+    let scorer = Scorer { model, problem, space: &space };
+    let mut random = StdRng::seed_from_u64(settings.seed);
+    let (mut scored, count) = match settings.strategy {
+        Strategy::Random => sample::random(&scorer, settings.budget, &mut random, progress)?,
+        Strategy::Evolve => evolve::evolve(&scorer, settings.budget, &mut random, progress)?,
+        Strategy::Exhaustive => exhaust::exhaust(&scorer, settings.top, progress)?,
+    };
+    scorer.sort(&mut scored);
+    scored.truncate(settings.top);
+    let found = scored.into_iter().map(|(point, score)| Found { kernel: space.kernel(&point), score });
+    Ok(Outcome { found: found.collect(), scored: count })
+}

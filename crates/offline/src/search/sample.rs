@@ -1,0 +1,38 @@
+//! Points drawn one by one.
+
+use ck_select_model::select::RankScratch;
+use rand::Rng;
+
+use super::score::{Scored, Scorer};
+use super::space::Point;
+use super::{Progress, SearchError};
+
+/// Draws for one point, after which it is given up. Of what can be built there may be one point in a thousand.
+const TRIES: usize = 20_000;
+
+/// A valid point, unless none was drawn.
+pub(super) fn valid_point(scorer: &Scorer<'_>, random: &mut impl Rng) -> Option<Point> {
+    (0..TRIES).map(|_| scorer.space.draw(random)).find(|point| scorer.space.is_valid(point))
+}
+
+/// As many points as the budget has; the same point may be drawn twice.
+pub(super) fn random(
+    scorer: &Scorer<'_>,
+    budget: usize,
+    random: &mut impl Rng,
+    progress: Progress<'_>,
+) -> Result<(Vec<Scored>, usize), SearchError> {
+    let points: Vec<Point> = (0..budget).map_while(|_| valid_point(scorer, random)).collect();
+    if points.is_empty() && budget > 0 {
+        return Err(SearchError::NoPoint);
+    }
+    let mut scratch = RankScratch::default();
+    let mut scored = Vec::with_capacity(points.len());
+    for part in points.chunks(4096) {
+        let scores = scorer.scores(part, &mut scratch)?;
+        scored.extend(part.iter().copied().zip(scores));
+        progress(scored.len() as u64, points.len() as u64);
+    }
+    let count = scored.len();
+    Ok((scored, count))
+}

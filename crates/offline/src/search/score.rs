@@ -1,0 +1,59 @@
+//! What a model says of points.
+
+use std::sync::Arc;
+
+use ck_select_model::model::Model;
+use ck_select_model::select::{RankScratch, Ranker};
+use ck_select_types::pool::Pool;
+use ck_select_types::problem::Problem;
+
+use super::SearchError;
+use super::space::{Point, Space};
+
+/// A point with its score.
+pub(super) type Scored = (Point, f64);
+
+/// A model that scores points of a space for a problem.
+pub(super) struct Scorer<'a> {
+    pub(super) model: &'a Arc<Model>,
+    pub(super) problem: &'a Problem,
+    pub(super) space: &'a Space<'a>,
+}
+
+impl Scorer<'_> {
+    /// The score of each point, in their order.
+    pub(super) fn scores(
+        &self,
+        points: &[Point],
+        scratch: &mut RankScratch,
+    ) -> Result<Vec<f64>, SearchError> {
+        if points.is_empty() {
+            return Ok(Vec::new());
+        }
+        let kernels = points.iter().map(|point| self.space.kernel(point)).collect();
+        let ranker = Ranker::new(Arc::clone(self.model), Arc::new(Pool::new(kernels)?))?;
+        ranker.rank_with(self.problem, scratch)?;
+        let mut scores = vec![f64::NAN; points.len()];
+        for ranked in scratch.ranking() {
+            scores[ranked.index] = ranked.score;
+        }
+        Ok(scores)
+    }
+
+    /// Whether one score is strictly better than another.
+    pub(super) fn is_better(&self, score: f64, than: f64) -> bool {
+        if self.model.spec().rank_by.higher_is_better() { score > than } else { score < than }
+    }
+
+    /// Best first, equal scores in their order, NaN last.
+    pub(super) fn sort(&self, scored: &mut [Scored]) {
+        let higher = self.model.spec().rank_by.higher_is_better();
+        scored.sort_by(|a, b| {
+            a.1.is_nan().cmp(&b.1.is_nan()).then(if higher {
+                b.1.total_cmp(&a.1)
+            } else {
+                a.1.total_cmp(&b.1)
+            })
+        });
+    }
+}

@@ -1,0 +1,142 @@
+//! Problems worth measuring: upstream's generators, synthetic sets, layers of real networks, and lists from elsewhere.
+
+mod conv;
+pub mod driver;
+mod gemm;
+mod networks;
+mod random;
+mod validation;
+mod write;
+
+use ck_select_types::problem::{GemmProblem, Problem};
+use ck_select_types::vocab::{Direction, Dtype};
+
+pub use validation::{Draw, validation};
+pub use write::{write_csv, write_json};
+
+/// A set of problems that can be named.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Set {
+    /// GEMMs over all regimes of M, N and K, 706 of them.
+    Wide,
+    /// GEMMs with extents of 1 and near it, 546 of them.
+    Edge,
+    /// The 25 GEMMs of `generate_benchmark_data`.
+    Benchmark,
+    /// GEMMs of the heuristic's sweep.
+    Sweep,
+    /// Synthetic convolutions.
+    Synthetic,
+    /// Layers of `ResNet`-50.
+    Resnet50,
+    /// Layers of `MobileNetV2`.
+    Mobilenetv2,
+    /// Layers of a U-Net.
+    Unet,
+    /// Layers of `ConvNeXt`-T.
+    Convnext,
+    /// Patch embeddings of vision transformers.
+    VitPatch,
+    /// All networks together.
+    Networks,
+}
+
+impl Set {
+    /// All sets with their names and what is in them.
+    pub const ALL: [(Self, &'static str, &'static str); 11] = [
+        (Self::Wide, "wide", "706 GEMMs over all regimes of M, N and K"),
+        (Self::Edge, "edge", "546 GEMMs with extents of 1 and near it"),
+        (Self::Benchmark, "benchmark", "the 25 GEMMs of upstream's generate_benchmark_data"),
+        (Self::Sweep, "sweep", "3,167 GEMMs of upstream's heuristic sweep; --count takes evenly spaced ones"),
+        (
+            Self::Synthetic,
+            "synthetic",
+            "convolutions: sizes, channels, batches, groups, depthwise, strides, filters",
+        ),
+        (Self::Resnet50, "resnet50", "convolutions of ResNet-50, 224 x 224"),
+        (Self::Mobilenetv2, "mobilenetv2", "convolutions of MobileNetV2, 224 x 224"),
+        (Self::Unet, "unet", "convolutions of UNet, 572 x 572"),
+        (Self::Convnext, "convnext", "convolutions of ConvNeXt-T, 224 x 224"),
+        (Self::VitPatch, "vit-patch", "patch embeddings of ViT-B/L/H at 224 and 384"),
+        (Self::Networks, "networks", "all five networks"),
+    ];
+
+    /// Whether its problems are convolutions.
+    pub const fn is_conv(self) -> bool {
+        !matches!(self, Self::Wide | Self::Edge | Self::Benchmark | Self::Sweep)
+    }
+}
+
+impl std::str::FromStr for Set {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Self, String> {
+        Self::ALL.iter().find(|(_, name, _)| *name == word).map(|(set, ..)| *set).ok_or_else(|| {
+            let names: Vec<&str> = Self::ALL.iter().map(|(_, name, _)| *name).collect();
+            format!("unknown set '{word}', expected one of: {}", names.join(", "))
+        })
+    }
+}
+
+/// What the sets leave open.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Choice {
+    /// Direction of convolutions.
+    pub direction: Direction,
+    /// Element type of all operands.
+    pub dtype: Dtype,
+    /// Spatial dimensions of synthetic convolutions: 2 or 3.
+    pub ndim: u8,
+    /// Batches of a network's layers.
+    pub batches: Vec<i64>,
+}
+
+impl Choice {
+    /// Forward bf16 in two dimensions; networks with batches 1, 8 and 32.
+    pub fn new(dtype: Dtype) -> Self {
+        Self { direction: Direction::Forward, dtype, ndim: 2, batches: vec![1, 8, 32] }
+    }
+}
+
+/// The problems of a set, in its order, each once.
+pub fn generate(set: Set, choice: &Choice) -> Vec<Problem> {
+    let gemms = |shapes: Vec<[i64; 3]>| -> Vec<Problem> {
+        shapes.into_iter().map(|[m, n, k]| GemmProblem::new(m, n, k).of(choice.dtype).into()).collect()
+    };
+    let layers = |networks: &[networks::Network]| networks::problems(networks, choice);
+    let all = [
+        networks::resnet50 as networks::Network,
+        networks::mobilenetv2,
+        networks::unet,
+        networks::convnext,
+        networks::vit_patch,
+    ];
+    match set {
+        Set::Wide => gemms(gemm::wide()),
+        Set::Edge => gemms(gemm::edge()),
+        Set::Benchmark => gemms(gemm::benchmark()),
+        Set::Sweep => gemms(gemm::sweep()),
+        Set::Synthetic => conv::synthetic(choice),
+        Set::Resnet50 => layers(&all[..1]),
+        Set::Mobilenetv2 => layers(&all[1..2]),
+        Set::Unet => layers(&all[2..3]),
+        Set::Convnext => layers(&all[3..4]),
+        Set::VitPatch => layers(&all[4..]),
+        Set::Networks => layers(&all),
+    }
+}
+
+/// `count` problems at even distances, as upstream's sweep takes them: the one at `floor(i * len / count)`.
+pub fn evenly(problems: &[Problem], count: usize) -> Vec<Problem> {
+    if problems.len() <= count {
+        return problems.to_vec();
+    }
+    let step = problems.len() as f64 / count as f64;
+    (0..count).map(|index| problems[(index as f64 * step) as usize]).collect()
+}
+
+/// Keeps the first of equal values.
+fn distinct<T: Eq + std::hash::Hash + Copy>(values: impl IntoIterator<Item = T>) -> Vec<T> {
+    let mut seen = std::collections::HashSet::new();
+    values.into_iter().filter(|value| seen.insert(*value)).collect()
+}

@@ -1,0 +1,312 @@
+//! Command lines of `MIOpenDriver`, as logs and lists of real programs hold them.
+
+use ck_select_types::problem::{ConvProblem, Problem};
+use ck_select_types::vocab::{ConvLayout, Direction, Dtype};
+
+use super::distinct;
+use super::random::Random;
+
+/// A line that is no convolution, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Skipped {
+    /// The line, from 1.
+    pub line: u64,
+    /// What was found and what was expected.
+    pub reason: String,
+}
+
+/// The problems of all lines, and the lines that were not understood. Blank lines and comments (`#`) say nothing; text
+/// before the driver's name, such as a log's time, is passed over.
+///
+/// `direction` is for lines without `--forw` (or with 0, all directions).
+pub fn import(text: &str, direction: Direction) -> (Vec<Problem>, Vec<Skipped>) {
+    let mut problems = Vec::new();
+    let mut skipped = Vec::new();
+    for (line, number) in text.lines().zip(1..) {
+        let line = line.trim();
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        match read_line(line, direction) {
+            Ok(problem) => problems.push(problem),
+            Err(reason) => skipped.push(Skipped { line: number, reason }),
+        }
+    }
+    (problems, skipped)
+}
+
+/// Flags with their short forms; what is not said has the driver's default.
+const FLAGS: [(&str, &str); 31] = [
+    ("batchsize", "n"),
+    ("in_channels", "c"),
+    ("out_channels", "k"),
+    ("in_d", "!"),
+    ("in_h", "H"),
+    ("in_w", "W"),
+    ("fil_d", "@"),
+    ("fil_h", "y"),
+    ("fil_w", "x"),
+    ("group_count", "g"),
+    ("conv_stride_d", "#"),
+    ("conv_stride_h", "u"),
+    ("conv_stride_w", "v"),
+    ("pad_d", "$"),
+    ("pad_h", "p"),
+    ("pad_w", "q"),
+    ("dilation_d", "^"),
+    ("dilation_h", "l"),
+    ("dilation_w", "j"),
+    ("spatial_dim", "_"),
+    ("forw", "F"),
+    ("mode", "m"),
+    ("pad_mode", "z"),
+    ("in_layout", "I"),
+    ("fil_layout", "f"),
+    ("out_layout", "O"),
+    ("time", "t"),
+    ("iter", "i"),
+    ("verify", "V"),
+    ("wall", "w"),
+    ("search", "s"),
+];
+
+struct Flags<'a>(Vec<(&'a str, &'a str)>);
+
+impl<'a> Flags<'a> {
+    fn read(words: &[&'a str]) -> Result<Self, String> {
+        let mut flags = Vec::new();
+        let mut words = words.iter();
+        while let Some(&word) = words.next() {
+            let (name, inline) = match word.split_once('=') {
+                Some((name, value)) => (name, Some(value)),
+                None => (word, None),
+            };
+            let name = match (name.strip_prefix("--"), name.strip_prefix('-')) {
+                (Some(long), _) => long,
+                (None, Some(short)) => {
+                    FLAGS.iter().find(|(_, known)| *known == short).map_or(short, |(long, _)| *long)
+                }
+                (None, None) => return Err(format!("found '{word}', expected a flag")),
+            };
+            let Some(value) = inline.or_else(|| words.next().copied()) else {
+                return Err(format!("--{name}: found nothing, expected a value"));
+            };
+            flags.push((name, value));
+        }
+        Ok(Self(flags))
+    }
+
+    fn text(&self, name: &str) -> Option<&'a str> {
+        self.0.iter().rev().find(|(known, _)| *known == name).map(|(_, value)| *value)
+    }
+
+    fn number(&self, name: &str, default: Option<i64>) -> Result<i64, String> {
+        match (self.text(name), default) {
+            (Some(text), _) => {
+                text.parse().map_err(|_| format!("--{name}: found '{text}', expected a whole number"))
+            }
+            (None, Some(default)) => Ok(default),
+            (None, None) => Err(format!("--{name}: found nothing, expected a whole number")),
+        }
+    }
+}
+
+fn read_line(line: &str, direction: Direction) -> Result<Problem, String> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let named = |word: &&str| {
+        let word = word.rsplit('/').next().unwrap_or(word);
+        word.starts_with("conv") && dtype(word).is_ok()
+    };
+    let driver = words.iter().position(|word| word.ends_with("MIOpenDriver"));
+    let at = match (words.iter().position(named), driver) {
+        (Some(at), _) => at,
+        (None, Some(driver)) => {
+            let word = words.get(driver + 1).copied().unwrap_or("nothing");
+            return Err(format!(
+                "found '{word}', expected conv, convfp16, convbfp16, convint8, convfp8 or convbfp8"
+            ));
+        }
+        (None, None) => return Err("no command of MIOpenDriver".to_owned()),
+    };
+    let flags = Flags::read(&words[at + 1..])?;
+    if let Some(mode) = flags.text("mode").filter(|mode| *mode != "conv") {
+        return Err(format!("--mode: found '{mode}', expected conv"));
+    }
+    if let Some(mode) = flags.text("pad_mode").filter(|mode| *mode != "conv" && *mode != "default") {
+        return Err(format!("--pad_mode: found '{mode}', expected conv"));
+    }
+    let direction = match flags.number("forw", Some(0))? {
+        1 => Direction::Forward,
+        2 => Direction::BwdData,
+        4 => Direction::BwdWeight,
+        _ => direction,
+    };
+    let three_d = flags.number("spatial_dim", Some(2))? == 3 || flags.text("in_d").is_some_and(|d| d != "1");
+    let axes = |names: [&str; 3], default: Option<i64>, neutral: i64| -> Result<[i64; 3], String> {
+        let depth = if three_d { flags.number(names[0], default)? } else { neutral };
+        Ok([depth, flags.number(names[1], default)?, flags.number(names[2], default)?])
+    };
+    let pad = axes(["pad_d", "pad_h", "pad_w"], Some(0), 0)?;
+    let dtype = dtype(words[at].rsplit('/').next().unwrap_or(words[at]))?;
+    let problem: Problem = ConvProblem {
+        direction,
+        ndim: if three_d { 3 } else { 2 },
+        n: flags.number("batchsize", Some(100))?,
+        c: flags.number("in_channels", Some(3))?,
+        k: flags.number("out_channels", None)?,
+        g: flags.number("group_count", Some(1))?,
+        input: axes(["in_d", "in_h", "in_w"], Some(32), 1)?,
+        filter: axes(["fil_d", "fil_h", "fil_w"], Some(3), 1)?,
+        stride: axes(["conv_stride_d", "conv_stride_h", "conv_stride_w"], Some(1), 1)?,
+        dilation: axes(["dilation_d", "dilation_h", "dilation_w"], Some(1), 1)?,
+        pad_left: pad,
+        pad_right: pad,
+        split_k: 1,
+        dtype_in: dtype,
+        dtype_wei: dtype,
+        dtype_out: dtype,
+        layout: ConvLayout::Nhwgc,
+        arch: None,
+    }
+    .into();
+    problem.validate().map_err(|error| error.to_string())?;
+    Ok(problem)
+}
+
+/// The type in a driver's command.
+fn dtype(command: &str) -> Result<Dtype, String> {
+    Ok(match command {
+        "conv" => Dtype::Fp32,
+        "convfp16" => Dtype::Fp16,
+        "convbfp16" => Dtype::Bf16,
+        "convint8" => Dtype::Int8,
+        "convfp8" => Dtype::Fp8,
+        "convbfp8" => Dtype::Bf8,
+        other => return Err(format!("found '{other}', expected a command of convolutions")),
+    })
+}
+
+/// Upstream's choice among imported problems: those that its kernels suit, at most two of a kind, in random order, the
+/// first `count`. With seed 42 and upstream's list of lines in its order it is upstream's training set, as far as that
+/// is well formed: problems whose groups do not divide their channels do not exist here.
+pub fn training_set(problems: &[Problem], count: usize, seed: u64) -> Vec<Problem> {
+    let mut kinds: Vec<(Kind, Vec<Problem>)> = Vec::new();
+    for problem in problems {
+        let Problem::Conv(p) = problem else { continue };
+        let suits = |channels: i64| channels >= 64 && channels % 16 == 0;
+        if !suits(p.c) || !suits(p.k) || p.n > 16 || p.filter[1] > 11 || p.filter[2] > 11 {
+            continue;
+        }
+        let kind = Kind::of(p);
+        match kinds.iter_mut().find(|(known, _)| *known == kind) {
+            Some((_, members)) => members.push(*problem),
+            None => kinds.push((kind, vec![*problem])),
+        }
+    }
+    let mut random = Random::new(seed);
+    let mut chosen: Vec<Problem> = kinds.iter().flat_map(|(_, members)| random.sample(members, 2)).collect();
+    random.shuffle(&mut chosen);
+    chosen.truncate(count);
+    chosen
+}
+
+/// Each problem once.
+pub fn without_repetitions(problems: Vec<Problem>) -> Vec<Problem> {
+    distinct(problems)
+}
+
+/// What two problems of a kind share.
+#[derive(PartialEq, Eq)]
+struct Kind {
+    channels: [i64; 2],
+    input: [i64; 3],
+    filter: [i64; 3],
+    stride: [i64; 3],
+    groups: i64,
+}
+
+impl Kind {
+    const fn of(p: &ConvProblem) -> Self {
+        Self {
+            channels: [p.c / 64 * 64, p.k / 64 * 64],
+            input: p.input,
+            filter: p.filter,
+            stride: p.stride,
+            groups: p.g,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn problem(line: &str) -> Result<ConvProblem, String> {
+        match read_line(line, Direction::BwdData)? {
+            Problem::Conv(problem) => Ok(problem),
+            Problem::Gemm(_) => panic!(),
+        }
+    }
+
+    #[test]
+    fn lines_in_long_and_short_form_agree() {
+        let long = "./bin/MIOpenDriver convbfp16 --batchsize 16 --in_channels 256 --in_h 28 --in_w 30 --out_channels 128 \
+                    --fil_h 3 --fil_w 5 --pad_h 1 --pad_w 2 --conv_stride_h 2 --conv_stride_w 1 --dilation_h 2 \
+                    --dilation_w 1 --group_count 4 --forw 1 --mode conv --in_layout NHWC -t 1";
+        let short = "12:01 MIOpenDriver convbfp16 -n 16 -c 256 -H 28 -W 30 -k 128 -y 3 -x 5 -p 1 -q 2 -u 2 -v 1 -l 2 -j 1 -g 4 -F 1 -m conv";
+        let expected = ConvProblem {
+            n: 16,
+            c: 256,
+            k: 128,
+            g: 4,
+            stride: [1, 2, 1],
+            dilation: [1, 2, 1],
+            ..ConvProblem::new_2d([28, 30], [3, 5])
+        }
+        .padded([1, 2]);
+        assert_eq!(problem(long), Ok(expected));
+        assert_eq!(problem(short), Ok(expected));
+    }
+
+    #[test]
+    fn three_dimensions_and_directions() {
+        let line = "MIOpenDriver conv --spatial_dim 3 -n 1 -c 64 -k 64 --in_d 8 -H 16 -W 16 --fil_d 3 -y 3 -x 3 --pad_d 1 -p 1 -q 1 --conv_stride_d=2 -F 4";
+        let read = problem(line).unwrap();
+        assert_eq!((read.ndim, read.direction, read.dtype_in), (3, Direction::BwdWeight, Dtype::Fp32));
+        assert_eq!((read.input, read.filter, read.stride), ([8, 16, 16], [3, 3, 3], [2, 1, 1]));
+        assert_eq!(problem("conv -k 64 -c 64").unwrap().direction, Direction::BwdData);
+    }
+
+    #[test]
+    fn lines_that_are_no_convolution_say_why() {
+        let text = "# list\n\nMIOpenDriver bnorm -n 1\nhello\nMIOpenDriver conv -k many\nMIOpenDriver conv -c 64 -k 64 -g 3\n\
+                    MIOpenDriver conv -c 64 -k 64 -m trans\nconvfp16 -k\nconv -c 64 -k 64\n";
+        let (problems, skipped) = import(text, Direction::Forward);
+        assert_eq!(problems.len(), 1);
+        let told: Vec<(u64, &str)> = skipped.iter().map(|s| (s.line, s.reason.as_str())).collect();
+        assert_eq!(told.len(), 6);
+        assert!(told[0].0 == 3 && told[0].1.starts_with("found 'bnorm', expected conv, convfp16"));
+        assert_eq!(told[1], (4, "no command of MIOpenDriver"));
+        assert_eq!(told[2], (5, "--out_channels: found 'many', expected a whole number"));
+        assert_eq!(told[3], (6, "C: found 64, expected a multiple of G = 3"));
+        assert_eq!(told[4], (7, "--mode: found 'trans', expected conv"));
+        assert_eq!(told[5], (8, "--out_channels: found nothing, expected a value"));
+    }
+
+    #[test]
+    fn the_training_set_takes_two_of_a_kind() {
+        let line = |c: i64, k: i64, n: i64| format!("convbfp16 -n {n} -c {c} -k {k} -H 14 -W 14\n");
+        let text: String =
+            [(64, 64, 1), (80, 112, 2), (96, 96, 4), (64, 64, 32), (48, 64, 1), (72, 64, 1), (128, 64, 1)]
+                .into_iter()
+                .map(|(c, k, n)| line(c, k, n))
+                .collect();
+        let (problems, skipped) = import(&text, Direction::Forward);
+        assert!(skipped.is_empty());
+        let chosen = training_set(&problems, 300, 42);
+        // Three are of the first kind; a batch of 32, 48 channels and 72 channels are not taken.
+        assert_eq!(chosen.len(), 3);
+        assert_eq!(chosen, training_set(&problems, 300, 42));
+        assert_eq!(training_set(&problems, 2, 42).len(), 2);
+    }
+}

@@ -1,0 +1,274 @@
+//! The files of a model directory, all of them or none.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use ck_select_model::model::{Model, Target, TrainedOn, TrainedRange};
+use ck_select_types::files;
+use ck_select_types::hardware::Hardware;
+use ck_select_types::problem::{CONV_COLUMNS, Problem};
+use flate2::{Compression, GzBuilder};
+use serde_json::{Map, Value, json};
+
+use crate::measurements::Measurements;
+use crate::trained;
+
+use super::{CardInputs, Plan, TrainError, Trained, card, out_of_fold};
+
+/// A model directory in memory: names and contents of its files.
+#[derive(Debug)]
+pub struct Directory {
+    files: BTreeMap<String, Vec<u8>>,
+}
+
+impl Directory {
+    /// The files for what was trained. They are read back as a model before anything is written.
+    pub fn new(
+        measurements: &Measurements,
+        plan: &Plan,
+        trained: &[Trained],
+        inputs: &CardInputs,
+    ) -> Result<Self, TrainError> {
+        let mut files = BTreeMap::new();
+        let spec = spec(measurements, plan, trained, inputs);
+        files.insert("feature_spec.json".to_owned(), pretty(&spec));
+        files
+            .insert("train_manifest.json".to_owned(), pretty(&manifest(measurements, plan, trained, inputs)));
+        for one in trained {
+            let target = one.goal.target;
+            files.insert(target.file_name() + ".gz", compressed(&one.text)?);
+            files.insert(format!("cv_metrics_{target}.json"), pretty(&json!(one.validation.folds)));
+            files.insert(format!("feature_importances_{target}.json"), pretty(&importances(one)));
+        }
+        files.insert("oof_predictions.parquet".to_owned(), out_of_fold::parquet(measurements, trained)?);
+        files
+            .insert("MODEL_CARD.md".to_owned(), card::text(measurements, plan, trained, inputs).into_bytes());
+        let directory = Self { files };
+        directory.check(trained)?;
+        Ok(directory)
+    }
+
+    /// The content of a file.
+    pub fn file(&self, name: &str) -> Option<&[u8]> {
+        self.files.get(name).map(Vec::as_slice)
+    }
+
+    /// The model that a user will load must be the one that was trained.
+    fn check(&self, trained: &[Trained]) -> Result<(), TrainError> {
+        let names: Vec<(Target, String)> =
+            trained.iter().map(|one| (one.goal.target, one.goal.target.file_name() + ".gz")).collect();
+        let forests: Vec<(Target, &[u8])> =
+            names.iter().filter_map(|(target, name)| Some((*target, self.file(name)?))).collect();
+        let spec = self.file("feature_spec.json").unwrap_or_default();
+        let model = Model::from_bytes("the trained model", spec, &forests).map_err(Box::new)?;
+        for one in trained {
+            let target = one.goal.target;
+            if model.forest(target).map(AsRef::as_ref) != Some(&one.forest) {
+                let message = "it does not read back as it was written".to_owned();
+                return Err(TrainError::Forest { target, message });
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the files into a directory beside `path` and gives it that name when all of them are on the disk. An
+    /// existing directory is an error, unless it is to be replaced.
+    pub fn write(&self, path: &Path, overwrite: bool) -> Result<(), TrainError> {
+        let failed = |error| TrainError::io(path.display(), error);
+        Self::check_free(path, overwrite)?;
+        // A link stays, and what it points to is replaced.
+        let path = &files::target(path).map_err(failed)?;
+        let parent = files::folder_of(path);
+        fs::create_dir_all(parent).map_err(failed)?;
+        let staged = tempfile::Builder::new().prefix(".ckselect-").tempdir_in(parent).map_err(failed)?;
+        for (name, bytes) in &self.files {
+            let at = staged.path().join(name);
+            write_whole(&at, bytes).map_err(|error| TrainError::io(at.display(), error))?;
+        }
+        readable(staged.path()).map_err(failed)?;
+        files::sync_folder(staged.path()).map_err(failed)?;
+        // What is replaced is moved aside, to be put back should the new directory not get its name.
+        let aside = if path.exists() { Some(set_aside(path, parent).map_err(failed)?) } else { None };
+        if let Err(error) = fs::rename(staged.path(), path) {
+            if let Some((_, old)) = &aside {
+                fs::rename(old, path).map_err(failed)?;
+            }
+            return Err(failed(error));
+        }
+        files::sync_folder(parent).map_err(failed)
+    }
+
+    /// Refuses a place that is taken; to be asked before a long training, too.
+    pub fn check_free(path: &Path, overwrite: bool) -> Result<(), TrainError> {
+        if path.exists() && !overwrite {
+            return Err(TrainError::Exists(path.display().to_string()));
+        }
+        // Only what looks like a model directory is ever replaced.
+        if path.exists() && !path.join("feature_spec.json").exists() {
+            let message = "not a model directory (no feature_spec.json), so it is not replaced";
+            return Err(TrainError::io(
+                path.display(),
+                io::Error::new(io::ErrorKind::AlreadyExists, message),
+            ));
+        }
+        Ok(())
+    }
+}
+
+fn set_aside(path: &Path, parent: &Path) -> io::Result<(tempfile::TempDir, PathBuf)> {
+    let aside = tempfile::Builder::new().prefix(".ckselect-old-").tempdir_in(parent)?;
+    let old = aside.path().join("model");
+    fs::rename(path, &old)?;
+    Ok((aside, old))
+}
+
+fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = File::create_new(path)?;
+    file.write_all(bytes)?;
+    file.sync_all()
+}
+
+/// Temporary directories are private; a model is as readable as anything that the user makes.
+fn readable(directory: &Path) -> io::Result<()> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        fs::set_permissions(directory, fs::Permissions::from_mode(0o755))?;
+    }
+    Ok(())
+}
+
+fn pretty(value: &Value) -> Vec<u8> {
+    let mut text = format!("{value:#}");
+    text.push('\n');
+    text.into_bytes()
+}
+
+fn compressed(text: &str) -> Result<Vec<u8>, TrainError> {
+    // No name and no time in the header: the same model is the same file.
+    let mut gzip = GzBuilder::new().mtime(0).write(Vec::new(), Compression::best());
+    gzip.write_all(text.as_bytes())
+        .and_then(|()| gzip.finish())
+        .map_err(|error| TrainError::io("a compressed forest", error))
+}
+
+fn spec(measurements: &Measurements, plan: &Plan, trained: &[Trained], inputs: &CardInputs) -> Value {
+    let mut targets: Vec<&str> = trained.iter().map(|one| one.goal.target.as_str()).collect();
+    let mut log_targets: Vec<&str> = trained
+        .iter()
+        .filter(|one| one.goal.objective == super::Objective::Log1p)
+        .map(|one| one.goal.target.as_str())
+        .collect();
+    log_targets.sort_unstable();
+    // Upstream's key has one set of parameters; it is that of the forest that ranks.
+    let ranking = trained.iter().find(|one| one.goal.target == plan.rank_by);
+    targets.sort_by_key(|&target| target != plan.rank_by.as_str());
+    let mut spec = json!({
+        "op_type": plan.extractor.schema.op().as_str(),
+        "dtype": inputs.dtype,
+        "arch": plan.extractor.arch.map(|arch| arch.to_string()),
+        "feature_names": plan.extractor.schema.names(),
+        "categorical_features": plan.categories,
+        "targets": targets,
+        "log_targets": log_targets,
+        "params": ranking.map(|one| one.goal.params.to_json()),
+        "hardware": hardware(&plan.extractor.hardware),
+        "ck_select": extension(plan, trained, &trained_on(measurements, trained, inputs)),
+    });
+    if let (Some(variant), Some(object)) = (&inputs.direction, spec.as_object_mut()) {
+        object.insert("variant".to_owned(), json!(variant));
+    }
+    spec
+}
+
+fn hardware(hardware: &Hardware) -> Value {
+    let constants = Hardware::NAMES.iter().map(|&name| (name.to_owned(), json!(hardware.get(name))));
+    Value::Object(constants.collect::<Map<_, _>>())
+}
+
+/// Our own key: the rules by which features are computed, who ranks, what the features were between, and what it was
+/// trained on.
+fn extension(plan: &Plan, trained: &[Trained], trained_on: &TrainedOn) -> Value {
+    let mut extension = serde_json::to_value(plan.extractor.rules).unwrap_or_default();
+    if let Some(object) = extension.as_object_mut() {
+        object.insert("rank_by".to_owned(), json!(plan.rank_by.as_str()));
+        object.insert(TrainedRange::KEY.to_owned(), json!(range(trained)));
+        object.insert(TrainedOn::KEY.to_owned(), json!(trained_on));
+    }
+    extension
+}
+
+/// Which problems and kernels the rows of all targets are of, from which files.
+pub(super) fn trained_on(measurements: &Measurements, trained: &[Trained], inputs: &CardInputs) -> TrainedOn {
+    let rows = trained.iter().flat_map(|one| one.data.rows.iter().copied());
+    trained::trained_on(measurements, rows, &inputs.digests)
+}
+
+/// What the features were between, over the rows of all targets.
+pub(super) fn range(trained: &[Trained]) -> TrainedRange {
+    let Some(first) = trained.first() else { return TrainedRange::default() };
+    let rows = trained.iter().flat_map(|one| one.data.values.chunks_exact(one.data.width()));
+    TrainedRange::of_rows(&first.data.names, rows)
+}
+
+fn manifest(measurements: &Measurements, plan: &Plan, trained: &[Trained], inputs: &CardInputs) -> Value {
+    let ranking = trained.iter().find(|one| one.goal.target == plan.rank_by);
+    let new = ranking.map_or(0, |one| one.goal.params.trees() as u64);
+    let warm = plan.warm_start.as_ref();
+    // As upstream counts: without an old manifest, the old trees are taken for as many as the new ones.
+    let old = warm.map_or(0, |warm| warm.total_trees().unwrap_or(new));
+    let total = warm.map_or(0, |warm| warm.total_trees().unwrap_or(0)) + new;
+    let by_target = trained.iter().map(|one| {
+        let figures = json!({
+            "objective": one.goal.objective.as_str(),
+            "params": one.goal.params.to_json(),
+            "rows": one.data.rows.len(),
+            "problems": one.data.problems.len(),
+            "trees": one.forest.trees().len(),
+            "continued_trees": one.continued,
+            "hard_problems": one.hard_problems,
+            "cross_validation": one.validation.efficiency,
+        });
+        (one.goal.target.as_str().to_owned(), figures)
+    });
+    json!({
+        "warm_start_from": warm.map(|warm| warm.directory().display().to_string()),
+        "prev_n_estimators": old,
+        "new_n_estimators": new,
+        "total_n_estimators": total,
+        "data_rows": measurements.rows().len(),
+        "valid_rows": measurements.rows().iter().filter(|row| row.is_valid).count(),
+        "unique_shapes": shapes(measurements),
+        "timestamp": inputs.timestamp,
+        "ck_select": {
+            "version": env!("CARGO_PKG_VERSION"),
+            "seed": plan.seed,
+            "seeds": plan.seeds,
+            "targets": Value::Object(by_target.collect::<Map<_, _>>()),
+        },
+    })
+}
+
+/// Problems with a valid row.
+pub(super) fn shapes(measurements: &Measurements) -> usize {
+    let valid = measurements.rows().iter().filter(|row| row.is_valid);
+    valid.map(|row| row.problem).collect::<std::collections::HashSet<_>>().len()
+}
+
+fn importances(one: &Trained) -> Value {
+    let uses = one.forest.feature_uses();
+    let splits = one.data.names.iter().zip(uses).map(|(name, used)| (name.clone(), json!(used.splits)));
+    Value::Object(splits.collect::<Map<_, _>>())
+}
+
+/// The dimensions of a problem, as columns of upstream's tables.
+pub(super) fn dimensions(problem: &Problem) -> Vec<(&'static str, i64)> {
+    match problem {
+        Problem::Gemm(p) => {
+            vec![("m", p.m), ("n", p.n), ("k", p.k), ("split_k", p.split_k.into())]
+        }
+        Problem::Conv(p) => CONV_COLUMNS.into_iter().zip(p.columns()).collect(),
+    }
+}

@@ -1,0 +1,191 @@
+//! `MODEL_CARD.md`: what a model was trained on, how well it chooses, and where it knows nothing.
+
+use std::fmt::Write;
+
+use ck_select_model::model::{Target, TrainedOn};
+use ck_select_types::problem::FieldSet;
+
+use crate::measurements::Measurements;
+
+use super::{Plan, Stop, Trained, artifacts};
+
+/// What a card and a manifest say that is not in the data.
+#[derive(Debug, Clone)]
+pub struct CardInputs {
+    /// The model's name.
+    pub name: String,
+    /// Element type of the data.
+    pub dtype: String,
+    /// Direction of the convolutions.
+    pub direction: Option<String>,
+    /// The command that trains the same model again.
+    pub command: String,
+    /// When it was trained, as `YYYY-MM-DDThh:mm:ss`.
+    pub timestamp: String,
+    /// The SHA-256 of each file of the data, in order.
+    pub digests: Vec<String>,
+}
+
+pub(super) fn text(
+    measurements: &Measurements,
+    plan: &Plan,
+    trained: &[Trained],
+    inputs: &CardInputs,
+) -> String {
+    let mut card = String::new();
+    let out = &mut card;
+    let extractor = &plan.extractor;
+    let arch = extractor.arch.map_or_else(|| "any architecture".to_owned(), |arch| arch.to_string());
+    let direction = inputs.direction.as_deref().map_or_else(String::new, |direction| format!(" {direction}"));
+    let _ = write!(
+        out,
+        "# {}\n\nChooses kernels for {}{direction}, {}, on {arch}. Ranks by `{}`.\nWritten by `ckselect train` {}.\n",
+        inputs.name,
+        extractor.schema.op(),
+        inputs.dtype,
+        plan.rank_by,
+        env!("CARGO_PKG_VERSION"),
+    );
+    data(out, measurements, plan, inputs);
+    forests(out, trained);
+    validation(out, plan, trained);
+    limits(out, plan, trained, &artifacts::trained_on(measurements, trained, inputs));
+    let _ = write!(out, "\n## Train it again\n\n```console\n$ {}\n```\n", inputs.command);
+    let _ = writeln!(out, "\nThe same data, version and command give the same forests, byte for byte.");
+    card
+}
+
+fn data(out: &mut String, measurements: &Measurements, plan: &Plan, inputs: &CardInputs) {
+    out.push_str("\n## Data\n\n| file | rows | SHA-256 | part |\n|---|---|---|---|\n");
+    for (place, source) in measurements.sources().iter().enumerate() {
+        let role = plan.roles.get(place).copied().unwrap_or_default();
+        let part = if role.only_trains { "training only" } else { "training and cross-validation" };
+        let weight = if role.weight == 1.0 { String::new() } else { format!(", weight {}", role.weight) };
+        let file =
+            source.path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+        let digest = inputs.digests.get(place).map_or("", String::as_str);
+        let _ = writeln!(out, "| {file} | {} | `{digest}` | {part}{weight} |", source.rows);
+    }
+    let valid = measurements.rows().iter().filter(|row| row.is_valid).count();
+    let _ = writeln!(
+        out,
+        "\n{} rows, {valid} valid; {} problems, {} kernels.",
+        measurements.rows().len(),
+        artifacts::shapes(measurements),
+        measurements.kernels().len()
+    );
+}
+
+fn forests(out: &mut String, trained: &[Trained]) {
+    out.push_str(
+        "\n## Forests\n\n| target | objective | trees | leaves | parameters |\n|---|---|---|---|---|\n",
+    );
+    for one in trained {
+        let params = one.goal.params.to_json();
+        let pairs: Vec<String> =
+            params.as_object().into_iter().flatten().map(|(name, value)| format!("{name}={value}")).collect();
+        let _ = writeln!(
+            out,
+            "| {} | {} | {} | {} | {} |",
+            one.goal.target,
+            one.goal.objective,
+            one.forest.trees().len(),
+            one.forest.leaf_count(),
+            pairs.join(", ")
+        );
+    }
+    for one in trained.iter().filter(|one| one.continued > 0) {
+        let _ =
+            writeln!(out, "\nThe forest of {} continues one of {} trees.", one.goal.target, one.continued);
+    }
+    for one in trained.iter().filter(|one| one.hard_problems > 0) {
+        let _ = writeln!(
+            out,
+            "\n{} of {} problems count more for {}, because they were chosen badly.",
+            one.hard_problems,
+            one.data.problems.len(),
+            one.goal.target
+        );
+    }
+}
+
+fn validation(out: &mut String, plan: &Plan, trained: &[Trained]) {
+    out.push_str("\n## Cross-validation\n\n");
+    if trained.iter().all(|one| one.validation.folds.is_empty()) {
+        out.push_str("None: there were too few problems, or it was not asked for.\n");
+        return;
+    }
+    let stop = match plan.stop {
+        Stop::Never => "The number of trees was fixed beforehand.",
+        Stop::Inner => "The number of trees was chosen on a part of the problems that are trained on.",
+        Stop::HeldOut => {
+            "The number of trees was chosen on the fold that is reported, so the figures flatter."
+        }
+    };
+    let folds = trained.iter().map(|one| one.validation.folds.len()).max().unwrap_or(0);
+    let _ = writeln!(
+        out,
+        "{folds} folds; no problem is on both sides. {stop}\nEfficiency is the chosen kernel's TFLOPS as a share of the \
+         fastest measured kernel's, by problem.\n"
+    );
+    out.push_str(
+        "| target | problems | mean | median | P10 | min | best of top 3 |\n|---|---|---|---|---|---|---|\n",
+    );
+    let percent = |share: f64| format!("{:.2} %", share * 100.0);
+    for one in trained {
+        if let Some(efficiency) = &one.validation.efficiency {
+            let _ = writeln!(
+                out,
+                "| {} | {} | {} | {} | {} | {} | {} |",
+                one.goal.target,
+                efficiency.problems,
+                percent(efficiency.mean),
+                percent(efficiency.median),
+                percent(efficiency.p10),
+                percent(efficiency.min),
+                percent(efficiency.best_of_top3)
+            );
+        }
+    }
+}
+
+fn limits(out: &mut String, plan: &Plan, trained: &[Trained], trained_on: &TrainedOn) {
+    out.push_str(
+        "\n## Limits\n\nOutside of these ranges the model guesses; a selection there is flagged.\n\n\
+         | field of the problem | trained on |\n|---|---|\n",
+    );
+    for name in FieldSet::fields(plan.extractor.schema.op()) {
+        let seen = match trained_on.range(name) {
+            Some([from, to]) if from == to => format!("{from} only"),
+            Some([from, to]) => format!("{from} to {to}"),
+            None => trained_on.words(name).collect::<Vec<_>>().join(", "),
+        };
+        if !seen.is_empty() {
+            let _ = writeln!(out, "| {name} | {seen} |");
+        }
+    }
+    let pipelines = trained_on.pipelines().collect::<Vec<_>>().join(", ");
+    let suffixes = trained_on.suffixes().collect::<Vec<_>>().join(", ");
+    let suffixes = if suffixes.is_empty() { "none" } else { suffixes.as_str() };
+    let _ = writeln!(
+        out,
+        "\nKernels with other pipelines or suffixes are marked. Pipelines: {pipelines}. Suffixes: {suffixes}.\n\n\
+         Features of the problem, as it was trained:\n\n| feature | from | to |\n|---|---|---|"
+    );
+    let range = artifacts::range(trained);
+    let schema = &plan.extractor.schema;
+    for (name, scope) in schema.names().into_iter().zip(schema.scopes()) {
+        if let (Some([from, to]), "problem") = (range.get(name), scope) {
+            let _ = writeln!(out, "| {name} | {from} | {to} |");
+        }
+    }
+    if plan.rank_by == Target::Relative {
+        out.push_str("\nScores of `relative` only order the kernels of one problem; they are no TFLOPS.\n");
+    }
+    out.push_str("\nHardware constants:");
+    let hardware = &plan.extractor.hardware;
+    for name in ck_select_types::hardware::Hardware::NAMES {
+        let _ = write!(out, " {name} {}", hardware.get(name).unwrap_or(0));
+    }
+    out.push_str(".\n");
+}

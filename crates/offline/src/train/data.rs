@@ -1,0 +1,153 @@
+//! Measured rows with their features, the rows of each run together.
+
+use std::ops::Range;
+
+use ck_select_model::features::Extractor;
+use ck_select_model::model::Target;
+
+use crate::features;
+use crate::measurements::{Measurements, Row, Run};
+
+use super::TrainError;
+
+/// Rows of one target with their features.
+#[derive(Debug)]
+pub struct TrainingData {
+    /// Columns.
+    pub names: Vec<String>,
+    /// Features, row after row.
+    pub values: Vec<f64>,
+    /// Index into [`Measurements::rows`], by row.
+    pub rows: Vec<u32>,
+    /// The measured target, by row.
+    pub measured: Vec<f64>,
+    /// Measured TFLOPS, by row.
+    pub tflops: Vec<f64>,
+    /// The share of the fastest kernel that was measured together with it, by row.
+    pub efficiency: Vec<f64>,
+    /// The problems, in the order of their first rows; one that was measured twice stands there twice.
+    pub problems: Vec<Item>,
+}
+
+/// A problem of the training data, with the rows of one run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Item {
+    /// Index into [`Measurements::problems`].
+    pub problem: u32,
+    /// Its rows.
+    pub span: Range<usize>,
+    /// How much it counts.
+    pub weight: f64,
+    /// Only ever trained on, never held out.
+    pub only_trains: bool,
+}
+
+/// What is special about one of the measurements' files.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Role {
+    /// How much its rows count.
+    pub weight: f64,
+    /// Whether its problems are only ever trained on.
+    pub only_trains: bool,
+}
+
+impl Default for Role {
+    fn default() -> Self {
+        Self { weight: 1.0, only_trains: false }
+    }
+}
+
+impl TrainingData {
+    /// The rows that count for a target: valid, and with a positive value of it. `roles` are those of the files, in order.
+    pub fn new(
+        measurements: &Measurements,
+        extractor: &Extractor,
+        target: Target,
+        roles: &[Role],
+    ) -> Result<Self, TrainError> {
+        let value = |row: &Row| match target {
+            Target::Latency => row.latency_ms,
+            Target::Bandwidth => row.bandwidth_gb_s,
+            Target::Tflops | Target::Relative => row.tflops,
+        };
+        let file_of_row = files(measurements);
+        let mut data = Self {
+            names: extractor.schema.names().into_iter().map(str::to_owned).collect(),
+            values: Vec::new(),
+            rows: Vec::new(),
+            measured: Vec::new(),
+            tflops: Vec::new(),
+            efficiency: Vec::new(),
+            problems: Vec::new(),
+        };
+        for Run { problem, rows, .. } in measurements.runs() {
+            let start = data.rows.len();
+            let (mut weight, mut only_trains) = (0.0, true);
+            for index in rows {
+                let row = &measurements.rows()[index as usize];
+                let measured = value(row);
+                if !(measured > 0.0 && measured.is_finite()) {
+                    continue;
+                }
+                let role = roles.get(file_of_row(index)).copied().unwrap_or_default();
+                weight += role.weight;
+                only_trains &= role.only_trains;
+                data.rows.push(index);
+                data.measured.push(measured);
+                data.tflops.push(row.tflops);
+            }
+            let span = start..data.rows.len();
+            if !span.is_empty() {
+                let best = data.tflops[span.clone()].iter().copied().fold(0.0, f64::max);
+                data.efficiency.extend(data.tflops[span.clone()].iter().map(|tflops| tflops / best));
+                weight /= span.len() as f64;
+                data.problems.push(Item { problem, span, weight, only_trains });
+            }
+        }
+        if data.rows.is_empty() {
+            return Err(TrainError::NoRows { target });
+        }
+        data.values = features::rows(measurements, extractor, &data.rows).map_err(Box::new)?;
+        Ok(data)
+    }
+
+    /// Values of a row.
+    pub fn width(&self) -> usize {
+        self.names.len()
+    }
+
+    /// The values of one row.
+    pub fn row(&self, row: usize) -> &[f64] {
+        &self.values[row * self.width()..(row + 1) * self.width()]
+    }
+
+    /// The rows of some problems, one problem after the other.
+    pub(super) fn rows_of<'a>(&'a self, problems: &'a [usize]) -> impl Iterator<Item = usize> + 'a {
+        problems.iter().flat_map(|&problem| self.problems[problem].span.clone())
+    }
+
+    /// Where the rows of some problems lie when they stand one after the other.
+    pub(super) fn spans_of(&self, problems: &[usize]) -> Vec<Range<usize>> {
+        let mut end = 0;
+        let span = |&problem: &usize| {
+            let start = end;
+            end += self.problems[problem].span.len();
+            start..end
+        };
+        problems.iter().map(span).collect()
+    }
+}
+
+/// From a row to the place of its file: a file's rows lie together, in the order of the files.
+fn files(measurements: &Measurements) -> impl Fn(u32) -> usize + use<> {
+    let mut end = 0;
+    let ends: Vec<usize> = measurements
+        .sources()
+        .iter()
+        .map(|source| {
+            end += source.rows;
+            end
+        })
+        .collect();
+    move |row| ends.partition_point(|&end| end <= row as usize)
+}

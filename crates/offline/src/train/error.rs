@@ -1,0 +1,97 @@
+//! Why nothing was trained.
+
+use std::io;
+
+use ck_select_model::model::{ModelError, Target};
+
+use crate::features::FeatureError;
+use crate::lightgbm::LightGbmError;
+
+/// A training that could not be done.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TrainError {
+    /// A parameter that is unknown, out of range, or without effect.
+    #[error("{name}: found {found}, expected {expected}")]
+    Param {
+        /// The parameter.
+        name: String,
+        /// What was found.
+        found: String,
+        /// What was expected.
+        expected: String,
+    },
+    /// A target of which the data has no value.
+    #[error("target {target}: no valid row of the data has a value of it")]
+    NoRows {
+        /// The target.
+        target: Target,
+    },
+    /// A kernel or problem that the features cannot describe.
+    #[error(transparent)]
+    Feature(#[from] Box<FeatureError>),
+    /// A model that cannot be continued, because its columns are others.
+    #[error("Feature schema mismatch: {0}")]
+    Schema(String),
+    /// A model that cannot be continued, because other columns are categories.
+    #[error("Categorical feature mismatch: the model to continue has {old}, this training {new}")]
+    Categories {
+        /// Those of the model.
+        old: String,
+        /// Those of this training.
+        new: String,
+    },
+    /// A model that cannot be continued, because it is about something else.
+    #[error("{file}: {field} {old}, this training has {new}")]
+    Other {
+        /// The file that says so.
+        file: String,
+        /// What differs.
+        field: &'static str,
+        /// The model's.
+        old: String,
+        /// This training's.
+        new: String,
+    },
+    /// A model that cannot be read, or one of our own that would not be readable.
+    #[error(transparent)]
+    Model(#[from] Box<ModelError>),
+    /// LightGBM refused.
+    #[error(transparent)]
+    LightGbm(#[from] LightGbmError),
+    /// A trained forest that is not as it should be.
+    #[error("the trained forest of {target}: {message}")]
+    Forest {
+        /// The target.
+        target: Target,
+        /// What is wrong.
+        message: String,
+    },
+    /// A file that cannot be read or written.
+    #[error("{file}: {source}")]
+    Io {
+        /// The file.
+        file: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// The directory is there already.
+    #[error("{0}: is there already; --overwrite replaces it")]
+    Exists(String),
+    /// Out-of-fold predictions that cannot be written.
+    #[error("oof_predictions.parquet: {0}")]
+    Parquet(String),
+    /// No worker threads.
+    #[error("{0}")]
+    Threads(String),
+}
+
+impl TrainError {
+    pub(super) fn param(name: &str, found: impl Into<String>, expected: impl Into<String>) -> Self {
+        Self::Param { name: name.to_owned(), found: found.into(), expected: expected.into() }
+    }
+
+    pub(super) fn io(file: impl std::fmt::Display, source: io::Error) -> Self {
+        Self::Io { file: file.to_string(), source }
+    }
+}

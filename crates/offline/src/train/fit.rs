@@ -1,0 +1,220 @@
+//! One forest from some problems, and how many trees it should have.
+
+use ck_select_model::forest::Forest;
+use ck_select_model::model::Target;
+
+use crate::lightgbm::{Booster, Matrix};
+
+use super::data::TrainingData;
+use super::objective::Lists;
+use super::{Objective, Params, TrainError, average, metrics};
+
+/// What is trained on what, and how.
+pub(super) struct Task<'a> {
+    pub(super) data: &'a TrainingData,
+    pub(super) target: Target,
+    pub(super) objective: Objective,
+    /// What each row is to be learned as.
+    pub(super) labels: Vec<f64>,
+    /// Columns that are categories.
+    pub(super) categories: Vec<usize>,
+    /// What problems that must stay on one side have in common, by their places.
+    pub(super) groups: Vec<String>,
+    pub(super) seed: u64,
+    pub(super) seeds: usize,
+    /// The text of a forest to continue.
+    pub(super) start: Option<String>,
+}
+
+/// What a training may decide from its own data.
+#[derive(Debug, Clone)]
+pub(super) struct Recipe {
+    pub(super) params: Params,
+    /// How much each problem counts, by its place in the data.
+    pub(super) weights: Vec<f64>,
+}
+
+impl<'a> Task<'a> {
+    pub(super) fn new(
+        data: &'a TrainingData,
+        target: Target,
+        objective: Objective,
+        categories: &[String],
+        groups: Vec<String>,
+    ) -> Self {
+        let labels =
+            data.measured.iter().zip(&data.efficiency).map(|(&y, &e)| objective.label(y, e)).collect();
+        let column = |name: &String| data.names.iter().position(|known| known == name);
+        let categories = categories.iter().filter_map(column).collect();
+        Self { data, target, objective, labels, categories, groups, seed: 0, seeds: 1, start: None }
+    }
+
+    /// Whether a kernel could be chosen by the target.
+    pub(super) const fn chooses(&self) -> bool {
+        matches!(self.target, Target::Tflops | Target::Relative)
+    }
+
+    /// The text of a forest trained on these problems: several seeds averaged, on top of the forest to continue.
+    pub(super) fn forest(&self, problems: &[usize], recipe: &Recipe) -> Result<String, TrainError> {
+        let texts = (0..self.seeds as u64)
+            .map(|offset| self.one_seed(problems, recipe, self.seed + offset))
+            .collect::<Result<Vec<_>, _>>()?;
+        average::average(&texts).map_err(|message| TrainError::Forest { target: self.target, message })
+    }
+
+    fn one_seed(&self, problems: &[usize], recipe: &Recipe, seed: u64) -> Result<String, TrainError> {
+        let start = self.start.as_deref().map(Booster::from_text).transpose()?;
+        let mut training = self.begin(problems, recipe, seed, start.as_ref())?;
+        for _ in 0..recipe.params.trees() {
+            if !training.step()? {
+                break;
+            }
+        }
+        Ok(training.booster.to_text()?)
+    }
+
+    /// Trains on some problems until the loss on others has not fallen for as many trees as patience allows, and says
+    /// with how many trees it was lowest. With several seeds, those of the first.
+    pub(super) fn best_trees(
+        &self,
+        problems: &[usize],
+        watched: &[usize],
+        recipe: &Recipe,
+    ) -> Result<usize, TrainError> {
+        let mut training = self.begin(problems, recipe, self.seed, None)?;
+        let matrix = self.matrix(watched, None);
+        training.booster.watch(&matrix, &training.params)?;
+        let patience = recipe.params.patience();
+        // The lowest value of each metric, and when it was reached. Whichever stalls first decides.
+        let mut lowest: Vec<(f64, usize)> = Vec::new();
+        for tree in 1..=recipe.params.trees() {
+            let grew = training.step()?;
+            let losses = self.losses(&training.booster, watched, recipe)?;
+            lowest.resize(losses.len(), (f64::INFINITY, 1));
+            for (lowest, loss) in lowest.iter_mut().zip(losses) {
+                if loss < lowest.0 {
+                    *lowest = (loss, tree);
+                }
+            }
+            if let Some(stalled) = lowest.iter().find(|lowest| tree - lowest.1 >= patience) {
+                return Ok(stalled.1);
+            }
+            if !grew {
+                break;
+            }
+        }
+        Ok(lowest.first().map_or(1, |lowest| lowest.1))
+    }
+
+    fn losses(&self, booster: &Booster, watched: &[usize], recipe: &Recipe) -> Result<Vec<f64>, TrainError> {
+        if !(self.objective.is_custom() || self.objective.needs_groups()) {
+            return Ok(booster.losses()?);
+        }
+        let efficiency: Vec<f64> = self.data.rows_of(watched).map(|row| self.data.efficiency[row]).collect();
+        let lists = Lists {
+            efficiency: &efficiency,
+            problems: &self.data.spans_of(watched),
+            weights: &[],
+            sharpness: recipe.params.sharpness(),
+        };
+        Ok(vec![lists.loss(self.objective, &booster.scores(1)?)])
+    }
+
+    fn begin(
+        &self,
+        problems: &[usize],
+        recipe: &Recipe,
+        seed: u64,
+        start: Option<&Booster>,
+    ) -> Result<Stepper, TrainError> {
+        let matrix = self.matrix(problems, Some(&recipe.weights));
+        let categories: Vec<String> = self.categories.iter().map(ToString::to_string).collect();
+        let mut params = format!(
+            // The bins must not depend on the seed, or forests of several seeds could not be averaged.
+            "{} {} seed={seed} data_random_seed={} num_threads=1 deterministic=true force_row_wise=true verbosity=-1",
+            self.objective.lightgbm(),
+            recipe.params.to_lightgbm(),
+            self.seed,
+        );
+        if !categories.is_empty() {
+            params.push_str(" categorical_feature=");
+            params.push_str(&categories.join(","));
+        }
+        let mut custom = None;
+        if self.objective.is_custom() {
+            let lists = Custom {
+                objective: self.objective,
+                efficiency: self.data.rows_of(problems).map(|row| self.data.efficiency[row]).collect(),
+                spans: self.data.spans_of(problems),
+                weights: problems.iter().map(|&problem| recipe.weights[problem]).collect(),
+                sharpness: recipe.params.sharpness(),
+            };
+            custom = Some(lists);
+        }
+        Ok(Stepper { booster: Booster::begin(&matrix, &params, start)?, params, custom })
+    }
+
+    fn matrix(&self, problems: &[usize], weights: Option<&[f64]>) -> Matrix {
+        let data = self.data;
+        let mut matrix = Matrix { width: data.width(), names: data.names.clone(), ..Matrix::default() };
+        let weighted = weights.filter(|weights| problems.iter().any(|&problem| weights[problem] != 1.0));
+        for &problem in problems {
+            let span = data.problems[problem].span.clone();
+            matrix.values.extend_from_slice(&data.values[span.start * data.width()..span.end * data.width()]);
+            matrix.labels.extend(self.labels[span.clone()].iter().map(|&label| label as f32));
+            if let Some(weights) = weighted {
+                matrix.weights.extend(span.clone().map(|_| weights[problem] as f32));
+            }
+            if self.objective.needs_groups() {
+                matrix.groups.push(span.len() as i32);
+            }
+        }
+        matrix
+    }
+
+    /// What a forest says of the rows of some problems, in the space of the labels.
+    pub(super) fn predict(&self, text: &str, problems: &[usize]) -> Result<Vec<f64>, TrainError> {
+        let wrong = |message: String| TrainError::Forest { target: self.target, message };
+        // Our own reader and scorer: what was trained is what will be selected by.
+        let forest = Forest::parse(text.as_bytes()).map_err(|error| wrong(error.to_string()))?;
+        self.data
+            .rows_of(problems)
+            .map(|row| forest.predict(self.data.row(row)).map_err(|error| wrong(error.to_string())))
+            .collect()
+    }
+
+    /// How good a forest chooses among the kernels of each of these problems.
+    pub(super) fn choices(&self, scores: &[f64], problems: &[usize]) -> Vec<(f64, f64)> {
+        let speeds: Vec<f64> = self.data.rows_of(problems).map(|row| self.data.tflops[row]).collect();
+        metrics::choices(scores, &speeds, &self.data.spans_of(problems))
+    }
+}
+
+/// A training that goes on tree by tree.
+struct Stepper {
+    booster: Booster,
+    params: String,
+    custom: Option<Custom>,
+}
+
+struct Custom {
+    objective: Objective,
+    efficiency: Vec<f64>,
+    spans: Vec<std::ops::Range<usize>>,
+    weights: Vec<f64>,
+    sharpness: f64,
+}
+
+impl Stepper {
+    fn step(&mut self) -> Result<bool, TrainError> {
+        let Some(custom) = &self.custom else { return Ok(self.booster.boost()?) };
+        let lists = Lists {
+            efficiency: &custom.efficiency,
+            problems: &custom.spans,
+            weights: &custom.weights,
+            sharpness: custom.sharpness,
+        };
+        let (first, second) = lists.derivatives(custom.objective, &self.booster.scores(0)?);
+        Ok(self.booster.boost_by(&first, &second)?)
+    }
+}

@@ -1,0 +1,295 @@
+//! What a forest is trained to do, and the derivatives of the losses that LightGBM does not have.
+
+use std::fmt;
+use std::ops::Range;
+use std::str::FromStr;
+
+use ck_select_types::vocab::UnknownWord;
+
+/// What a forest is trained to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Objective {
+    /// Predict `ln(1 + y)`: upstream's way for TFLOPS and bandwidth.
+    Log1p,
+    /// Predict `y` itself: upstream's way for latency.
+    Raw,
+    /// Predict the logarithm of the efficiency, which is all that a choice depends on.
+    Relative,
+    /// Give the softmax of a problem's scores the shape of `efficiency ^ sharpness` (cross-entropy).
+    Listwise,
+    /// Maximise the expected efficiency of a choice drawn by the softmax of the scores.
+    Softmax,
+    /// Put the faster of each two kernels first; a pair counts by how much faster it is.
+    Pairwise,
+    /// LightGBM's lambdarank on efficiency in 30 grades.
+    Lambdarank,
+    /// LightGBM's `rank_xendcg` on the same grades.
+    RankXendcg,
+}
+
+impl Objective {
+    /// All objectives.
+    pub const ALL: [Self; 8] = [
+        Self::Log1p,
+        Self::Raw,
+        Self::Relative,
+        Self::Listwise,
+        Self::Softmax,
+        Self::Pairwise,
+        Self::Lambdarank,
+        Self::RankXendcg,
+    ];
+    /// Their names, in the same order.
+    pub const WORDS: &'static [&'static str] =
+        &["log1p", "raw", "relative", "listwise", "softmax", "pairwise", "lambdarank", "rank_xendcg"];
+
+    /// The name.
+    pub const fn as_str(self) -> &'static str {
+        Self::WORDS[self as usize]
+    }
+
+    /// Whether the scores only order the kernels of a problem, and say nothing of TFLOPS.
+    pub const fn only_ranks(self) -> bool {
+        !matches!(self, Self::Log1p | Self::Raw)
+    }
+
+    /// Whether the forest predicts a label, so that errors of prediction mean something.
+    pub const fn predicts(self) -> bool {
+        matches!(self, Self::Log1p | Self::Raw | Self::Relative)
+    }
+
+    /// LightGBM's parameters for it.
+    pub(super) fn lightgbm(self) -> String {
+        match self {
+            Self::Log1p | Self::Raw | Self::Relative => "objective=regression metric=rmse,l1".to_owned(),
+            Self::Listwise | Self::Softmax | Self::Pairwise => "objective=none metric=none".to_owned(),
+            Self::Lambdarank | Self::RankXendcg => {
+                let gains: Vec<String> = (0..=GRADES as usize).map(|gain| gain.to_string()).collect();
+                format!("objective={} metric=none label_gain={}", self.as_str(), gains.join(","))
+            }
+        }
+    }
+
+    /// Whether LightGBM has to know which rows belong to one problem.
+    pub(super) const fn needs_groups(self) -> bool {
+        matches!(self, Self::Lambdarank | Self::RankXendcg)
+    }
+
+    /// Whether its derivatives are computed here.
+    pub(super) const fn is_custom(self) -> bool {
+        matches!(self, Self::Listwise | Self::Softmax | Self::Pairwise)
+    }
+
+    /// What a row is to be learned as, of the measured value and its share of the problem's best.
+    pub(super) fn label(self, value: f64, efficiency: f64) -> f64 {
+        match self {
+            Self::Log1p => value.ln_1p(),
+            Self::Raw => value,
+            Self::Relative => efficiency.ln(),
+            Self::Listwise | Self::Softmax | Self::Pairwise => efficiency,
+            Self::Lambdarank | Self::RankXendcg => (efficiency * GRADES).round(),
+        }
+    }
+}
+
+/// Grades of efficiency for LightGBM's ranking objectives, whose labels are integers.
+const GRADES: f64 = 30.0;
+
+impl fmt::Display for Objective {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl FromStr for Objective {
+    type Err = UnknownWord;
+
+    fn from_str(word: &str) -> Result<Self, UnknownWord> {
+        Self::ALL.into_iter().find(|objective| objective.as_str() == word).ok_or(UnknownWord {
+            what: "objective",
+            found: word.to_owned(),
+            accepted: Self::WORDS,
+        })
+    }
+}
+
+/// Efficiencies of the rows of some problems, each problem's rows together, and how much each problem counts.
+pub(super) struct Lists<'a> {
+    pub(super) efficiency: &'a [f64],
+    pub(super) problems: &'a [Range<usize>],
+    pub(super) weights: &'a [f64],
+    pub(super) sharpness: f64,
+}
+
+/// The smallest second derivatives: a leaf of rows that are already right must not take a huge step.
+const LISTWISE_FLOOR: f64 = 1e-3;
+const SOFTMAX_FLOOR: f64 = 1e-4;
+
+impl Lists<'_> {
+    /// First and second derivatives of the loss by each row's score.
+    pub(super) fn derivatives(&self, objective: Objective, scores: &[f64]) -> (Vec<f32>, Vec<f32>) {
+        let mut first = vec![0.0; scores.len()];
+        let mut second = vec![0.0; scores.len()];
+        for (span, &weight) in self.problems.iter().zip(self.weights) {
+            let (scores, efficiency) = (&scores[span.clone()], &self.efficiency[span.clone()]);
+            let mut put = |place: usize, gradient: f64, hessian: f64| {
+                first[span.start + place] = (weight * gradient) as f32;
+                second[span.start + place] = (weight * hessian) as f32;
+            };
+            match objective {
+                Objective::Softmax => {
+                    let shares = softmax(scores.iter().copied());
+                    let expected: f64 = shares.iter().zip(efficiency).map(|(p, e)| p * e).sum();
+                    for (place, (p, e)) in shares.iter().zip(efficiency).enumerate() {
+                        put(place, -p * (e - expected), (0.25 * p * (1.0 - p)).max(SOFTMAX_FLOOR));
+                    }
+                }
+                Objective::Pairwise => {
+                    for (place, (gradient, hessian)) in pairs(scores, efficiency).into_iter().enumerate() {
+                        put(place, gradient, hessian.max(LISTWISE_FLOOR));
+                    }
+                }
+                _ => {
+                    let shares = softmax(scores.iter().copied());
+                    let wanted = self.wanted(efficiency);
+                    for (place, (p, q)) in shares.iter().zip(wanted).enumerate() {
+                        put(place, p - q, (p * (1.0 - p)).max(LISTWISE_FLOOR));
+                    }
+                }
+            }
+        }
+        (first, second)
+    }
+
+    /// The mean loss over the problems; of LightGBM's own ranking objectives, the mean regret of the first choice.
+    pub(super) fn loss(&self, objective: Objective, scores: &[f64]) -> f64 {
+        let mut sum = 0.0;
+        for span in self.problems {
+            let (scores, efficiency) = (&scores[span.clone()], &self.efficiency[span.clone()]);
+            sum += match objective {
+                Objective::Softmax => {
+                    let shares = softmax(scores.iter().copied());
+                    1.0 - shares.iter().zip(efficiency).map(|(p, e)| p * e).sum::<f64>()
+                }
+                Objective::Pairwise => pair_loss(scores, efficiency),
+                Objective::Listwise => {
+                    let shares = softmax(scores.iter().copied());
+                    let wanted = self.wanted(efficiency);
+                    -shares.iter().zip(wanted).map(|(p, q)| q * p.max(f64::MIN_POSITIVE).ln()).sum::<f64>()
+                }
+                _ => 1.0 - efficiency.get(super::metrics::first_maximum(scores)).copied().unwrap_or(1.0),
+            };
+        }
+        sum / self.problems.len().max(1) as f64
+    }
+
+    /// Which share of the choices each kernel should get.
+    fn wanted(&self, efficiency: &[f64]) -> Vec<f64> {
+        softmax(efficiency.iter().map(|e| self.sharpness * e.ln()))
+    }
+}
+
+fn softmax(scores: impl Iterator<Item = f64> + Clone) -> Vec<f64> {
+    let most = scores.clone().fold(f64::NEG_INFINITY, f64::max);
+    let mut shares: Vec<f64> = scores.map(|score| (score - most).exp()).collect();
+    let sum: f64 = shares.iter().sum();
+    for share in &mut shares {
+        *share /= sum;
+    }
+    shares
+}
+
+/// `RankNet`: each pair counts by the difference of its efficiencies.
+fn pairs(scores: &[f64], efficiency: &[f64]) -> Vec<(f64, f64)> {
+    let mut derivatives = vec![(0.0, 0.0); scores.len()];
+    for better in 0..scores.len() {
+        for worse in 0..scores.len() {
+            let gain = efficiency[better] - efficiency[worse];
+            if gain > 0.0 {
+                let wrong = 1.0 / (1.0 + (scores[better] - scores[worse]).exp());
+                let curve = gain * wrong * (1.0 - wrong);
+                derivatives[better].0 -= gain * wrong;
+                derivatives[worse].0 += gain * wrong;
+                derivatives[better].1 += curve;
+                derivatives[worse].1 += curve;
+            }
+        }
+    }
+    derivatives
+}
+
+fn pair_loss(scores: &[f64], efficiency: &[f64]) -> f64 {
+    let mut sum = 0.0;
+    for better in 0..scores.len() {
+        for worse in 0..scores.len() {
+            let gain = efficiency[better] - efficiency[worse];
+            if gain > 0.0 {
+                // ln(1 + exp(-x)) without overflow.
+                let lead = scores[better] - scores[worse];
+                sum += gain * ((-lead.abs()).exp().ln_1p() + (-lead).max(0.0));
+            }
+        }
+    }
+    sum
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_is_read_back() {
+        for objective in Objective::ALL {
+            assert_eq!(objective.as_str().parse(), Ok(objective));
+        }
+        assert!("mse".parse::<Objective>().unwrap_err().to_string().contains("expected one of: log1p, raw"));
+    }
+
+    /// The derivatives by the book against differences of the loss itself.
+    #[test]
+    fn first_derivatives_are_those_of_the_loss() {
+        let efficiency = [1.0, 0.5, 0.8, 0.3, 1.0];
+        let scores = [0.2, -0.4, 0.9, 0.1, -1.5];
+        let problems = [0..3, 3..5];
+        let lists =
+            Lists { efficiency: &efficiency, problems: &problems, weights: &[1.0, 1.0], sharpness: 5.0 };
+        for objective in [Objective::Listwise, Objective::Softmax, Objective::Pairwise] {
+            let (first, second) = lists.derivatives(objective, &scores);
+            for row in 0..scores.len() {
+                let at = |change: f64| {
+                    let mut moved = scores;
+                    moved[row] += change;
+                    // `loss` is a mean over the two problems.
+                    2.0 * lists.loss(objective, &moved)
+                };
+                let slope = (at(1e-5) - at(-1e-5)) / 2e-5;
+                assert!((slope - f64::from(first[row])).abs() < 1e-6, "{objective} {row}: {slope}");
+                assert!(second[row] > 0.0);
+            }
+        }
+    }
+
+    #[test]
+    fn a_problem_counts_by_its_weight() {
+        let lists = |weights: &'static [f64]| Lists {
+            efficiency: &[1.0, 0.5, 1.0, 0.5],
+            problems: &[0..2, 2..4],
+            weights,
+            sharpness: 5.0,
+        };
+        let (single, _) = lists(&[1.0, 1.0]).derivatives(Objective::Listwise, &[0.0; 4]);
+        let (double, _) = lists(&[1.0, 2.0]).derivatives(Objective::Listwise, &[0.0; 4]);
+        assert_eq!(double, [single[0], single[1], 2.0 * single[2], 2.0 * single[3]]);
+    }
+
+    #[test]
+    fn large_scores_stay_finite() {
+        let problems = std::slice::from_ref(&(0..2));
+        let lists = Lists { efficiency: &[1.0, 0.9], problems, weights: &[1.0], sharpness: 5.0 };
+        for objective in [Objective::Listwise, Objective::Softmax, Objective::Pairwise] {
+            let (first, second) = lists.derivatives(objective, &[-1e4, 1e4]);
+            assert!(first.iter().chain(&second).all(|value| value.is_finite()), "{objective}");
+            assert!(lists.loss(objective, &[-1e4, 1e4]).is_finite(), "{objective}");
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! The model that a training continues.
+
+use std::collections::BTreeSet;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use ck_select_model::features::Extractor;
+use ck_select_model::model::{FeatureSpec, ModelError, Target};
+use ck_select_types::files;
+use flate2::read::MultiGzDecoder;
+use serde_json::Value;
+
+use super::{Plan, TrainError};
+
+/// A model directory whose forests are continued.
+#[derive(Debug, Clone)]
+pub struct WarmStart {
+    directory: PathBuf,
+    spec: FeatureSpec,
+    forests: Vec<(Target, String)>,
+    manifest: Option<Value>,
+}
+
+const SPEC: &str = "feature_spec.json";
+
+impl WarmStart {
+    /// Reads a model directory. Nothing is written beside it.
+    pub fn load(directory: &Path) -> Result<Self, TrainError> {
+        if !directory.is_dir() {
+            let missing = io::Error::new(io::ErrorKind::NotFound, "no such directory");
+            return Err(TrainError::io(directory.display(), missing));
+        }
+        let path = directory.join(SPEC);
+        let bytes = files::read(&path).map_err(|error| TrainError::io(path.display(), error))?;
+        let spec = FeatureSpec::from_json(&path.display().to_string(), &bytes).map_err(Box::new)?;
+        let mut forests = Vec::new();
+        for target in Target::ALL {
+            if let Some(text) = forest_text(directory, target)? {
+                forests.push((target, text));
+            }
+        }
+        let manifest = files::read(directory.join("train_manifest.json")).ok();
+        let manifest = manifest.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        Ok(Self { directory: directory.to_owned(), spec, forests, manifest })
+    }
+
+    /// Where it is.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Columns, rules and hardware that its forests were trained with.
+    pub const fn extractor(&self) -> &Extractor {
+        &self.spec.extractor
+    }
+
+    /// The text of a target's forest; `None` when the model has none, and the target begins from nothing.
+    pub fn forest(&self, target: Target) -> Option<&str> {
+        self.forests.iter().find(|forest| forest.0 == target).map(|forest| forest.1.as_str())
+    }
+
+    /// All trees that the old model's manifest counts, if it has one.
+    pub fn total_trees(&self) -> Option<u64> {
+        self.manifest.as_ref()?.get("total_n_estimators")?.as_u64()
+    }
+
+    /// Checks that the plan's columns mean what the old forests' columns mean.
+    pub fn check(&self, plan: &Plan, dtype: Option<&str>) -> Result<(), TrainError> {
+        let old = self.spec.extractor.schema.names();
+        let new = plan.extractor.schema.names();
+        if old != new {
+            return Err(TrainError::Schema(difference(&old, &new)));
+        }
+        let sorted = |names: &[String]| names.iter().cloned().collect::<BTreeSet<_>>();
+        let (old, new) = (sorted(&self.spec.categorical_features), sorted(&plan.categories));
+        if old != new {
+            let list = |names: &BTreeSet<String>| format!("{:?}", names.iter().collect::<Vec<_>>());
+            return Err(TrainError::Categories { old: list(&old), new: list(&new) });
+        }
+        let file = self.directory.join(SPEC).display().to_string();
+        let differs = |field: &'static str, old: String, new: String| {
+            if old == new { Ok(()) } else { Err(TrainError::Other { file: file.clone(), field, old, new }) }
+        };
+        let (was, is) = (&self.spec.extractor, &plan.extractor);
+        differs("op_type", self.spec.op().to_string(), is.schema.op().to_string())?;
+        if let (Some(old), Some(new)) = (self.spec.dtype, dtype) {
+            differs("dtype", old.to_string(), new.to_owned())?;
+        }
+        if let (Some(old), Some(new)) = (was.arch, is.arch) {
+            differs("arch", old.to_string(), new.to_string())?;
+        }
+        differs("feature rules", format!("{:?}", was.rules), format!("{:?}", is.rules))?;
+        differs("hardware", format!("{:?}", was.hardware), format!("{:?}", is.hardware))?;
+        for goal in &plan.goals {
+            if self.forest(goal.target).is_some() && goal.target != Target::Relative {
+                let log = |log: bool| if log { "log1p".to_owned() } else { "raw".to_owned() };
+                let was = log(self.spec.log_targets.contains(&goal.target));
+                differs("log_targets", was, goal.objective.to_string())?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn difference(old: &[&str], new: &[&str]) -> String {
+    let missing = |from: &[&str], of: &[&str]| {
+        let names: BTreeSet<String> =
+            from.iter().filter(|name| !of.contains(name)).map(|name| (*name).to_owned()).collect();
+        format!("{:?}", names.into_iter().collect::<Vec<_>>())
+    };
+    let (added, removed) = (missing(new, old), missing(old, new));
+    if (added.as_str(), removed.as_str()) == ("[]", "[]") {
+        return "the features are the same, but their order changed".to_owned();
+    }
+    format!("added {added}, removed {removed}")
+}
+
+/// The forest's text, from the plain file or else from the compressed one.
+fn forest_text(directory: &Path, target: Target) -> Result<Option<String>, TrainError> {
+    let plain = directory.join(target.file_name());
+    let packed = directory.join(target.file_name() + ".gz");
+    let mut text = String::new();
+    if plain.exists() {
+        text = files::read_to_string(&plain).map_err(|error| TrainError::io(plain.display(), error))?;
+    } else if packed.exists() {
+        let failed = |error| TrainError::io(packed.display(), error);
+        let file = files::open(&packed).map_err(failed)?;
+        MultiGzDecoder::new(file).read_to_string(&mut text).map_err(failed)?;
+    } else {
+        return Ok(None);
+    }
+    // A model that we cannot read cannot be served either.
+    ck_select_model::forest::Forest::parse(text.as_bytes()).map_err(|source| {
+        Box::new(ModelError::Forest { file: directory.display().to_string(), source: Box::new(source) })
+    })?;
+    Ok(Some(text))
+}

@@ -1,0 +1,407 @@
+//! Readers of measurements: every format, what is kept, what is refused, and where it stood.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+use arrow::array::AsArray as _;
+use ck_select_offline::convert::{FileReport, Options, Progress, Reject, convert};
+use ck_select_offline::measurements::{DataError, Measurements, Wanted};
+use ck_select_types::kernel::KernelKind;
+use ck_select_types::problem::Problem;
+use ck_select_types::vocab::{Direction, Dtype, Op};
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use tempfile::TempDir;
+
+const HEADER: &str = "kernel,problem_idx,N,C,K,G,Di,Hi,Wi,Z,Y,X,stride_d,stride_h,stride_w,pad_d,pad_h,pad_w,\
+                      dilation_d,dilation_h,dilation_w,latency_ms,tflops,non_zero";
+const CONV: &str = "grouped_conv_forward_bf16_2d_16x64x64_compv3_intrawave";
+const CELLS: &str = "16,256,128,1,1,28,28,1,3,3,1,1,1,0,1,1,1,1,1";
+const GEMM: &str =
+    "gemm_universal_fp8_rcr_compv3_cshuffle_intrawave_False_False_False_False_128x128x128_1x4x1_16x16x128";
+const MEM: &str =
+    "gemm_universal_fp8_rcr_mem_default_intrawave_False_False_False_True_64x64x64_1x4x1_16x16x32";
+
+#[derive(Default)]
+struct Noted {
+    rejects: Vec<Reject>,
+}
+
+impl Progress for Noted {
+    fn rows(&mut self, _: u64) {}
+
+    fn reject(&mut self, reject: &Reject) {
+        self.rejects.push(reject.clone());
+    }
+}
+
+fn file(folder: &TempDir, name: &str, text: &str) -> PathBuf {
+    let path = folder.path().join(name);
+    fs::write(&path, text).unwrap();
+    path
+}
+
+fn options() -> Options {
+    Options { arch: "gfx950".parse().ok(), ..Options::default() }
+}
+
+fn converted(inputs: &[PathBuf], output: &Path, options: &Options) -> (Vec<FileReport>, Vec<Reject>) {
+    let mut noted = Noted::default();
+    let reports = convert(inputs, output, options, &AtomicBool::new(false), &mut noted).unwrap();
+    (reports, noted.rejects)
+}
+
+fn measured(path: &Path, op: Op) -> Measurements {
+    Measurements::read(&[path], Wanted::all(op)).unwrap()
+}
+
+/// What a table's columns say of the padding of a kernel, in its first row.
+fn pad_columns(path: &Path, kernel: &str) -> [bool; 3] {
+    let reader =
+        ParquetRecordBatchReaderBuilder::try_new(fs::File::open(path).unwrap()).unwrap().build().unwrap();
+    let batch = reader.map(Result::unwrap).find(|batch| batch.num_rows() > 0).unwrap();
+    let names = batch.column_by_name("kernel_name").unwrap().as_string::<i32>();
+    let row = names.iter().position(|name| name == Some(kernel)).unwrap();
+    ["pad_m", "pad_n", "pad_k"].map(|name| batch.column_by_name(name).unwrap().as_boolean().value(row))
+}
+
+fn fails(path: &Path, op: Op) -> String {
+    Measurements::read(&[path], Wanted::all(op)).unwrap_err().to_string()
+}
+
+/// What a row says, whatever the indices.
+fn said(data: &Measurements) -> Vec<String> {
+    let line = |row: &ck_select_offline::measurements::Row| {
+        let (problem, kernel) =
+            (&data.problems()[row.problem as usize], &data.kernels()[row.kernel as usize]);
+        format!("{problem} {} {:?} {:?} {}", kernel.name, row.tflops, row.latency_ms, row.is_valid)
+    };
+    data.rows().iter().map(line).collect()
+}
+
+fn log_object(name: &str, tflops: f64) -> String {
+    format!(
+        "{{\n  \"name\": \"{name}\",\n  \"problem\": {{\n    \"split_k\": 1, \"m\": 16, \"n\": 1536, \"k\": 7168,\n    \
+         \"dtype_a\": \"fp8\", \"layout_a\": \"RowMajor\", \"layout_b\": \"ColumnMajor\", \"layout_c\": \"RowMajor\"\n  }},\n  \
+         \"perf_result\": {{ \"latency(ms)\": 0.04, \"tflops(TFlops)\": {tflops}, \"bandwidth(GB/s)\": 512.5 }}\n}}\n"
+    )
+}
+
+#[test]
+fn failed_rows_are_kept_and_not_valid() {
+    let folder = TempDir::new().unwrap();
+    let text = format!(
+        "{HEADER}\n{CONV},0,{CELLS},0.02,300.5,100\n{CONV}_dsb,0,{CELLS},N/A,0,0\n{CONV}_si,0,{CELLS},,,\n\
+         {CONV}_gm2,0,{CELLS},0.01,900,0\n{CONV}_dsb_si,0,{CELLS},-1.0,-1.0,5\n"
+    );
+    let data = measured(&file(&folder, "a.csv", &text), Op::GroupedConv);
+    let valid: Vec<bool> = data.rows().iter().map(|row| row.is_valid).collect();
+    // The fourth wrote nothing but zeros: fast at nothing.
+    assert_eq!(valid, [true, false, false, false, false]);
+    assert_eq!((data.problems().len(), data.kernels().len()), (1, 5));
+    assert!(data.rows()[1].latency_ms.is_nan() && data.rows()[2].tflops == 0.0);
+}
+
+#[test]
+fn a_csv_may_leave_out_what_2d_does_not_need() {
+    let folder = TempDir::new().unwrap();
+    let short = file(
+        &folder,
+        "short.csv",
+        &format!(
+            "# a comment\n\nkernel_name,N,C,K,G,Hi,Wi,Y,X,stride_h,stride_w,pad_h,pad_w,latency_ms,tflops\r\n\
+                  {CONV}, 16 ,256,128,1,28,28,3,3,1,1,1,1,0.02,300.5\r\n"
+        ),
+    );
+    let long = file(&folder, "long.csv", &format!("{HEADER}\n\"{CONV}\",0,{CELLS},0.02,300.5,1\n"));
+    let (short, long) = (measured(&short, Op::GroupedConv), measured(&long, Op::GroupedConv));
+    assert_eq!(said(&short), said(&long));
+    assert_eq!(short.problems()[0].to_string().split(',').next(), Some("direction=forward"));
+}
+
+#[test]
+fn the_name_says_direction_type_and_dimensions() {
+    let folder = TempDir::new().unwrap();
+    let three = "grouped_conv_bwd_weight_fp16_3d_16x64x64_wavelet_intrawave_2stage";
+    let path = file(&folder, "a.csv", &format!("{HEADER}\n{three},0,{CELLS},0.02,300.5,1\n"));
+    let data = measured(&path, Op::GroupedConv);
+    let Problem::Conv(problem) = data.problems()[0] else { panic!() };
+    assert_eq!((problem.direction, problem.ndim, problem.dtype_in), (Direction::BwdWeight, 3, Dtype::Fp16));
+    assert_eq!(data.common_direction().unwrap(), Some(Direction::BwdWeight));
+    let deep = CELLS.replacen("1,28,28", "4,28,28", 1);
+    let path = file(&folder, "b.csv", &format!("{HEADER}\n{CONV},0,{deep},0.02,300.5,1\n"));
+    let error = fails(&path, Op::GroupedConv);
+    assert!(error.ends_with("b.csv: line 2: Di: found 4, expected 1 in a 2D problem"), "{error}");
+}
+
+#[test]
+fn bad_rows_are_located() {
+    let folder = TempDir::new().unwrap();
+    let good = format!("{CONV},0,{CELLS},0.02,300.5,1");
+    for (row, message) in [
+        (format!("{CONV},0,16,256"), "line 3: found 4 cells, expected 24 as in the header"),
+        (format!("{CONV},0,{CELLS},fast,1,1"), "line 3: latency_ms: found 'fast', expected a number or N/A"),
+        (format!("conv_1,0,{CELLS},1,1,1"), "line 3: kernel name 'conv_1', byte 0: begins neither"),
+        (format!("{CONV},0,{},1,1,1", CELLS.replacen("256", "257x", 1)), "line 3: C: found '257x'"),
+        (format!(",0,{CELLS},1,1,1"), "line 3: kernel name: found nothing"),
+    ] {
+        let error = fails(&file(&folder, "a.csv", &format!("{HEADER}\n{good}\n{row}\n")), Op::GroupedConv);
+        assert!(error.contains(message), "{error}");
+    }
+    let error = fails(&file(&folder, "b.csv", "kernel,tflops\n"), Op::GroupedConv);
+    assert!(error.contains("no column 'latency_ms'; the columns are kernel, tflops"), "{error}");
+    let error = fails(&file(&folder, "c.csv", "kernel,tflops,tflops,latency_ms\n"), Op::GroupedConv);
+    assert!(error.contains("column 'tflops' stands twice"), "{error}");
+    assert!(fails(&file(&folder, "d.csv", ""), Op::GroupedConv).contains("the file is empty"));
+    assert!(fails(&file(&folder, "d.parquet", "text"), Op::Gemm).contains("does not begin with PAR1"));
+    assert!(fails(&folder.path().join("none.csv"), Op::Gemm).contains("none.csv: No such file"));
+}
+
+#[test]
+fn conversion_takes_what_is_good_and_reports_the_rest() {
+    let folder = TempDir::new().unwrap();
+    let text =
+        format!("{HEADER}\n{CONV},0,{CELLS},0.02,300.5,7\n{CONV},0,16\n{CONV}_dsb,0,{CELLS},N/A,0,0\n");
+    let input = file(&folder, "a.csv", &text);
+    let output = folder.path().join("deep/er/a.parquet");
+    let (reports, rejects) = converted(&[input], &output, &options());
+    assert_eq!((reports[0].rows, reports[0].invalid, reports[0].rejected), (2, 1, 1));
+    assert_eq!(rejects[0].place, "line 3");
+    let data = measured(&output, Op::GroupedConv);
+    assert_eq!(data.rows().len(), 2);
+    assert_eq!(data.common_arch().unwrap().unwrap().as_str(), "gfx950");
+    let hardware = data.hardware().unwrap();
+    assert_eq!((hardware.num_cus, hardware.num_xcd), (256, 8));
+}
+
+#[test]
+fn a_log_gives_a_row_an_object() {
+    let folder = TempDir::new().unwrap();
+    let line = "========================================";
+    let one = log_object(GEMM, 100.0);
+    let flat: String = log_object(MEM, 0.0).lines().map(str::trim).collect();
+    let cut = log_object(GEMM, 1.0);
+    let cut = &cut[..cut.len() / 2];
+    let text = format!(
+        "Banner\nGPU ID: 0\n\n{line}\nShape 1: M=16 N=1536 K=7168 dtype=fp8 layout=rcr\n{line}\nFound 2 kernels\n{one}{flat}\n\
+         {{\"broken\": \n}}\n{cut}\n{line}\nShape 2: M=20480 N=7168 K=256 dtype=fp8 layout=rcr\n{line}\n\
+         {{\"name\": \"{GEMM}\", \"problem\": {{}}, \"perf_result\": {{\"latency(ms)\": 0.1, \"tflops(TFlops)\": 7}}}}\n"
+    );
+    let input = file(&folder, "wide_coverage_batch_001.log", &text);
+    let output = folder.path().join("a.parquet");
+    let (reports, rejects) = converted(std::slice::from_ref(&input), &output, &options());
+    assert_eq!((reports[0].rows, reports[0].invalid, reports[0].rejected), (3, 1, 2));
+    assert_eq!(
+        rejects.iter().map(|reject| reject.place.as_str()).collect::<Vec<_>>(),
+        ["line 17", "line 19"]
+    );
+    let data = measured(&output, Op::Gemm);
+    let shapes: Vec<[i64; 3]> = data
+        .rows()
+        .iter()
+        .map(|row| match data.problems()[row.problem as usize] {
+            Problem::Gemm(problem) => [problem.m, problem.n, problem.k],
+            Problem::Conv(_) => panic!(),
+        })
+        .collect();
+    assert_eq!(shapes, [[16, 1536, 7168], [16, 1536, 7168], [20480, 7168, 256]]);
+    assert_eq!(data.rows()[0].bandwidth_gb_s, 512.5);
+    assert!(!data.rows()[1].is_valid);
+    // The columns of `mem` are corrected on this way, too; the descriptor stays as it is named.
+    let KernelKind::Gemm(mem) = &data.kernels()[1].kind else { panic!() };
+    assert_eq!((data.kernels()[1].name.as_str(), mem.pad), (MEM, [false; 3]));
+    assert_eq!(pad_columns(&output, MEM), [true; 3]);
+    // Whoever trains is told; whoever converts has seen the report.
+    assert!(fails(&input, Op::Gemm).contains("line 17: no JSON object"));
+}
+
+#[test]
+fn a_log_of_noise_is_an_empty_table() {
+    let folder = TempDir::new().unwrap();
+    let input = file(&folder, "a.log", "nothing\nat all }{\n");
+    let output = folder.path().join("a.parquet");
+    let (reports, _) = converted(&[input], &output, &options());
+    assert_eq!(reports[0].rows, 0);
+    assert_eq!(measured(&output, Op::Gemm).rows().len(), 0);
+}
+
+#[test]
+fn benchmark_json_has_its_bandwidth_and_pads_corrected() {
+    let folder = TempDir::new().unwrap();
+    let benchmark = |name: &str, ms: f64, valid: bool| {
+        format!(
+            "{{\"kernel_name\": \"{name}\", \"m\": 1000, \"n\": 2000, \"k\": 3000, \"avg_time_ms\": {ms}, \"tflops\": 9.5, \
+             \"is_valid\": {valid}, \"error\": null}}"
+        )
+    };
+    let results = format!(
+        "[{{\"kernel_config\": {{\"name\": \"{GEMM}\"}}, \"benchmarks\": [{}, {}]}}, {{\"kernel_config\": {{}}, \"benchmarks\": [{}, {}]}}]",
+        benchmark(GEMM, 0.5, true),
+        benchmark(GEMM, 0.5, false),
+        benchmark(MEM, 0.5, true),
+        benchmark("mystery", 0.5, true),
+    );
+    let whole =
+        format!("{{\"metadata\": {{\"dtype\": \"fp8\"}}, \"problem_sizes\": [], \"results\": {results}}}");
+    for (name, text) in [("benchmark_results_fp8_rcr.json", &whole), ("partial.json", &results)] {
+        let output = folder.path().join("a.parquet");
+        let (reports, rejects) = converted(&[file(&folder, name, text)], &output, &options());
+        assert_eq!((reports[0].rows, reports[0].invalid, reports[0].rejected), (3, 1, 1));
+        assert_eq!(rejects[0].place, "results[1].benchmarks[1]");
+        let data = measured(&output, Op::Gemm);
+        // One byte for an element of A and B, two for one of C.
+        assert_eq!(data.rows()[0].bandwidth_gb_s, (3e6 + 6e6 + 2.0 * 2e6) / 1e9 / 0.0005);
+        assert_eq!((data.rows()[1].tflops, data.rows()[1].latency_ms), (0.0, 0.0));
+        assert_eq!(pad_columns(&output, MEM), [true; 3]);
+        assert_eq!(pad_columns(&output, GEMM), [false; 3]);
+    }
+    let cut = &whole[..whole.len() - 20];
+    let (reports, rejects) =
+        converted(&[file(&folder, "cut.json", cut)], &folder.path().join("b.parquet"), &options());
+    assert_eq!((reports[0].rows, reports[0].rejected), (2, 1));
+    assert!(rejects[0].reason.contains("the rest of the file is not read"), "{}", rejects[0].reason);
+}
+
+#[test]
+fn gzip_reads_as_its_content() {
+    let folder = TempDir::new().unwrap();
+    let text = format!("{HEADER}\n{CONV},0,{CELLS},0.02,300.5,1\n");
+    let path = folder.path().join("a.csv.gz");
+    let mut encoder =
+        flate2::write::GzEncoder::new(fs::File::create(&path).unwrap(), flate2::Compression::fast());
+    encoder.write_all(text.as_bytes()).unwrap();
+    encoder.finish().unwrap();
+    let plain = file(&folder, "a.csv", &text);
+    assert_eq!(said(&measured(&path, Op::GroupedConv)), said(&measured(&plain, Op::GroupedConv)));
+}
+
+#[test]
+fn folders_are_their_parquet_files_in_order() {
+    let folder = TempDir::new().unwrap();
+    let data = TempDir::new().unwrap();
+    for (name, tflops) in [("b", 2.0), ("a", 1.0)] {
+        let input = file(&folder, "x.csv", &format!("{HEADER}\n{CONV},0,{CELLS},0.02,{tflops},1\n"));
+        converted(&[input], &data.path().join(format!("{name}.parquet")), &options());
+    }
+    file(&data, "notes.txt", "no table");
+    let read = Measurements::read(&[data.path()], Wanted::all(Op::GroupedConv)).unwrap();
+    assert_eq!(read.rows().iter().map(|row| row.tflops).collect::<Vec<_>>(), [1.0, 2.0]);
+    assert_eq!(read.sources().len(), 2);
+    let empty = TempDir::new().unwrap();
+    assert!(matches!(
+        Measurements::read(&[empty.path()], Wanted::all(Op::Gemm)),
+        Err(DataError::NoFiles { .. })
+    ));
+}
+
+#[test]
+fn mixtures_are_refused_and_filters_count_what_they_leave_out() {
+    let folder = TempDir::new().unwrap();
+    let other = CONV.replace("forward", "bwd_data").replace("bf16", "fp16");
+    let path =
+        file(&folder, "a.csv", &format!("{HEADER}\n{CONV},0,{CELLS},1,1,1\n{other},0,{CELLS},1,1,1\n"));
+    let data = measured(&path, Op::GroupedConv);
+    let error = data.common_direction().unwrap_err().to_string();
+    assert!(error.starts_with("the data mixes directions: forward, bwd_data; choose one"), "{error}");
+    assert!(data.common_dtype().unwrap_err().to_string().contains("element types: fp16, bf16"));
+    assert_eq!(data.common_arch().unwrap(), None);
+    let wanted = Wanted { direction: Some(Direction::BwdData), ..Wanted::all(Op::GroupedConv) };
+    let data = Measurements::read(&[&path], wanted).unwrap();
+    assert_eq!((data.rows().len(), data.sources()[0].other), (1, 1));
+    assert_eq!(data.common_dtype().unwrap(), Some(Dtype::Fp16));
+
+    let parquet = |name: &str, arch: &str| {
+        let output = folder.path().join(name);
+        converted(
+            std::slice::from_ref(&path),
+            &output,
+            &Options { arch: arch.parse().ok(), ..Options::default() },
+        );
+        output
+    };
+    let (old, new) = (parquet("old.parquet", "gfx942"), parquet("new.parquet", "gfx950"));
+    let error = Measurements::read(&[&old, &new], Wanted::all(Op::GroupedConv)).unwrap_err().to_string();
+    assert!(error.contains("new.parquet: hw_num_cus is 256, 228 before"), "{error}");
+    let wanted = Wanted { arch: "gfx950".parse().ok(), ..Wanted::all(Op::GroupedConv) };
+    let data = Measurements::read(&[&old, &new], wanted).unwrap();
+    assert_eq!((data.rows().len(), data.sources()[0].other), (2, 2));
+}
+
+#[test]
+fn tables_convert_to_tables_and_back_to_csv() {
+    let folder = TempDir::new().unwrap();
+    let text = format!(
+        "{HEADER}\n{CONV},0,{CELLS},0.0123456789,300.5,7\n{CONV}_dsb,4,{CELLS},N/A,0.0,0\n{CONV}_2stage,9,{CELLS},1e-5,2.5,0\n"
+    );
+    let input = file(&folder, "a.csv", &text);
+    let [one, two, back] = ["one.parquet", "two.parquet", "back.csv"].map(|name| folder.path().join(name));
+    converted(std::slice::from_ref(&input), &one, &options());
+    converted(std::slice::from_ref(&one), &two, &Options::default());
+    converted(std::slice::from_ref(&two), &back, &Options::default());
+    assert_eq!(fs::read_to_string(&back).unwrap(), text);
+    assert_eq!(fs::read(&one).unwrap(), fs::read(&two).unwrap());
+    let before =
+        Measurements::read(&[&input], Wanted { arch: "gfx950".parse().ok(), ..Wanted::all(Op::GroupedConv) });
+    assert_eq!(said(&before.unwrap()), said(&measured(&two, Op::GroupedConv)));
+    // Two inputs make one table, in their order.
+    let both = folder.path().join("both.parquet");
+    let (reports, _) = converted(&[one, input], &both, &options());
+    assert_eq!(reports.iter().map(|report| report.rows).collect::<Vec<_>>(), [3, 3]);
+    assert_eq!(measured(&both, Op::GroupedConv).rows().len(), 6);
+}
+
+#[test]
+fn conversion_needs_the_architecture_and_one_operation() {
+    let folder = TempDir::new().unwrap();
+    let conv = file(&folder, "a.csv", &format!("{HEADER}\n{CONV},0,{CELLS},0.02,300.5,1\n"));
+    let log = file(&folder, "a.log", &log_object(GEMM, 1.0));
+    let output = folder.path().join("a.parquet");
+    let run = |inputs: &[PathBuf], options: &Options| {
+        convert(inputs, &output, options, &AtomicBool::new(false), &mut Noted::default())
+            .map(|reports| reports.iter().map(|report| report.rows).collect::<Vec<_>>())
+            .map_err(|error| error.to_string())
+    };
+    let error = run(std::slice::from_ref(&conv), &Options::default()).unwrap_err();
+    assert!(error.contains("say it with --arch"), "{error}");
+    let both = [conv, log];
+    let error = run(&both, &options()).unwrap_err();
+    assert!(error.contains("the data mixes operations: gemm_universal, grouped_conv"), "{error}");
+    assert!(!output.exists(), "a failed conversion leaves nothing");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2, "no temporary file stays");
+    assert_eq!(run(&both, &Options { op: Some(Op::Gemm), ..options() }), Ok(vec![0, 1]));
+}
+
+/// Figures are not asked for, whatever the format.
+#[test]
+fn pairs_are_the_rows_without_their_figures() {
+    let folder = TempDir::new().unwrap();
+    let mut text = "kernel,problem_idx,C,K,Hi,Wi,Y,X,latency_ms,tflops\n".to_owned();
+    for index in 0..50 {
+        // Neighbours of one problem, some of them for another type, and some problems that come again.
+        let kernel = ["16x64x64_compv3", "64x64x128_mem", "16x64x64_compv4"][index % 3];
+        let dtype = if index % 7 == 3 { "fp16" } else { "bf16" };
+        let channels = 16 * (1 + index / 4 % 9);
+        let figures = format!("64,8,8,3,3,0.5,1{index}");
+        writeln!(text, "grouped_conv_forward_{dtype}_2d_{kernel},{index},{channels},{figures}").unwrap();
+    }
+    let csv = file(&folder, "a.csv", &text);
+    let table = folder.path().join("a.parquet");
+    converted(std::slice::from_ref(&csv), &table, &options());
+    for path in [csv, table] {
+        let all = measured(&path, Op::GroupedConv);
+        let pairs = Measurements::read_pairs(&[&path], Wanted::all(Op::GroupedConv)).unwrap();
+        assert_eq!(pairs.problems(), all.problems());
+        assert_eq!(pairs.kernels(), all.kernels());
+        assert_eq!(pairs.hardware(), all.hardware());
+        assert_eq!((pairs.rows().len(), pairs.sweeps().len(), all.sweeps().len()), (50, 14, 50));
+        let bf16 = Wanted { dtype: Some(Dtype::Bf16), ..Wanted::all(Op::GroupedConv) };
+        let some = Measurements::read_pairs(&[&path], bf16).unwrap();
+        assert_eq!((some.rows().len(), some.sources()[0].other), (43, 7));
+        for (pair, row) in pairs.rows().iter().zip(all.rows()) {
+            assert_eq!((pair.problem, pair.kernel), (row.problem, row.kernel));
+            assert!(row.is_valid && !pair.is_valid && pair.tflops == 0.0 && pair.latency_ms.is_nan());
+        }
+    }
+}

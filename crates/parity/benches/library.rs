@@ -1,0 +1,98 @@
+//! The library's own steps, one by one, on the small models of the tests: `make bench`, or
+//! `cargo bench -p ck-select-parity --bench library`. What users wait for, beside LightGBM, is in `compare`.
+
+#![allow(missing_docs, reason = "criterion's macro makes a public function")]
+
+use std::hint::black_box;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use ck_select::forest::Forest;
+use ck_select::kernel::Kernel;
+use ck_select::model::Model;
+use ck_select::pool::Pool;
+use ck_select::problem::{ConvProblem, Problem, ProblemDefaults};
+use ck_select::registry::{NewKernel, Options, Priority, Registry, UserData};
+use ck_select::select::{RankScratch, Ranker};
+use ck_select::vocab::Op;
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+
+fn root(path: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)
+}
+
+fn problem(number: i64) -> Problem {
+    let problem = ConvProblem { n: 16, c: 64, k: 8 + number % 5000, ..ConvProblem::new_2d([28, 28], [3, 3]) };
+    problem.padded([1, 1]).into()
+}
+
+fn conv() -> (Arc<Model>, Arc<Pool>) {
+    let model = Model::load(root("tests/golden/models/conv_small")).expect("a model");
+    let pool = Pool::read(root("configs/forward_bf16.txt")).expect("a pool");
+    (Arc::new(model), Arc::new(pool))
+}
+
+fn reading(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("reading");
+    let text = std::fs::read(root("tests/golden/forest/numbers.txt")).expect("a forest");
+    group.throughput(Throughput::Bytes(text.len() as u64));
+    group.bench_function("a forest", |bencher| bencher.iter(|| Forest::parse(black_box(&text))));
+    group.throughput(Throughput::Elements(1));
+    let name = "grouped_conv_forward_bf16_2d_64x128x64_compv3";
+    group.bench_function("a kernel's name", |bencher| bencher.iter(|| Kernel::from_name(black_box(name))));
+    let text = problem(1).to_string();
+    let defaults = ProblemDefaults::of(Op::GroupedConv);
+    group.bench_function("a problem", |bencher| {
+        bencher.iter(|| Problem::parse(Op::GroupedConv, black_box(&text), &defaults));
+    });
+    group.finish();
+}
+
+fn ranking(criterion: &mut Criterion) {
+    let (model, pool) = conv();
+    let mut group = criterion.benchmark_group("30 kernels, small forest");
+    group.bench_function("preparing", |bencher| {
+        bencher.iter(|| Ranker::new(Arc::clone(&model), Arc::clone(&pool)));
+    });
+    let ranker = Ranker::new(Arc::clone(&model), Arc::clone(&pool)).expect("a pool that the model describes");
+    let (mut scratch, mut number) = (RankScratch::default(), 0);
+    group.bench_function("ranking", |bencher| {
+        bencher.iter(|| {
+            number += 1;
+            ranker.rank_with(&problem(number), &mut scratch)
+        });
+    });
+    group.finish();
+}
+
+fn selecting(criterion: &mut Criterion) {
+    let (model, pool) = conv();
+    let registry = Registry::new(Options::default()).expect("a registry");
+    let new =
+        |kernel| NewKernel { kernel, priority: Priority::NORMAL, user: UserData::default(), hooks: None };
+    registry.add_all(pool.kernels().iter().cloned().map(new).collect()).expect("different kernels");
+    registry.set_model(model, None);
+    registry.prepare();
+    let mut group = criterion.benchmark_group("selecting");
+    let again = problem(1);
+    group.bench_function("the same problem", |bencher| {
+        bencher.iter(|| registry.select(black_box(&again)).map(|selection| selection.index));
+    });
+    let mut number = 0;
+    group.bench_function("a new problem", |bencher| {
+        bencher.iter(|| {
+            number += 1;
+            registry.select(&problem(number)).map(|selection| selection.index)
+        });
+    });
+    group.finish();
+}
+
+criterion_group! {
+    name = steps;
+    config = Criterion::default()
+        .warm_up_time(std::time::Duration::from_millis(500))
+        .measurement_time(std::time::Duration::from_secs(2));
+    targets = reading, ranking, selecting
+}
+criterion_main!(steps);

@@ -1,0 +1,82 @@
+//! Named cells: a row of a CSV, or a mapping as upstream's Python tools take it.
+
+use crate::problem::CONV_COLUMNS;
+use crate::vocab::Op;
+
+/// Named cells. An empty cell is an absent one.
+pub trait Fields {
+    /// The text of a cell, `None` when it is absent or empty.
+    fn get(&self, name: &str) -> Option<&str>;
+
+    /// The same for cells with a type of their own, which need not be read from text.
+    fn cell(&self, name: &str) -> Option<Cell<'_>> {
+        self.get(name).map(Cell::Word)
+    }
+}
+
+/// A cell that is there.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Cell<'a> {
+    /// A whole number.
+    Whole(i64),
+    /// A number that may have a fraction, which inputs cut off.
+    Number(f64),
+    /// A word, or a number as text.
+    Word(&'a str),
+}
+
+impl std::fmt::Display for Cell<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Whole(value) => value.fmt(f),
+            Self::Number(value) => write!(f, "{value:?}"),
+            Self::Word(word) => write!(f, "'{word}'"),
+        }
+    }
+}
+
+/// The names of the cells that describe a problem, and those that say whether a model is for it.
+pub fn of_problem(op: Op) -> Vec<&'static str> {
+    match op {
+        Op::GroupedConv => [CONV_COLUMNS.as_slice(), &["dtype", "direction", "arch"]].concat(),
+        Op::Gemm => vec!["m", "n", "k", "M", "N", "K", "split_k", "dtype", "layout", "arch"],
+    }
+}
+
+/// The names of the cells that describe a kernel without a name.
+pub const fn of_kernel(op: Op) -> &'static [&'static str] {
+    match op {
+        Op::GroupedConv => &[
+            "block_size",
+            "gemm_m_per_block",
+            "gemm_n_per_block",
+            "gemm_k_per_block",
+            "pipeline",
+            "wave_mode",
+            "has_dsb",
+            "has_si",
+            "two_stage",
+        ],
+        Op::Gemm => &[
+            "tile_m",
+            "tile_n",
+            "tile_k",
+            "warp_m",
+            "warp_n",
+            "warp_k",
+            "warp_tile_m",
+            "warp_tile_n",
+            "warp_tile_k",
+            "pipeline",
+            "scheduler",
+            "epilogue",
+            "pad_m",
+            "pad_n",
+            "pad_k",
+            "persistent",
+            "vec_a",
+            "vec_b",
+            "vec_c",
+        ],
+    }
+}

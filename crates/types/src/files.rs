@@ -1,0 +1,398 @@
+//! Opening, reading and writing files, for everything that a user, or a stranger, may name.
+//!
+//! Read are regular files only. A pipe, a socket, a device or a file of the kernel's (`/proc`, `/sys`) may keep a reader
+//! waiting for ever, or never end. What counts is what was opened, not what stood there a moment before.
+//!
+//! Written are files that appear whole or not at all ([`Pending`]): a regular file is replaced by a rename, through a symbolic
+//! link the file that the link points to. Devices and pipes are never replaced, but written to.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Opens a regular file for reading. Never waits, and refuses everything else.
+pub fn open(path: impl AsRef<Path>) -> io::Result<File> {
+    open_with(OpenOptions::new().read(true), path)
+}
+
+/// [`open`] for other ways of opening. A file that the options create is fine, as it is a regular one.
+pub fn open_with(options: &mut OpenOptions, path: impl AsRef<Path>) -> io::Result<File> {
+    let path = path.as_ref();
+    match check(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        checked => checked?,
+    }
+    let file = without_waiting(options).open(path)?;
+    expect_regular(&file.metadata()?)?;
+    #[cfg(target_os = "linux")]
+    {
+        use std::os::fd::AsRawFd as _;
+        // Where nothing is mounted at /proc, no file of it was opened.
+        if let Ok(opened) = fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd())) {
+            expect_stored(&opened)?;
+        }
+    }
+    Ok(file)
+}
+
+/// The contents of a regular file.
+pub fn read(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
+    let mut file = open(path)?;
+    let mut bytes = Vec::new();
+    io::Read::read_to_end(&mut file, &mut bytes)?;
+    Ok(bytes)
+}
+
+/// The contents of a regular file of UTF-8.
+pub fn read_to_string(path: impl AsRef<Path>) -> io::Result<String> {
+    io::read_to_string(open(path)?)
+}
+
+/// Refuses what is no regular file, for those who hand the path to somebody else who opens it.
+pub fn check(path: impl AsRef<Path>) -> io::Result<()> {
+    let path = path.as_ref();
+    // Looked at before it is opened: to open a device can be an action, and a socket's error would explain nothing.
+    expect_regular(&fs::metadata(path)?)?;
+    match path.canonicalize() {
+        Ok(path) => expect_stored(&path),
+        Err(_) => Ok(()),
+    }
+}
+
+/// Opening a pipe without this waits until somebody opens its other end.
+pub fn without_waiting(options: &mut OpenOptions) -> &mut OpenOptions {
+    #[cfg(unix)]
+    {
+        /// `O_NONBLOCK`, which regular files pass over.
+        const FLAG: i32 = if cfg!(target_os = "linux") { 0o4000 } else { 4 };
+        std::os::unix::fs::OpenOptionsExt::custom_flags(options, FLAG)
+    }
+    #[cfg(not(unix))]
+    options
+}
+
+#[cfg(all(target_os = "linux", any(target_arch = "mips", target_arch = "mips64", target_arch = "sparc64")))]
+compile_error!("O_NONBLOCK is another number here");
+
+fn expect_regular(found: &fs::Metadata) -> io::Result<()> {
+    if found.is_file() { Ok(()) } else { Err(unexpected(kind(found), found.is_dir())) }
+}
+
+/// Files of the kernel's call themselves regular ones, and need not end.
+fn expect_stored(path: &Path) -> io::Result<()> {
+    let made_up = cfg!(target_os = "linux") && (path.starts_with("/proc") || path.starts_with("/sys"));
+    if made_up { Err(unexpected("a file of the kernel's", false)) } else { Ok(()) }
+}
+
+fn unexpected(found: &str, folder: bool) -> io::Error {
+    let kind = if folder { io::ErrorKind::IsADirectory } else { io::ErrorKind::InvalidInput };
+    io::Error::new(kind, format!("found {found}, expected a regular file"))
+}
+
+fn kind(found: &fs::Metadata) -> &'static str {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::FileTypeExt as _;
+        let found = found.file_type();
+        if found.is_fifo() {
+            return "a pipe";
+        }
+        if found.is_socket() {
+            return "a socket";
+        }
+    }
+    if found.is_dir() { "a folder" } else { "a device" }
+}
+
+/// A file being written. [`Pending::commit`] gives it its name, when the disk has all of it; dropped before, it
+/// disappears, and what stood there stays. What goes to a device or a pipe is there at once.
+#[derive(Debug)]
+pub struct Pending {
+    file: File,
+    place: Option<Place>,
+}
+
+#[derive(Debug)]
+struct Place {
+    temporary: PathBuf,
+    target: PathBuf,
+}
+
+impl Pending {
+    /// Begins a file of this name. A pipe that nobody reads is waited for.
+    pub fn create(path: impl AsRef<Path>) -> io::Result<Self> {
+        let path = path.as_ref();
+        let target = target(path)?;
+        match fs::metadata(path) {
+            Ok(there) if there.is_dir() => return Err(unexpected("a folder", true)),
+            Ok(there) if !there.is_file() || is_descriptor(&target) => {
+                // Standard output may be a file that others write to, too.
+                let file = OpenOptions::new().append(true).open(path)?;
+                return Ok(Self { file, place: None });
+            }
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        loop {
+            static COUNT: AtomicU64 = AtomicU64::new(0);
+            let (process, count) = (std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+            let temporary = folder_of(&target).join(format!(".ck-select-{process}-{count}.tmp"));
+            match File::create_new(&temporary) {
+                Ok(file) => return Ok(Self { file, place: Some(Place { temporary, target }) }),
+                // Left behind by a process of this number that was killed, or that of another container.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// What is written goes to standard output.
+    #[cfg(unix)]
+    pub fn standard_output() -> io::Result<Self> {
+        use std::os::fd::AsFd as _;
+        let file = io::stdout().as_fd().try_clone_to_owned()?;
+        Ok(Self { file: file.into(), place: None })
+    }
+
+    /// Whether this is a device or a pipe, to which everything was written already.
+    pub const fn is_stream(&self) -> bool {
+        self.place.is_none()
+    }
+
+    /// Gives the file its name, with the permissions of the file that it replaces.
+    pub fn commit(mut self) -> io::Result<()> {
+        let Some(Place { temporary, target }) = &self.place else { return self.file.flush() };
+        match fs::metadata(target) {
+            Ok(old) => {
+                expect_regular(&old)?;
+                self.file.set_permissions(old.permissions())?;
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+        self.file.sync_all()?;
+        fs::rename(temporary, target)?;
+        let folder = folder_of(target).to_owned();
+        self.place = None;
+        match sync_folder(&folder) {
+            // Not every file system can, and not every folder may be read.
+            Err(error)
+                if error.kind() == io::ErrorKind::PermissionDenied
+                    || error.raw_os_error() == Some(EINVAL) =>
+            {
+                Ok(())
+            }
+            synced => synced,
+        }
+    }
+}
+
+/// The same number everywhere.
+const EINVAL: i32 = 22;
+
+impl Write for Pending {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        if let Some(place) = &self.place {
+            // Whatever went wrong before is what is said.
+            let _ = fs::remove_file(&place.temporary);
+        }
+    }
+}
+
+/// Writes a whole file; see [`Pending`].
+pub fn write(path: impl AsRef<Path>, bytes: &[u8]) -> io::Result<()> {
+    let mut pending = Pending::create(path)?;
+    pending.write_all(bytes)?;
+    pending.commit()
+}
+
+/// What a path stands for when symbolic links are followed, whether there is a file or not.
+pub fn target(path: &Path) -> io::Result<PathBuf> {
+    /// As many as Linux follows.
+    const LINKS: usize = 40;
+    let mut path = path.to_owned();
+    for _ in 0..LINKS {
+        if is_descriptor(&path) {
+            return Ok(path);
+        }
+        match fs::read_link(&path) {
+            Ok(next) => path = folder_of(&path).join(next),
+            Err(_) => return Ok(path),
+        }
+    }
+    Err(io::Error::other("found too many symbolic links one behind the other"))
+}
+
+/// Whether a path is an open file of some process, as `/dev/stdout` is: such a link is no name that could be replaced.
+fn is_descriptor(path: &Path) -> bool {
+    cfg!(target_os = "linux")
+        && folder_of(path).canonicalize().is_ok_and(|folder| folder.starts_with("/proc"))
+}
+
+/// Where a file lies.
+pub fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if parent != Path::new("") => parent,
+        _ => Path::new("."),
+    }
+}
+
+/// Waits until the disk knows the names in a folder.
+pub fn sync_folder(folder: &Path) -> io::Result<()> {
+    File::open(folder)?.sync_all()
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _, symlink};
+    use std::process::Command;
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    use super::*;
+
+    fn pipe(path: &Path) {
+        assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
+    }
+
+    /// Fails where `work` waits for something that never comes.
+    fn soon<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+        let (sender, receiver) = mpsc::channel();
+        std::thread::spawn(move || sender.send(work()));
+        receiver.recv_timeout(Duration::from_secs(10)).unwrap()
+    }
+
+    fn names(folder: &Path) -> Vec<String> {
+        let mut names: Vec<String> = fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn only_regular_files_are_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::write(at("file"), "text").unwrap();
+        symlink(at("file"), at("link")).unwrap();
+        pipe(&at("pipe"));
+        let _socket = std::os::unix::net::UnixListener::bind(at("socket")).unwrap();
+        for name in ["file", "link"] {
+            assert_eq!(read_to_string(at(name)).unwrap(), "text");
+        }
+        let refused = [
+            (at("pipe"), "a pipe"),
+            (at("socket"), "a socket"),
+            (folder.path().to_owned(), "a folder"),
+            ("/dev/zero".into(), "a device"),
+        ];
+        #[cfg(target_os = "linux")]
+        let refused = refused.into_iter().chain([("/proc/self/status".into(), "a file of the kernel's")]);
+        for (path, found) in refused {
+            let expected = format!("found {found}, expected a regular file");
+            assert_eq!(check(&path).unwrap_err().to_string(), expected);
+            assert_eq!(soon(move || read(path)).unwrap_err().to_string(), expected);
+        }
+        assert_eq!(read(at("none")).unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn a_pipe_that_takes_the_place_of_a_file_is_not_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("pipe");
+        pipe(&path);
+        let opened = soon(move || without_waiting(OpenOptions::new().read(true)).open(path)).unwrap();
+        assert!(expect_regular(&opened.metadata().unwrap()).is_err());
+    }
+
+    #[test]
+    fn files_appear_whole_or_not_at_all() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        write(&path, b"first").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+        let mut pending = Pending::create(&path).unwrap();
+        pending.write_all(b"second").unwrap();
+        assert_eq!(read(&path).unwrap(), b"first");
+        drop(pending);
+        assert_eq!(
+            (names(folder.path()), read(&path).unwrap()),
+            (vec!["file".to_owned()], b"first".to_vec())
+        );
+        write(&path, b"third").unwrap();
+        assert_eq!(read(&path).unwrap(), b"third");
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640);
+        assert_eq!(names(folder.path()), ["file"]);
+        assert!(write(folder.path(), b"").is_err() && write(path.join("inside"), b"").is_err());
+    }
+
+    #[test]
+    fn links_stay_and_what_they_point_to_is_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::create_dir(at("there")).unwrap();
+        symlink("there/file", at("link")).unwrap();
+        symlink("link", at("second")).unwrap();
+        for text in [b"first", b"later"] {
+            write(at("second"), text).unwrap();
+            assert_eq!(read(at("there/file")).unwrap(), text);
+            assert!(at("link").is_symlink() && at("second").is_symlink());
+        }
+        assert_eq!(names(&at("there")), ["file"]);
+        symlink("round", at("round")).unwrap();
+        assert!(write(at("round"), b"").is_err());
+    }
+
+    #[test]
+    fn devices_and_pipes_are_written_to() {
+        write("/dev/null", b"gone").unwrap();
+        assert!(fs::metadata("/dev/null").unwrap().file_type().is_char_device());
+        #[cfg(target_os = "linux")]
+        {
+            assert_eq!(write("/dev/full", b"more").unwrap_err().kind(), io::ErrorKind::StorageFull);
+            assert!(fs::metadata("/dev/full").unwrap().file_type().is_char_device());
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("pipe");
+        pipe(&path);
+        let reader = std::thread::spawn({
+            let path = path.clone();
+            move || io::read_to_string(File::open(path).unwrap()).unwrap()
+        });
+        let mut pending = Pending::create(&path).unwrap();
+        pending.write_all(b"text").unwrap();
+        assert!(pending.is_stream());
+        pending.commit().unwrap();
+        assert_eq!(reader.join().unwrap(), "text");
+        assert!(fs::metadata(&path).unwrap().file_type().is_fifo());
+        assert_eq!(names(folder.path()), ["pipe"]);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn an_open_file_is_written_to_under_the_name_of_its_descriptor() {
+        use std::os::fd::AsRawFd as _;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        let mut file = File::create_new(&path).unwrap();
+        file.write_all(b"before ").unwrap();
+        write(format!("/dev/fd/{}", file.as_raw_fd()), b"after").unwrap();
+        assert_eq!(
+            (read(&path).unwrap(), names(folder.path())),
+            (b"before after".to_vec(), vec!["file".to_owned()])
+        );
+    }
+}

@@ -1,0 +1,93 @@
+//! From any kernel name to a kernel.
+
+use super::{ConvKernel, GemmKernel, Kernel, KernelKind};
+use crate::vocab::{Dtype, Op};
+
+/// A name that does not follow its grammar.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("kernel name '{name}', byte {at}: {reason}")]
+pub struct NameError {
+    /// The whole name.
+    pub name: String,
+    /// Where reading stopped: bytes from the start of the name, the first is 0.
+    pub at: usize,
+    /// What was found there and what would have been accepted.
+    pub reason: String,
+}
+
+impl Kernel {
+    /// Reads a kernel's name. The name itself is kept as it is written.
+    ///
+    /// | the name begins with | grammar |
+    /// |---|---|
+    /// | `grouped_conv_` | [`ConvKernel::parse_name`] |
+    /// | `gemm_` | [`GemmKernel::parse_name`]; the part that it does not understand lives on in the name only |
+    /// | a dtype | [`GemmKernel::parse_identifier`] |
+    ///
+    /// Nothing is guessed: a word outside its vocabulary, a number out of range or a missing part is an error.
+    /// What a grammar leaves out has one documented value.
+    ///
+    /// ```
+    /// use ck_select_types::kernel::{Kernel, KernelKind, Mnk};
+    ///
+    /// let kernel = Kernel::from_name("grouped_conv_forward_bf16_2d_64x128x64_compv3_intrawave_dsb")?;
+    /// let KernelKind::Conv(conv) = &kernel.kind else { unreachable!("the prefix says convolution") };
+    /// assert_eq!(conv.tile, Mnk::new(64, 128, 64));
+    /// assert_eq!(conv.wave, Mnk::new(2, 2, 1)); // from the table of tiles
+    /// assert!(conv.double_smem_buffer);
+    ///
+    /// let error = Kernel::from_name("grouped_conv_forward_bf16_2d_64x128x64_compv9").unwrap_err();
+    /// assert_eq!(error.at, 39);
+    /// assert!(error.reason.starts_with("unknown pipeline 'compv9', expected one of: compv1, compv2, "));
+    /// # Ok::<(), ck_select_types::kernel::NameError>(())
+    /// ```
+    pub fn from_name(name: &str) -> Result<Self, NameError> {
+        let kind = if name.starts_with("grouped_conv_") {
+            KernelKind::Conv(ConvKernel::parse_name(name)?)
+        } else if name.starts_with("gemm_") {
+            KernelKind::Gemm(GemmKernel::parse_name(name)?.kernel)
+        } else {
+            KernelKind::Gemm(GemmKernel::parse_identifier(name).map_err(|mut error| {
+                if error.at == 0 && !name.starts_with(|c: char| c.is_ascii_digit()) {
+                    error.reason = format!(
+                        "begins neither with 'grouped_conv_' nor with 'gemm_' nor, as the dispatcher's identifiers \
+                         do, with a dtype: {}",
+                        Dtype::WORDS.join(", ")
+                    );
+                }
+                error
+            })?)
+        };
+        Ok(Self { name: name.to_owned(), kind })
+    }
+
+    /// The operation that it computes.
+    pub const fn op(&self) -> Op {
+        self.kind.op()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_prefix_chooses_the_grammar() {
+        for (name, op) in [
+            ("grouped_conv_forward_bf16_2d_16x64x64_compv3", Op::GroupedConv),
+            ("gemm_fp8_rcr_mem_default_auto_True_True_True_False_64x64x64_1x4x1_16x16x32_and_more", Op::Gemm),
+            ("fp8_rcr_mem_default_auto_True_True_True_False_64x64x64_1x4x1_16x16x32", Op::Gemm),
+        ] {
+            let kernel = Kernel::from_name(name).unwrap();
+            assert_eq!((kernel.name.as_str(), kernel.op()), (name, op));
+        }
+    }
+
+    #[test]
+    fn a_name_of_no_grammar_lists_the_beginnings() {
+        for name in ["", "conv", "GEMM_x", "grouped_conv", "\u{feff}gemm_"] {
+            let error = Kernel::from_name(name).unwrap_err();
+            assert!(error.reason.starts_with("begins neither with 'grouped_conv_' nor"), "{error}");
+        }
+    }
+}

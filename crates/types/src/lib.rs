@@ -1,0 +1,17 @@
+//! What is asked and what can answer: plain checked values, their names and their files.
+//!
+//! - [`problem`]: a convolution or a GEMM, from text, tables and lists
+//! - [`kernel`]: what can answer a problem: descriptors and their names
+//! - [`pool`]: the kernels among which one is chosen
+//! - [`hardware`]: the GPU's constants; [`vocab`]: all words; [`cells`]: values by the names of columns
+//! - [`files`]: opening, reading and writing files, whoever names them
+
+#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
+
+pub mod cells;
+pub mod files;
+pub mod hardware;
+pub mod kernel;
+pub mod pool;
+pub mod problem;
+pub mod vocab;

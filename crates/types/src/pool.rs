@@ -1,0 +1,200 @@
+//! Pools: the kernels among which one is chosen, and the files that they come from.
+
+mod error;
+mod export;
+mod json;
+mod list;
+
+use std::io::Read as _;
+use std::path::Path;
+
+pub use error::{PoolError, PoolFault};
+pub use export::{ExportOptions, config_json, export_json, kernel_json};
+
+use crate::files;
+use crate::kernel::Kernel;
+use crate::vocab::Op;
+
+/// Kernels of one operation, in the order of their source, which decides ties.
+///
+/// A pool never changes, so whatever is prepared for it stays valid. It may hold several kernels of one name (a
+/// registry can), and convolutions of several directions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pool {
+    kernels: Box<[Kernel]>,
+    /// Indices of `kernels`, sorted by name, then by index.
+    by_name: Box<[u32]>,
+    op: Op,
+}
+
+impl Pool {
+    /// Largest file that is read.
+    pub const MAX_BYTES: u64 = 256 << 20;
+    /// Most kernels that a pool holds. Upstream's largest has thousands.
+    pub const MAX_KERNELS: usize = 1 << 20;
+
+    /// A pool of these kernels: at least one, all of one operation.
+    pub fn new(kernels: Vec<Kernel>) -> Result<Self, PoolError> {
+        let mut builder = Builder::default();
+        for kernel in kernels {
+            builder.push(kernel)?;
+        }
+        builder.finish()
+    }
+
+    /// Reads a file; see [`Pool::from_bytes`].
+    pub fn read(path: impl AsRef<Path>) -> Result<Self, PoolError> {
+        let path = path.as_ref();
+        let label = path.display().to_string();
+        let read = || {
+            let mut bytes = Vec::new();
+            files::open(path)?.take(Self::MAX_BYTES + 1).read_to_end(&mut bytes)?;
+            Ok(bytes)
+        };
+        let bytes = read().map_err(|error: std::io::Error| {
+            PoolError::new(PoolFault::Unreadable(error.to_string())).file(&label)
+        })?;
+        Self::from_bytes(&label, &bytes)
+    }
+
+    /// Reads the contents of a file; `label` names it in errors. The format shows itself:
+    ///
+    /// * **JSON** begins with `{` or `[`: the export of a GEMM registry, of a convolution registry, or of Python
+    ///   configurations (an object with `kernels`, an array of kernels, or one kernel), or an array of names. Where a
+    ///   field is present it is authoritative; the name, or a GEMM's identifier, says what exports lose. Where both
+    ///   speak and differ, that is an error. A GEMM kernel goes by its identifier, the key of its registry.
+    /// * **CSV** has a column `kernel` or, failing that, `kernel_name` in its first line. A kernel is taken where it
+    ///   first appears; its other rows are further measurements.
+    /// * **Text** has one name a line; `#` begins a comment line, blank lines are skipped, and of the tile engine's
+    ///   kernel lists (`name|tile|traits`) only the name counts. A leading `benchmark_`, as executables have, is
+    ///   dropped.
+    ///
+    /// The order is kept, and in JSON and text so are repeated names. Text must be UTF-8; a byte-order mark and CRLF
+    /// are fine.
+    ///
+    /// ```
+    /// use ck_select_types::pool::Pool;
+    ///
+    /// let pool = Pool::from_bytes(
+    ///     "sweep.csv",
+    ///     b"kernel,N,latency_ms\n\
+    ///       grouped_conv_forward_bf16_2d_64x64x64_compv3,1,0.25\n\
+    ///       grouped_conv_forward_bf16_2d_64x64x64_compv4,1,0.5\n\
+    ///       grouped_conv_forward_bf16_2d_64x64x64_compv3,2,0.75\n",
+    /// )?;
+    /// assert_eq!(pool.len(), 2);
+    /// assert_eq!(pool.position("grouped_conv_forward_bf16_2d_64x64x64_compv4"), Some(1));
+    ///
+    /// let error = Pool::from_bytes("pool.txt", b"# ours\ngemm_fp16_xyz\n").unwrap_err();
+    /// assert!(error.to_string().starts_with(
+    ///     "pool.txt, line 2: kernel name 'gemm_fp16_xyz', byte 10: unknown GEMM layout 'xyz', expected one of: rcr"
+    /// ));
+    /// # Ok::<(), ck_select_types::pool::PoolError>(())
+    /// ```
+    pub fn from_bytes(label: &str, bytes: &[u8]) -> Result<Self, PoolError> {
+        Self::from_unlabelled(bytes).map_err(|error| error.file(label))
+    }
+
+    fn from_unlabelled(bytes: &[u8]) -> Result<Self, PoolError> {
+        if bytes.len() as u64 > Self::MAX_BYTES {
+            return Err(PoolError::new(PoolFault::TooLarge));
+        }
+        let text = match std::str::from_utf8(bytes) {
+            Ok(text) => text.strip_prefix('\u{feff}').unwrap_or(text),
+            Err(error) => return Err(PoolError::new(PoolFault::NotUtf8 { offset: error.valid_up_to() })),
+        };
+        let mut builder = Builder::default();
+        if text.trim_start().starts_with(['{', '[']) {
+            json::read(text, &mut builder)?;
+        } else {
+            list::read(text, &mut builder)?;
+        }
+        builder.finish()
+    }
+
+    /// The operation that all its kernels compute.
+    pub const fn op(&self) -> Op {
+        self.op
+    }
+
+    /// How many kernels there are, at least one.
+    #[expect(clippy::len_without_is_empty, reason = "a pool is never empty")]
+    pub fn len(&self) -> usize {
+        self.kernels.len()
+    }
+
+    /// The kernels, in order.
+    pub fn kernels(&self) -> &[Kernel] {
+        &self.kernels
+    }
+
+    /// The kernels, in order.
+    pub fn iter(&self) -> std::slice::Iter<'_, Kernel> {
+        self.kernels.iter()
+    }
+
+    /// The kernel at `index`.
+    pub fn get(&self, index: usize) -> Option<&Kernel> {
+        self.kernels.get(index)
+    }
+
+    /// Where the first kernel of this name stands.
+    pub fn position(&self, name: &str) -> Option<usize> {
+        let name_of = |&index: &u32| self.kernels[index as usize].name.as_str();
+        let first = self.by_name.partition_point(|index| name_of(index) < name);
+        self.by_name.get(first).filter(|index| name_of(index) == name).map(|&index| index as usize)
+    }
+}
+
+impl<'a> IntoIterator for &'a Pool {
+    type Item = &'a Kernel;
+    type IntoIter = std::slice::Iter<'a, Kernel>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+/// A pool in the making, which checks each kernel as it comes, while the reader still knows the line.
+#[derive(Default)]
+struct Builder {
+    kernels: Vec<Kernel>,
+}
+
+impl Builder {
+    fn push(&mut self, kernel: Kernel) -> Result<(), PoolError> {
+        if self.kernels.len() == Pool::MAX_KERNELS {
+            return Err(PoolError::new(PoolFault::TooMany));
+        }
+        if let Some(first) = self.kernels.first()
+            && first.op() != kernel.op()
+        {
+            return Err(PoolError::new(PoolFault::MixedOps {
+                op: kernel.op(),
+                name: kernel.name,
+                first_op: first.op(),
+                first_name: first.name.clone(),
+            }));
+        }
+        self.kernels.push(kernel);
+        Ok(())
+    }
+
+    fn finish(self) -> Result<Pool, PoolError> {
+        let kernels = self.kernels.into_boxed_slice();
+        let Some(first) = kernels.first() else { return Err(PoolError::new(PoolFault::Empty)) };
+        let op = first.op();
+        let mut by_name: Box<[u32]> = (0..kernels.len() as u32).collect();
+        // Stable, so that equal names stay in the order of their indices.
+        by_name.sort_by_key(|&index| kernels[index as usize].name.as_str());
+        Ok(Pool { kernels, by_name, op })
+    }
+}
+
+/// The kernel that a name describes.
+fn named(name: &str) -> Result<Kernel, PoolError> {
+    Kernel::from_name(name).map_err(|error| PoolError::new(PoolFault::Name(error)))
+}
+
+#[cfg(test)]
+mod tests;

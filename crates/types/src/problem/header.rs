@@ -1,0 +1,407 @@
+//! Headers of tables: which columns are known, and which must be mistakes.
+//!
+//! A misspelt column would leave its field at a default, and the table would be read as other problems than were meant.
+//! So a name that is close to a known one, that speaks of a problem, or that stands among the columns of a problem is
+//! refused. Any other unknown column is reported to the caller, who tells the user once.
+
+use super::text::keys;
+use crate::cells;
+use crate::hardware::Hardware;
+use crate::vocab::Op;
+
+/// Why a header cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum HeaderError {
+    /// The table has no header.
+    #[error("found nothing, expected a header with the columns {}", needed(*.0).join(", "))]
+    Empty(Op),
+    /// Columns are separated by something else than commas.
+    #[error("the columns are separated by {0:?}, expected ','")]
+    Separator(char),
+    /// A column that stands twice.
+    #[error("column '{0}' stands twice")]
+    Twice(String),
+    /// Two columns for one field.
+    #[error("columns '{0}' and '{1}' are the same field, expected one of them")]
+    Both(&'static str, &'static str),
+    /// Columns that are most likely misspelt.
+    #[error("unknown {}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
+    Unknown(Vec<UnknownColumn>),
+    /// A column that every problem needs.
+    #[error(
+        "no column '{column}', expected {} for a {op} problem; the columns are {}",
+        needed(*op).join(", "),
+        found.join(", ")
+    )]
+    Missing {
+        /// The operation.
+        op: Op,
+        /// The column.
+        column: &'static str,
+        /// The columns there are.
+        found: Vec<String>,
+    },
+}
+
+/// A column that is most likely misspelt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnknownColumn {
+    /// Its name.
+    pub name: String,
+    /// The names that it may stand for, the nearest first.
+    pub nearest: Vec<&'static str>,
+}
+
+impl std::fmt::Display for UnknownColumn {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "column '{}', expected {}", self.name, self.nearest.join(", "))
+    }
+}
+
+/// Columns that tables have beside those of a problem, and that no reader needs to be told about: what benchmarks,
+/// converters and `ckselect` itself write.
+const BESIDE: &[&str] = &[
+    "kernel",
+    "kernel_name",
+    "problem_idx",
+    "problem",
+    "op",
+    "op_type",
+    "variant",
+    "ndim_spatial",
+    "latency_ms",
+    "tflops",
+    "measured_tflops",
+    "bandwidth_gb_s",
+    "non_zero",
+    "is_valid",
+    "error_msg",
+    "run_id",
+    "rank",
+    "score",
+    "oracle_kernel",
+    "oracle_tflops",
+    "predicted_kernel",
+    "actual_tflops",
+    "efficiency",
+    "match",
+];
+
+/// Columns of hardware that `ckselect convert --capture-hw` writes and nobody reads.
+const HARDWARE_BESIDE: [&str; 4] = ["gfx_name", "marketing_name", "shader_arrays_per_engine", "chip_id"];
+
+/// Names of one or two letters that are no extents.
+const SHORT: [&str; 8] = ["id", "no", "nr", "ms", "us", "ns", "cv", "op"];
+
+/// Beginnings of words that speak of a problem, with the fields that may be meant.
+const STEMS: &[(&str, &[&str])] = &[
+    ("stride", &["stride_h", "stride_w", "stride_d"]),
+    ("pad", &["pad_h", "pad_w", "pad_d"]),
+    ("dilat", &["dilation_h", "dilation_w", "dilation_d"]),
+    ("group", &["G"]),
+    ("batch", &["N"]),
+    ("channel", &["C", "K"]),
+    ("filter", &["Y", "X", "Z"]),
+    ("height", &["Hi", "Y"]),
+    ("width", &["Wi", "X"]),
+    ("depth", &["Di", "Z"]),
+    ("split", &["split_k"]),
+    ("direction", &["direction"]),
+    ("dtype", &["dtype"]),
+    ("datatype", &["dtype"]),
+    ("precision", &["dtype"]),
+    ("layout", &["layout"]),
+    ("arch", &["arch"]),
+    ("gfx", &["arch"]),
+    ("ndim", &["ndim"]),
+];
+
+/// The columns that every problem of an operation needs.
+const fn needed(op: Op) -> &'static [&'static str] {
+    match op {
+        Op::GroupedConv => &["C", "K", "Hi", "Wi", "Y", "X"],
+        Op::Gemm => &["M", "N", "K"],
+    }
+}
+
+/// Checks the names of a table that is read for problems of an operation. Returns the unknown columns that may be passed
+/// over, in their order; whoever reads the table says so once.
+///
+/// `also` names further columns that the caller reads, of which a misspelt one would be missed, too.
+///
+/// ```
+/// use ck_select_types::problem::check_columns;
+/// use ck_select_types::vocab::Op;
+///
+/// let columns = ["C", "K", "Hi", "Wi", "Y", "X", "pad_h", "comment"];
+/// assert_eq!(check_columns(Op::GroupedConv, &columns, &[])?, ["comment"]);
+/// let columns = ["C", "K", "Hi", "Wi", "Y", "X", "padh"];
+/// let error = check_columns(Op::GroupedConv, &columns, &[]).unwrap_err();
+/// assert_eq!(error.to_string(), "unknown column 'padh', expected pad_h");
+/// # Ok::<(), ck_select_types::problem::HeaderError>(())
+/// ```
+pub fn check_columns(op: Op, columns: &[&str], also: &[&'static str]) -> Result<Vec<String>, HeaderError> {
+    let is_like_a_field = |name: &&str| keys(op).iter().any(|known| plain(known) == plain(name));
+    // Without a single one it is no header, or of another table, and its names are no misspelt ones.
+    let is_any = columns.len() < 2 || columns.iter().any(is_like_a_field);
+    let unknown = if is_any { check_names(op, columns, also)? } else { Vec::new() };
+    // Extents of a GEMM have names of either case, and a problem of one dimension has no height.
+    let has = |name: &str| columns.contains(&name);
+    let stands = |name: &'static str| match op {
+        Op::Gemm => has(name) || has(&name.to_lowercase()),
+        Op::GroupedConv => has(name) || (matches!(name, "Hi" | "Y") && (has("ndim") || has("ndim_spatial"))),
+    };
+    match needed(op).iter().find(|name| !stands(name)) {
+        Some(column) => {
+            let found = columns.iter().map(|&column| column.to_owned()).collect();
+            Err(HeaderError::Missing { op, column, found })
+        }
+        None => Ok(unknown),
+    }
+}
+
+/// The same for a table that need not spell out its problems.
+pub fn check_names(op: Op, columns: &[&str], also: &[&'static str]) -> Result<Vec<String>, HeaderError> {
+    match columns {
+        [] | [""] => return Err(HeaderError::Empty(op)),
+        &[one] => {
+            if let Some(separator) = one.chars().find(|c| [';', '\t', '|'].contains(c)) {
+                return Err(HeaderError::Separator(separator));
+            }
+        }
+        _ => {}
+    }
+    for (place, name) in columns.iter().enumerate() {
+        if !name.is_empty() && columns[..place].contains(name) {
+            return Err(HeaderError::Twice((*name).to_owned()));
+        }
+    }
+    let has = |name: &str| columns.contains(&name);
+    let other = match op {
+        Op::GroupedConv => Op::Gemm,
+        Op::Gemm => Op::GroupedConv,
+    };
+    // A table of both operations has the columns of both; `n` and `k` alone are misspelt.
+    let both = match op {
+        Op::GroupedConv => ["m", "n", "k"].iter().all(|name| has(name)),
+        Op::Gemm => needed(other).iter().all(|name| has(name)),
+    };
+    if op == Op::Gemm
+        && !both
+        && let Some((upper, lower)) =
+            [("M", "m"), ("N", "n"), ("K", "k")].into_iter().find(|(a, b)| has(a) && has(b))
+    {
+        return Err(HeaderError::Both(upper, lower));
+    }
+    let is_field = |name: &str| keys(op).contains(&name);
+    let is_known = |name: &str| {
+        is_field(name)
+            || also.contains(&name)
+            || BESIDE.contains(&name)
+            || (both && keys(other).contains(&name))
+            || [op, other].iter().any(|&op| cells::of_kernel(op).contains(&name))
+            || cells::of_problem(op).contains(&name)
+            || is_hardware(name)
+            || name.is_empty()
+            || name.starts_with("f:")
+            || name.starts_with("Unnamed: ")
+            || name.starts_with("__index_level_")
+    };
+    let (mut wrong, mut unknown) = (Vec::new(), Vec::new());
+    for (place, &name) in columns.iter().enumerate().filter(|(_, name)| !is_known(name)) {
+        let mut nearest = nearest(op, name, also, has);
+        let among = place > 0
+            && is_field(columns[place - 1])
+            && columns.get(place + 1).is_some_and(|next| is_field(next));
+        let short = name.chars().count() <= 2 && !SHORT.contains(&name.to_lowercase().as_str());
+        if nearest.is_empty() && (among || short || stem(name).is_some()) {
+            nearest = keys(op).to_vec();
+        }
+        if nearest.is_empty() {
+            unknown.push(name.to_owned());
+        } else {
+            wrong.push(UnknownColumn { name: name.to_owned(), nearest });
+        }
+    }
+    if wrong.is_empty() { Ok(unknown) } else { Err(HeaderError::Unknown(wrong)) }
+}
+
+fn is_hardware(column: &str) -> bool {
+    let name = column.strip_prefix("hw_");
+    name.is_some_and(|name| Hardware::NAMES.contains(&name) || HARDWARE_BESIDE.contains(&name))
+}
+
+/// The known names that are most like this one. A field that has its own column was not misspelt by a letter.
+fn nearest(op: Op, name: &str, also: &[&'static str], has: impl Fn(&str) -> bool) -> Vec<&'static str> {
+    let plain = plain(name);
+    let limit = match plain.len() {
+        0 => return Vec::new(),
+        // Any letter is one away from any other.
+        1 => 0,
+        2..=5 => 1,
+        _ => 2,
+    };
+    if SHORT.contains(&plain.as_str()) {
+        return Vec::new();
+    }
+    let measured = keys(op).iter().chain(also).map(|&known| (distance(&plain, &self::plain(known)), known));
+    let mut near: Vec<_> =
+        measured.filter(|&(far, known)| far == 0 || (far <= limit && !has(known))).collect();
+    let least = near.iter().map(|&(far, _)| far).min();
+    near.retain(|&(far, _)| Some(far) == least);
+    let mut near: Vec<&'static str> = near.into_iter().map(|(_, known)| known).collect();
+    if near.is_empty()
+        && let Some(fields) = stem(name)
+    {
+        // The extents of a convolution are no words of a GEMM.
+        near.extend(
+            fields.iter().filter(|field| keys(op).contains(field) && (op != Op::Gemm || field.len() > 1)),
+        );
+    }
+    near
+}
+
+/// The fields that a name speaks of by one of its words.
+fn stem(name: &str) -> Option<&'static [&'static str]> {
+    let lower = name.to_lowercase();
+    let mut words = lower.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    words.find_map(|word| STEMS.iter().find(|(stem, _)| word.starts_with(stem)).map(|(_, fields)| *fields))
+}
+
+/// A name without what people spell differently.
+fn plain(name: &str) -> String {
+    name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+}
+
+/// How many letters to insert, leave out, replace or exchange with their neighbour. Names far longer than any known one
+/// need no table.
+fn distance(a: &str, b: &str) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().take(32).collect(), b.chars().take(32).collect());
+    let mut rows = vec![vec![0; b.len() + 1]; a.len() + 1];
+    for i in 0..=a.len() {
+        for j in 0..=b.len() {
+            rows[i][j] = if i == 0 || j == 0 {
+                i + j
+            } else {
+                let replaced = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
+                let mut least = replaced.min(rows[i - 1][j] + 1).min(rows[i][j - 1] + 1);
+                if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                    least = least.min(rows[i - 2][j - 2] + 1);
+                }
+                least
+            };
+        }
+    }
+    rows[a.len()][b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CONV: [&str; 6] = ["C", "K", "Hi", "Wi", "Y", "X"];
+
+    fn conv(more: &[&'static str]) -> Result<Vec<String>, String> {
+        let columns = [CONV.as_slice(), more].concat();
+        check_columns(Op::GroupedConv, &columns, &["latency_ms", "is_valid"])
+            .map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn near_names_are_refused_with_the_nearest_words() {
+        for (name, nearest) in [
+            ("Stride_h", "stride_h"),
+            ("padh", "pad_h"),
+            ("stride-w", "stride_w"),
+            ("dilatoin_h", "dilation_h"),
+            ("g", "G"),
+            ("splitk", "split_k"),
+            ("Dtype", "dtype"),
+            ("type", "dtype"),
+            ("Latency (ms)", "latency_ms"),
+            ("isvalid", "is_valid"),
+            ("groups", "G"),
+            ("batch_size", "N"),
+            ("pad", "pad_d, pad_h, pad_w"),
+            ("stride", "stride_d, stride_h, stride_w"),
+        ] {
+            assert_eq!(conv(&[name]), Err(format!("unknown column '{name}', expected {nearest}")));
+        }
+        let error = conv(&["Stride_h", "padh"]).unwrap_err();
+        assert_eq!(error, "unknown column 'Stride_h', expected stride_h; column 'padh', expected pad_h");
+    }
+
+    #[test]
+    fn what_stands_among_the_fields_is_meant_as_one() {
+        let columns = ["C", "K", "mystery", "Hi", "Wi", "Y", "X"];
+        let error = check_columns(Op::GroupedConv, &columns, &[]).unwrap_err().to_string();
+        assert!(error.starts_with("unknown column 'mystery', expected N, C, K, G, Di"), "{error}");
+        assert!(conv(&["H"]).unwrap_err().contains("'H'") && conv(&["Q"]).is_err());
+    }
+
+    #[test]
+    fn others_are_reported_and_known_ones_are_not() {
+        let more = [
+            "id",
+            "comment",
+            "kernel",
+            "tflops",
+            "hw_num_cus",
+            "hw_chip_id",
+            "block_size",
+            "f:N",
+            "",
+            "tile_m",
+        ];
+        assert_eq!(conv(&more).unwrap(), ["id", "comment"]);
+        assert_eq!(conv(&["m", "n", "k"]).unwrap(), [""; 0], "a table of both operations");
+        assert!(conv(&["n"]).is_err());
+        let both = check_columns(Op::GroupedConv, &[&CONV[..], &["tflops", "gflops"]].concat(), &["tflops"]);
+        assert_eq!(both.unwrap(), ["gflops"]);
+        assert_eq!(check_columns(Op::Gemm, &["m", "n", "k", "note"], &[]).unwrap(), ["note"]);
+    }
+
+    #[test]
+    fn a_header_that_cannot_be_one_says_what_there_is() {
+        for (columns, message) in [
+            (&["N;C;K"][..], "the columns are separated by ';', expected ','"),
+            (&["a\tb"], "the columns are separated by '\\t', expected ','"),
+            (&[], "found nothing, expected a header with the columns C, K, Hi, Wi, Y, X"),
+            (
+                &["N", "C", "K"],
+                "no column 'Hi', expected C, K, Hi, Wi, Y, X for a grouped_conv problem; the columns are N, C, K",
+            ),
+            (&["C", "K", "C"], "column 'C' stands twice"),
+        ] {
+            assert_eq!(check_columns(Op::GroupedConv, columns, &[]).unwrap_err().to_string(), message);
+        }
+        let lower = check_columns(Op::GroupedConv, &["n", "c", "k", "hi", "wi", "y", "x"], &[]).unwrap_err();
+        assert!(
+            lower.to_string().starts_with("unknown column 'n', expected N; column 'c', expected C"),
+            "{lower}"
+        );
+        let gemm =
+            |columns: &[&str]| check_columns(Op::Gemm, columns, &[]).map_err(|error| error.to_string());
+        assert_eq!(
+            gemm(&["M", "N", "K", "m"]).unwrap_err(),
+            "columns 'M' and 'm' are the same field, expected one of them"
+        );
+        assert_eq!(gemm(&["m", "N", "K"]), Ok(Vec::new()));
+        assert!(gemm(&["m", "n"]).unwrap_err().starts_with("no column 'K'"));
+        assert!(
+            gemm(&["m", "n", "k", "batch"])
+                .unwrap_err()
+                .contains("'batch', expected M, N, K, m, n, k, split_k")
+        );
+    }
+
+    #[test]
+    fn distances_count_letters() {
+        for (a, b, expected) in
+            [("", "", 0), ("a", "", 1), ("strideh", "stridew", 1), ("dilatoin", "dilation", 1)]
+        {
+            assert_eq!((distance(a, b), distance(b, a)), (expected, expected));
+        }
+        assert_eq!(distance("kitten", "sitting"), 3);
+    }
+}

@@ -1,0 +1,79 @@
+//! Which figures a measurement may have at all.
+
+use super::{InvalidField, Problem};
+use crate::vocab::Dtype;
+
+/// The most that is believed, in TFLOPS times the bits of an element: 20,000 TFLOPS of 16 bits, 40,000 of 8, 80,000 of 4.
+/// That is several times the peak of any single device there is, and far below what a kernel seems to reach that did not
+/// do its work, or whose clock was not read.
+const MOST_TFLOPS_BITS: f64 = 320_000.0;
+
+const fn bits(dtype: Dtype) -> f64 {
+    match dtype {
+        Dtype::Fp64 => 64.0,
+        Dtype::Fp32 | Dtype::Int32 => 32.0,
+        Dtype::Fp16 | Dtype::Bf16 => 16.0,
+        Dtype::Fp8 | Dtype::Bf8 | Dtype::Int8 => 8.0,
+        Dtype::Int4 | Dtype::PkFp4 | Dtype::PkInt4 => 4.0,
+    }
+}
+
+impl Problem {
+    /// Refuses figures that no device can have measured: TFLOPS, recorded or as the time gives them, of more than
+    /// 320,000 divided by the bits of an input element.
+    ///
+    /// ```
+    /// use ck_select_types::problem::GemmProblem;
+    /// use ck_select_types::vocab::Dtype;
+    ///
+    /// let problem = GemmProblem::new(4096, 4096, 4096).of(Dtype::Bf16).into();
+    /// # let problem: ck_select_types::problem::Problem = problem;
+    /// assert!(problem.check_figures(700.0, 0.196).is_ok());
+    /// let error = problem.check_figures(255_704.0, 0.196).unwrap_err().to_string();
+    /// assert_eq!(error, "tflops: found 255704, expected at most 20000: no device does more with bf16");
+    /// ```
+    pub fn check_figures(&self, tflops: f64, latency_ms: f64) -> Result<(), InvalidField> {
+        let dtype = match self {
+            Self::Conv(problem) => problem.dtype_in,
+            Self::Gemm(problem) => problem.dtype_a,
+        };
+        let most = MOST_TFLOPS_BITS / bits(dtype);
+        let expected = |of: &str| format!("{of}: no device does more with {dtype}");
+        if tflops > most {
+            return Err(InvalidField::new("tflops", tflops, expected(&format!("at most {most}"))));
+        }
+        let by_time = self.flops() / latency_ms / 1e9;
+        if latency_ms > 0.0 && by_time > most {
+            let found = format!("{latency_ms}, which makes {by_time:.0} TFLOPS");
+            return Err(InvalidField::new("latency_ms", found, expected(&format!("at most {most} TFLOPS"))));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::problem::{ConvProblem, GemmProblem};
+
+    #[test]
+    fn what_no_device_does_is_refused() {
+        let gemm = |dtype| Problem::from(GemmProblem::new(8192, 8192, 8192).of(dtype));
+        for (dtype, most) in [(Dtype::Bf16, 20_000.0), (Dtype::Fp8, 40_000.0), (Dtype::PkFp4, 80_000.0)] {
+            assert_eq!(gemm(dtype).check_figures(most, 1.0), Ok(()));
+            assert!(gemm(dtype).check_figures(most * 1.01, 1.0).is_err());
+            let ms = gemm(dtype).flops() / most / 1e9;
+            assert_eq!(gemm(dtype).check_figures(1.0, ms * 1.01), Ok(()));
+            let error = gemm(dtype).check_figures(1.0, ms / 2.0).unwrap_err();
+            assert_eq!((error.field.as_str(), error.expected.contains("at most")), ("latency_ms", true));
+        }
+        // What is no figure is no impossible one.
+        for (tflops, ms) in [(0.0, f64::NAN), (f64::NAN, 0.0), (0.0, 0.0), (1.0, -1.0), (1.0, f64::INFINITY)]
+        {
+            assert_eq!(gemm(Dtype::Bf16).check_figures(tflops, ms), Ok(()));
+        }
+        let conv: Problem =
+            ConvProblem { n: 32, c: 512, k: 512, ..ConvProblem::new_2d([56, 56], [3, 3]) }.into();
+        assert!(conv.check_figures(500.0, 0.000_001).is_err());
+    }
+}

@@ -1,0 +1,553 @@
+//! Files of problems: lists of `key=value` lines, and tables with a column for each field.
+//!
+//! ```text
+//! # layers of a network
+//! op=grouped_conv N=16,C=256,K=128,Hi=28,Wi=28,Y=3,X=3,pad_h=1,pad_w=1
+//! M=128,N=1536,K=7168,op=gemm_universal
+//! ```
+//!
+//! Blank lines and lines that begin with `#` are passed over. Whoever appends to such a list while it may be killed puts
+//! the operation last, so that a line that was cut off has none, or only the beginning of one, and shows itself.
+
+use std::io::{BufRead, Cursor};
+
+use super::header::{HeaderError, check_columns};
+use super::source::{Lines, Seen, Table, unreadable};
+use super::{InvalidField, Problem, ProblemDefaults, ProblemError};
+use crate::cells::Fields;
+use crate::vocab::{Op, UnknownWord};
+
+/// The problems of a file, in its order.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ProblemList {
+    /// The problems, at least one. Repeated ones count once, except in a table that has no kernels: there each row is
+    /// asked about.
+    pub problems: Vec<ListedProblem>,
+    /// What was passed over.
+    pub passed: PassedOver,
+}
+
+/// What a file of problems holds beside the problems that were asked for.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct PassedOver {
+    /// Problems of the other operation.
+    pub others: u64,
+    /// Lines that were cut off: they do not say their operation, or end in the middle.
+    pub torn: u64,
+    /// The first of them, counted from 1.
+    pub first_torn: u64,
+    /// Columns that are unknown and nothing like a known one.
+    pub unknown: Vec<String>,
+}
+
+/// A problem of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ListedProblem {
+    /// The number that the file gives it (`problem_idx`).
+    pub number: Option<u64>,
+    /// The problem; what the file does not say has the defaults.
+    pub problem: Problem,
+    /// Which of its words the file says.
+    pub said: Said,
+}
+
+/// Words that a file says itself. What it does not say may be the kernel's: upstream's problem sets leave direction, types
+/// and layouts out, because the kernels' names have them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Said {
+    /// The direction of a convolution.
+    pub direction: bool,
+    /// The element types.
+    pub dtype: bool,
+    /// The memory order.
+    pub layout: bool,
+}
+
+impl Said {
+    /// What named cells say.
+    pub fn by(fields: &dyn Fields) -> Self {
+        let has = |name: &str| fields.cell(name).is_some();
+        Self {
+            direction: has("direction"),
+            dtype: ["dtype", "dtype_in", "dtype_a"].into_iter().any(has),
+            layout: has("layout"),
+        }
+    }
+}
+
+/// A file that is no list of problems.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{list}: {}{fault}", line.map_or(String::new(), |line| format!("line {line}: ")))]
+pub struct ProblemListError {
+    /// What the file is called.
+    pub list: String,
+    /// The line, from 1, if it is one line's fault.
+    pub line: Option<u64>,
+    /// What is wrong.
+    pub fault: ProblemLineFault,
+}
+
+/// What is wrong with a file of problems, or with a line of it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ProblemLineFault {
+    /// An operation that there is not.
+    #[error(transparent)]
+    Op(UnknownWord),
+    /// Pairs that are no problem of the operation.
+    #[error(transparent)]
+    Problem(ProblemError),
+    /// Cells that are no problem of the operation.
+    #[error(transparent)]
+    Cells(InvalidField),
+    /// Columns that cannot be used.
+    #[error(transparent)]
+    Header(HeaderError),
+    /// A row that is none.
+    #[error("{0}")]
+    Row(String),
+    /// One number for two problems.
+    #[error("problem_idx {0} stands for two different problems")]
+    Number(u64),
+    /// A file that cannot be read.
+    #[error("{0}")]
+    Read(String),
+    /// A file without a problem.
+    #[error("found no {0} problem, expected at least one{also}", also = also(*.1, *.2))]
+    None(Op, u64, u64),
+}
+
+fn also(others: u64, torn: u64) -> String {
+    match (others, torn) {
+        (0, 0) => String::new(),
+        (others, 0) => format!("; {others} of another operation were passed over"),
+        (_, torn) => format!("; {others} of another operation and {torn} torn lines were passed over"),
+    }
+}
+
+/// What a line of a list holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(clippy::large_enum_variant)] // lives only while a line is read
+pub enum ProblemLine {
+    /// A blank line or a comment.
+    Nothing,
+    /// No operation, or the beginning of one: most likely the line was cut off.
+    Incomplete,
+    /// A problem.
+    Problem(Problem),
+}
+
+impl ProblemList {
+    /// Reads all problems of an operation; see [`ProblemReader`].
+    ///
+    /// ```
+    /// use ck_select_types::problem::{ProblemDefaults, ProblemList};
+    /// use ck_select_types::vocab::Op;
+    ///
+    /// let text = "op=gemm_universal M=1,N=2,K=3\nM=4,N=5,K=6,op=gemm_univ";
+    /// let list = ProblemList::parse("seen.txt", text.as_bytes(), Op::Gemm, &ProblemDefaults::of(Op::Gemm))?;
+    /// assert_eq!((list.problems.len(), list.passed.first_torn), (1, 2));
+    /// # Ok::<(), ck_select_types::problem::ProblemListError>(())
+    /// ```
+    pub fn parse(
+        label: &str,
+        text: &[u8],
+        op: Op,
+        defaults: &ProblemDefaults,
+    ) -> Result<Self, ProblemListError> {
+        let mut reader = ProblemReader::new(label, Box::new(text), op, *defaults)?;
+        let mut problems = Vec::new();
+        while let Some(problem) = reader.next()? {
+            problems.push(problem);
+        }
+        Ok(Self { problems, passed: reader.passed })
+    }
+}
+
+impl PassedOver {
+    /// A sentence for each kind, for the user.
+    pub fn notes(&self) -> Vec<String> {
+        let Self { others, torn, first_torn, unknown } = self;
+        let mut notes = Vec::new();
+        if !unknown.is_empty() {
+            notes.push(format!(
+                "columns passed over, which are no field of a problem: {}",
+                unknown.join(", ")
+            ));
+        }
+        if *torn > 0 {
+            notes.push(format!(
+                "{torn} incomplete lines are passed over, the first is line {first_torn}: they do not say op=…"
+            ));
+        }
+        if *others > 0 {
+            notes.push(format!("{others} problems are passed over: they are of another operation"));
+        }
+        notes
+    }
+}
+
+/// Reads the problems of an operation from a file of any length, one after the other. The format shows itself:
+///
+/// * A **list** has one problem a line, as `key=value` pairs. When a line says its operation as `op=…`, as captured ones
+///   do, a line that does not was cut off and is passed over. A last line without an end that is no problem was torn by
+///   a crash of whoever wrote it, and is passed over, too.
+/// * A **table** is a CSV with a column for each field, and maybe `problem_idx` and `op`. `variant` and `ndim_spatial`,
+///   which upstream's tables have, say direction and dimensions.
+pub struct ProblemReader<'a> {
+    label: String,
+    op: Op,
+    defaults: ProblemDefaults,
+    lines: Lines<'a>,
+    format: Format,
+    seen: Seen,
+    any: bool,
+    /// What was passed over so far.
+    pub passed: PassedOver,
+}
+
+enum Format {
+    Empty,
+    List {
+        /// Whether lines have to say their operation.
+        all_say_op: bool,
+    },
+    Table(Table),
+}
+
+impl<'a> ProblemReader<'a> {
+    /// Reads the head of a file; `label` names it in errors. What the file does not say of a problem is taken from
+    /// `defaults`.
+    pub fn new(
+        label: &str,
+        source: Box<dyn BufRead + 'a>,
+        op: Op,
+        defaults: ProblemDefaults,
+    ) -> Result<Self, ProblemListError> {
+        let mut reader = Self {
+            label: label.to_owned(),
+            op,
+            defaults,
+            lines: Lines::new(source),
+            format: Format::Empty,
+            seen: Seen::default(),
+            any: false,
+            passed: PassedOver::default(),
+        };
+        match reader.head() {
+            Ok(format) => reader.format = format,
+            Err(fault) => return Err(reader.fault(fault)),
+        }
+        Ok(reader)
+    }
+
+    fn fault(&self, fault: ProblemLineFault) -> ProblemListError {
+        let line = match fault {
+            ProblemLineFault::None(..) => None,
+            _ => Some(self.lines.number),
+        };
+        ProblemListError { list: self.label.clone(), line, fault }
+    }
+
+    fn head(&mut self) -> Result<Format, ProblemLineFault> {
+        if !self.lines.next()? {
+            return Ok(Format::Empty);
+        }
+        if !self.lines.line().contains('=') {
+            let table = Table::new(&mut self.lines)?;
+            let names: Vec<&str> = table.record.iter().collect();
+            self.passed.unknown = check_columns(self.op, &names, &[]).map_err(ProblemLineFault::Header)?;
+            return Ok(Format::Table(table));
+        }
+        self.lines.again = true;
+        let mut all_say_op = op_of(self.lines.line()).is_some();
+        if !all_say_op {
+            // Either no line says it, or this one was cut off: only the others tell.
+            let mut rest = String::new();
+            self.lines.source.read_to_string(&mut rest).map_err(unreadable)?;
+            all_say_op =
+                rest.lines().any(|line| !line.trim_start().starts_with('#') && op_of(line).is_some());
+            self.lines.source = Box::new(Cursor::new(rest));
+        }
+        Ok(Format::List { all_say_op })
+    }
+
+    /// The next problem; `None` at the end. A file without any is an error.
+    #[allow(clippy::should_implement_trait)] // an iterator would go on after an error
+    pub fn next(&mut self) -> Result<Option<ListedProblem>, ProblemListError> {
+        let next = match &mut self.format {
+            Format::Empty => Ok(None),
+            Format::List { all_say_op } => {
+                let all_say_op = *all_say_op;
+                self.next_line(all_say_op)
+            }
+            Format::Table(_) => self.next_row(),
+        };
+        let next = next.map_err(|fault| self.fault(fault))?;
+        if next.is_none() && !self.any {
+            let PassedOver { others, torn, .. } = self.passed;
+            return Err(self.fault(ProblemLineFault::None(self.op, others, torn)));
+        }
+        self.any = true;
+        Ok(next)
+    }
+
+    fn next_line(&mut self, all_say_op: bool) -> Result<Option<ListedProblem>, ProblemLineFault> {
+        while self.lines.next()? {
+            let line = self.lines.line();
+            let read = if all_say_op {
+                parse_line(line, self.op, &self.defaults)
+            } else {
+                parse_silent_line(line, self.op, &self.defaults)
+            };
+            match read {
+                Ok(ProblemLine::Problem(problem)) if problem.op() == self.op => {
+                    let said = Said::by(&Keys(line));
+                    if self.seen.insert(&(problem, said)) {
+                        return Ok(Some(ListedProblem { number: None, problem, said }));
+                    }
+                }
+                Ok(ProblemLine::Problem(_)) => self.passed.others += 1,
+                Ok(ProblemLine::Nothing) => {}
+                Err(fault) if all_say_op || self.lines.whole => return Err(fault),
+                Ok(ProblemLine::Incomplete) | Err(_) => {
+                    if self.passed.torn == 0 {
+                        self.passed.first_torn = self.lines.number;
+                    }
+                    self.passed.torn += 1;
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    fn next_row(&mut self) -> Result<Option<ListedProblem>, ProblemLineFault> {
+        let Self { format: Format::Table(table), op, defaults, lines, seen, passed, .. } = self else {
+            return Ok(None);
+        };
+        while lines.next()? {
+            table.read(lines)?;
+            if let Some(said) = table.op().map_err(ProblemLineFault::Op)?
+                && said != *op
+            {
+                passed.others += 1;
+                continue;
+            }
+            let problem = Problem::from_fields(*op, &*table, defaults).map_err(ProblemLineFault::Cells)?;
+            let said = Said::by(&*table);
+            if table.once && !seen.insert(&(problem, said)) {
+                continue;
+            }
+            let number = table.number().map_err(ProblemLineFault::Cells)?;
+            let what = seen.hashes_of(&(problem, said));
+            if let Some(number) = number
+                && *table.numbers.entry(number).or_insert(what) != what
+            {
+                return Err(ProblemLineFault::Number(number));
+            }
+            return Ok(Some(ListedProblem { number, problem, said }));
+        }
+        Ok(None)
+    }
+}
+
+/// The keys of a line, for [`Said`].
+struct Keys<'a>(&'a str);
+
+impl Fields for Keys<'_> {
+    fn get(&self, name: &str) -> Option<&str> {
+        let mut pairs = self.0.split(separates).filter_map(|pair| pair.split_once('='));
+        pairs.find(|(key, value)| *key == name && !value.is_empty()).map(|(_, value)| value)
+    }
+}
+
+/// The line of a problem, without its end.
+pub fn line(problem: &Problem) -> String {
+    format!("{problem},op={}", problem.op())
+}
+
+impl ProblemLine {
+    /// Reads a line that says its operation. A problem that does not say its types has those of upstream's defaults.
+    pub fn parse(line: &str) -> Result<Self, ProblemLineFault> {
+        parse_line(line, Op::GroupedConv, &ProblemDefaults::of(Op::GroupedConv))
+    }
+}
+
+fn separates(c: char) -> bool {
+    c == ',' || c.is_whitespace()
+}
+
+fn op_of(line: &str) -> Option<&str> {
+    line.split(separates).find_map(|part| part.strip_prefix("op="))
+}
+
+/// Reads a line; `defaults` are for problems of the operation `mine`.
+fn parse_line(line: &str, mine: Op, defaults: &ProblemDefaults) -> Result<ProblemLine, ProblemLineFault> {
+    let line = line.trim();
+    if line.is_empty() || line.starts_with('#') {
+        return Ok(ProblemLine::Nothing);
+    }
+    let Some(word) = op_of(line) else { return Ok(ProblemLine::Incomplete) };
+    let op: Op = match word.parse() {
+        Ok(op) => op,
+        Err(_) if Op::WORDS.iter().any(|op| op.starts_with(word)) => return Ok(ProblemLine::Incomplete),
+        Err(unknown) => return Err(ProblemLineFault::Op(unknown)),
+    };
+    let others: Vec<&str> = line.split(separates).filter(|part| !part.starts_with("op=")).collect();
+    let defaults = if op == mine { *defaults } else { ProblemDefaults::of(op) };
+    Problem::parse(op, &others.join(","), &defaults)
+        .map(ProblemLine::Problem)
+        .map_err(ProblemLineFault::Problem)
+}
+
+/// Reads a line of a list that never says an operation.
+fn parse_silent_line(
+    line: &str,
+    mine: Op,
+    defaults: &ProblemDefaults,
+) -> Result<ProblemLine, ProblemLineFault> {
+    let other = match mine {
+        Op::GroupedConv => Op::Gemm,
+        Op::Gemm => Op::GroupedConv,
+    };
+    let read = match Problem::parse(mine, line, defaults) {
+        Err(error @ ProblemError::UnknownKey { .. }) => {
+            Problem::parse(other, line, &ProblemDefaults::of(other)).map_err(|_| error)
+        }
+        read => read,
+    };
+    read.map(ProblemLine::Problem).map_err(ProblemLineFault::Problem)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::problem::{ConvProblem, GemmProblem};
+    use crate::vocab::Direction;
+
+    fn problems() -> [Problem; 3] {
+        let conv = ConvProblem { n: 16, c: 256, k: 128, ..ConvProblem::new_2d([28, 28], [3, 3]) };
+        let arch = "gfx950".parse().ok();
+        [conv.into(), ConvProblem { arch, ..conv.padded([1, 1]) }.into(), GemmProblem::new(1, 2, 3).into()]
+    }
+
+    fn read(op: Op, text: &str) -> Result<ProblemList, String> {
+        ProblemList::parse("l", text.as_bytes(), op, &ProblemDefaults::of(op))
+            .map_err(|error| error.to_string())
+    }
+
+    fn conv(text: &str) -> Result<ProblemList, String> {
+        read(Op::GroupedConv, text)
+    }
+
+    #[test]
+    fn lines_read_back() {
+        let lines: Vec<String> = problems().iter().map(line).collect();
+        let text = lines.join("\r\n") + "\n\n# end";
+        for (op, expected) in [(Op::GroupedConv, &problems()[..2]), (Op::Gemm, &problems()[2..])] {
+            let list = read(op, &text).unwrap();
+            assert_eq!(list.problems.iter().map(|listed| listed.problem).collect::<Vec<_>>(), expected);
+            assert_eq!((list.passed.others, list.passed.torn), (3 - expected.len() as u64, 0));
+        }
+    }
+
+    /// However a line is cut off, it is not taken for another problem.
+    #[test]
+    fn no_beginning_of_a_line_is_a_problem() {
+        for problem in problems() {
+            let whole = line(&problem);
+            for end in 0..whole.len() {
+                assert!(
+                    !matches!(ProblemLine::parse(&whole[..end]), Ok(ProblemLine::Problem(_)) | Err(_)),
+                    "{}",
+                    &whole[..end]
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn repeated_problems_count_once_and_mistakes_are_named() {
+        let list = read(Op::Gemm, "op=gemm_universal m=1 N=2 K=3\nop=gemm_universal,M=1,N=2,K=3").unwrap();
+        assert_eq!(list.problems.len(), 1);
+        let list =
+            read(Op::Gemm, "op=gemm_universal,M=1,N=2,K=3\nop=gemm,M=1,N=2,K=3\nM=4,N=4,K=4\n").unwrap();
+        assert_eq!((list.problems.len(), list.passed.torn, list.passed.first_torn), (1, 2, 2));
+        for (text, message) in [
+            ("# a\nop=matmul", "l: line 2: unknown operation 'matmul', expected one of: gemm_universal"),
+            ("op=gemm_universal,M=1", "l: line 1: N: found nothing, expected a whole number"),
+            ("op=gemm_universal,M=1,N=1,K=1,X=2", "l: line 1: gemm_universal problems have no field 'X'"),
+            (
+                "# a\nop=gemm,M=1",
+                "l: found no gemm_universal problem, expected at least one; 0 of another operation and 1",
+            ),
+        ] {
+            let error = read(Op::Gemm, text).unwrap_err();
+            assert!(error.starts_with(message), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_list_need_not_say_its_operation() {
+        let text = "# layers\nC=64,K=64,Hi=8,Wi=8,Y=1,X=1\nM=1,N=2,K=3\nC=64,K=6";
+        let list = conv(text).unwrap();
+        assert_eq!((list.problems.len(), list.passed.others, list.passed.first_torn), (1, 1, 4));
+        // The first line was cut off.
+        let list = conv("C=64,K=6\nC=64,K=64,Hi=8,Wi=8,Y=1,X=1,op=grouped_conv").unwrap();
+        assert_eq!((list.problems.len(), list.passed.torn, list.passed.first_torn), (1, 1, 1));
+        let error = conv("C=64,K=64,Hi=8,Wi=8,Y=1,X=1\nC=64\n").unwrap_err();
+        assert!(error.starts_with("l: line 2: K: found nothing"), "{error}");
+        let defaults =
+            ProblemDefaults { direction: Direction::BwdData, ..ProblemDefaults::of(Op::GroupedConv) };
+        for text in ["C=64,K=64,Hi=8,Wi=8,Y=1,X=1", "C=64,K=64,Hi=8,Wi=8,Y=1,X=1,op=grouped_conv"] {
+            let list = ProblemList::parse("l", text.as_bytes(), Op::GroupedConv, &defaults).unwrap();
+            let Problem::Conv(problem) = list.problems[0].problem else { panic!() };
+            assert_eq!(problem.direction, Direction::BwdData);
+            assert_eq!(list.problems[0].said, Said::default());
+        }
+    }
+
+    #[test]
+    fn tables_are_read_by_their_columns() {
+        let text = "\u{feff}# shapes\n\nproblem_idx,C,K,Hi,Wi,Y,X,variant,note\n7,64,64,8,8,1,1,bwd_data,x\n\n\
+                    7,64,64,8,8,1,1,bwd_data,\n9,64,64,8,8,3,3,forward,y\n";
+        let list = conv(text).unwrap();
+        let numbers: Vec<_> = list.problems.iter().map(|listed| listed.number.unwrap()).collect();
+        assert_eq!((numbers, &list.passed.unknown[..]), (vec![7, 7, 9], &["note".to_owned()][..]));
+        let Problem::Conv(problem) = list.problems[0].problem else { panic!() };
+        assert_eq!((problem.direction, list.problems[0].said.direction), (Direction::BwdData, true));
+        assert_eq!(list.passed.notes(), ["columns passed over, which are no field of a problem: note"]);
+        let measured = "kernel,C,K,Hi,Wi,Y,X\na,64,64,8,8,1,1\nb,64,64,8,8,1,1\n";
+        assert_eq!(conv(measured).unwrap().problems.len(), 1, "a row a kernel");
+        let both = "op,m,n,k,C,K,Hi,Wi,Y,X\ngemm_universal,1,2,3,,,,,,\ngrouped_conv,,,,4,4,5,5,1,1\n";
+        assert_eq!((conv(both).unwrap().passed.others, read(Op::Gemm, both).unwrap().problems.len()), (1, 1));
+        let quoted = "\"C\",K,Hi,Wi,Y,X,note\n64,64,8,8,1,1,\"a,\n\"\"b\"\"\"\n64,64,8,8,1,\"one\",\n";
+        assert_eq!(conv(quoted).unwrap_err(), "l: line 4: X: found 'one', expected a whole number");
+    }
+
+    #[test]
+    fn tables_without_a_problem_are_errors() {
+        for (text, message) in [
+            ("", "l: found no grouped_conv problem, expected at least one"),
+            ("# only\n\n", "l: found no grouped_conv problem, expected at least one"),
+            ("C,K,Hi,Wi,Y,X\n", "l: found no grouped_conv problem, expected at least one"),
+            ("\nC;K;Hi\n1;2;3\n", "l: line 2: the columns are separated by ';', expected ','"),
+            (
+                "a,b\n1,2\n",
+                "l: line 1: no column 'C', expected C, K, Hi, Wi, Y, X for a grouped_conv problem; the columns are a, b",
+            ),
+            ("C,K,Hi,Wi,Y,X\n64,64,8,8,1\n", "l: line 2: found 5 cells, expected 6 as in the header"),
+            ("C,K,Hi,Wi,Y,X\n# x\n64,64,8,8,1,\n", "l: line 3: X: found nothing, expected a whole number"),
+            (
+                "problem_idx,C,K,Hi,Wi,Y,X\n7,64,64,8,8,1,1\n7,64,64,8,8,3,3\n",
+                "l: line 3: problem_idx 7 stands for two different problems",
+            ),
+            (
+                "problem_idx,C,K,Hi,Wi,Y,X\n-1,64,64,8,8,1,1\n",
+                "l: line 2: problem_idx: found '-1', expected a whole number, 0 or more",
+            ),
+        ] {
+            let error = conv(text).unwrap_err();
+            assert!(error.starts_with(message), "{error}");
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! What files of problems are made of: lines, rows of a table, and what was there before.
+
+use std::collections::{HashMap, HashSet};
+use std::hash::{BuildHasher as _, RandomState};
+use std::io::{self, BufRead};
+
+use csv::{ReaderBuilder, StringRecord};
+
+use super::list::ProblemLineFault;
+use super::{InvalidField, Problem, Said};
+use crate::cells::Fields;
+use crate::vocab::{Op, UnknownWord};
+
+/// Lines that are neither blank nor comments.
+pub(super) struct Lines<'a> {
+    pub(super) source: Box<dyn BufRead + 'a>,
+    text: String,
+    /// Whether the last line has an end.
+    pub(super) whole: bool,
+    /// Of the last line, from 1.
+    pub(super) number: u64,
+    /// Whether the last line is given once more.
+    pub(super) again: bool,
+}
+
+#[allow(clippy::needless_pass_by_value)] // as `map_err` wants it
+pub(super) fn unreadable(error: io::Error) -> ProblemLineFault {
+    match error.kind() {
+        io::ErrorKind::InvalidData => ProblemLineFault::Read("not UTF-8".to_owned()),
+        _ => ProblemLineFault::Read(error.to_string()),
+    }
+}
+
+impl<'a> Lines<'a> {
+    pub(super) fn new(source: Box<dyn BufRead + 'a>) -> Self {
+        Self { source, text: String::new(), whole: true, number: 0, again: false }
+    }
+
+    /// Goes to the next line; false at the end.
+    pub(super) fn next(&mut self) -> Result<bool, ProblemLineFault> {
+        if std::mem::take(&mut self.again) {
+            return Ok(true);
+        }
+        loop {
+            self.text.clear();
+            self.number += 1;
+            if !self.append()? {
+                return Ok(false);
+            }
+            if self.number == 1 && self.text.starts_with('\u{feff}') {
+                self.text.drain(..'\u{feff}'.len_utf8());
+            }
+            let line = self.line();
+            if !line.is_empty() && !line.starts_with('#') {
+                return Ok(true);
+            }
+        }
+    }
+
+    fn append(&mut self) -> Result<bool, ProblemLineFault> {
+        let read = self.source.read_line(&mut self.text).map_err(unreadable)?;
+        self.whole = self.text.ends_with('\n');
+        Ok(read > 0)
+    }
+
+    pub(super) fn line(&self) -> &str {
+        self.text.trim()
+    }
+}
+
+/// A table's columns by name, and the row that was read last.
+pub(super) struct Table {
+    columns: HashMap<String, usize>,
+    /// One row a measurement: a problem stands there once for each kernel.
+    pub(super) once: bool,
+    /// The header, then rows.
+    pub(super) record: StringRecord,
+    /// What the numbers stand for, by its hashes.
+    pub(super) numbers: HashMap<u64, [u64; 2]>,
+}
+
+impl Table {
+    pub(super) fn new(lines: &mut Lines<'_>) -> Result<Self, ProblemLineFault> {
+        let mut table = Self {
+            columns: HashMap::new(),
+            once: false,
+            record: StringRecord::new(),
+            numbers: HashMap::new(),
+        };
+        table.cut(lines)?;
+        table.columns = table.record.iter().map(str::to_owned).zip(0..).collect();
+        table.once = ["kernel", "kernel_name"].iter().any(|name| table.columns.contains_key(*name));
+        Ok(table)
+    }
+
+    pub(super) fn read(&mut self, lines: &mut Lines<'_>) -> Result<(), ProblemLineFault> {
+        let expected = self.columns.len();
+        self.cut(lines)?;
+        let found = self.record.len();
+        if found == expected {
+            return Ok(());
+        }
+        Err(ProblemLineFault::Row(format!("found {found} cells, expected {expected} as in the header")))
+    }
+
+    /// Cuts a line into cells; a quoted cell may go over several lines.
+    fn cut(&mut self, lines: &mut Lines<'_>) -> Result<(), ProblemLineFault> {
+        self.record.clear();
+        if !lines.text.contains('"') {
+            lines.line().split(',').for_each(|cell| self.record.push_field(cell.trim()));
+            return Ok(());
+        }
+        let mut more = 0;
+        while lines.text.matches('"').count() % 2 == 1 && lines.append()? {
+            more += 1;
+        }
+        let mut reader =
+            ReaderBuilder::new().has_headers(false).flexible(true).from_reader(lines.text.as_bytes());
+        let read = reader.read_record(&mut self.record);
+        read.map_err(|error| ProblemLineFault::Row(error.to_string()))?;
+        self.record.trim();
+        lines.number += more;
+        Ok(())
+    }
+
+    /// The row's operation. Upstream's converters write `grouped` where they could not read a kernel's name.
+    pub(super) fn op(&self) -> Result<Option<Op>, UnknownWord> {
+        match (self.get("op"), self.get("op_type")) {
+            (Some(word), _) => word.parse().map(Some),
+            (None, word) => Ok(word.and_then(|word| word.parse().ok())),
+        }
+    }
+
+    pub(super) fn number(&self) -> Result<Option<u64>, InvalidField> {
+        let Some(&column) = self.columns.get("problem_idx") else { return Ok(None) };
+        let cell = self.record.get(column).unwrap_or_default();
+        cell.parse().map(Some).map_err(|_| {
+            InvalidField::new("problem_idx", format_args!("'{cell}'"), "a whole number, 0 or more")
+        })
+    }
+}
+
+impl Fields for Table {
+    fn get(&self, name: &str) -> Option<&str> {
+        let column = self.columns.get(name).or_else(|| match name {
+            "direction" => self.columns.get("variant"),
+            "ndim" => self.columns.get("ndim_spatial"),
+            _ => None,
+        });
+        self.record.get(*column?).filter(|cell| !cell.is_empty())
+    }
+}
+
+/// Which problems were there before: by 128 bits of hash, a tenth of what the problems take. That two of a million share
+/// theirs happens once in 10^26 files.
+#[derive(Default)]
+pub(super) struct Seen {
+    keys: [RandomState; 2],
+    hashes: HashSet<[u64; 2]>,
+}
+
+impl Seen {
+    pub(super) fn hashes_of(&self, asked: &(Problem, Said)) -> [u64; 2] {
+        self.keys.each_ref().map(|key| key.hash_one(asked))
+    }
+
+    /// Whether it is new.
+    pub(super) fn insert(&mut self, asked: &(Problem, Said)) -> bool {
+        self.hashes.insert(self.hashes_of(asked))
+    }
+}

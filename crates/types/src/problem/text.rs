@@ -1,0 +1,383 @@
+//! Problems from text: `N=16,C=256,…` on a command line, or the named cells of a CSV row.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::{ConvProblem, GemmProblem, InvalidField, Problem};
+use crate::cells::Fields;
+use crate::vocab::{Arch, ConvLayout, Direction, Dtype, GemmLayout, Op, UnknownWord};
+
+/// What to assume when the text does not say: usually what a model was trained for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ProblemDefaults {
+    /// Direction of a convolution.
+    pub direction: Direction,
+    /// Element type of the inputs.
+    pub dtype: Dtype,
+    /// Architecture, if any.
+    pub arch: Option<Arch>,
+}
+
+impl ProblemDefaults {
+    /// Upstream's defaults: forward, `bf16` for convolutions and `fp8` for GEMMs, no architecture.
+    pub const fn of(op: Op) -> Self {
+        let dtype = match op {
+            Op::GroupedConv => Dtype::Bf16,
+            Op::Gemm => Dtype::Fp8,
+        };
+        Self { direction: Direction::Forward, dtype, arch: None }
+    }
+}
+
+/// A text that is not a problem.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ProblemError {
+    /// A part that is not `key=value`.
+    #[error("'{0}' is not of the form key=value")]
+    NotAPair(String),
+    /// A key that no problem of the operation has.
+    #[error("{op} problems have no field '{key}', expected one of: {}", accepted.join(", "))]
+    UnknownKey {
+        /// The operation.
+        op: Op,
+        /// The unknown key.
+        key: String,
+        /// The keys there are.
+        accepted: &'static [&'static str],
+    },
+    /// A key that stands twice.
+    #[error("'{0}' is given twice")]
+    Twice(String),
+    /// A field that is missing, or holds what it may not hold.
+    #[error(transparent)]
+    Field(#[from] InvalidField),
+}
+
+const CONV_KEYS: &[&str] = &[
+    "N",
+    "C",
+    "K",
+    "G",
+    "Di",
+    "Hi",
+    "Wi",
+    "Z",
+    "Y",
+    "X",
+    "stride_d",
+    "stride_h",
+    "stride_w",
+    "pad_d",
+    "pad_h",
+    "pad_w",
+    "pad_d_left",
+    "pad_h_left",
+    "pad_w_left",
+    "pad_d_right",
+    "pad_h_right",
+    "pad_w_right",
+    "dilation_d",
+    "dilation_h",
+    "dilation_w",
+    "ndim",
+    "split_k",
+    "direction",
+    "dtype",
+    "dtype_in",
+    "dtype_wei",
+    "dtype_out",
+    "layout",
+    "arch",
+];
+
+const GEMM_KEYS: &[&str] =
+    &["M", "N", "K", "m", "n", "k", "split_k", "dtype", "dtype_a", "dtype_b", "dtype_c", "layout", "arch"];
+
+/// The fields that a problem of an operation has in text.
+pub(super) const fn keys(op: Op) -> &'static [&'static str] {
+    match op {
+        Op::GroupedConv => CONV_KEYS,
+        Op::Gemm => GEMM_KEYS,
+    }
+}
+
+impl Problem {
+    /// Reads `key=value` pairs, separated by commas or blanks, and validates the problem.
+    ///
+    /// A convolution needs `C`, `K`, `Wi`, `X`, and `Hi`, `Y` unless `ndim=1`; a GEMM needs `M`, `N`, `K`.
+    /// Everything else has a neutral default.
+    ///
+    /// ```
+    /// use ck_select_types::problem::{Problem, ProblemDefaults};
+    /// use ck_select_types::vocab::Op;
+    ///
+    /// let defaults = ProblemDefaults::of(Op::GroupedConv);
+    /// let problem = Problem::parse(Op::GroupedConv, "N=16,C=256,K=128,Hi=28,Wi=28,Y=3,X=3,pad_h=1,pad_w=1", &defaults)?;
+    /// assert_eq!(problem.flops(), 7_398_752_256.0);
+    /// # Ok::<(), ck_select_types::problem::ProblemError>(())
+    /// ```
+    pub fn parse(op: Op, text: &str, defaults: &ProblemDefaults) -> Result<Self, ProblemError> {
+        let accepted = keys(op);
+        let mut pairs: Vec<(&str, &str)> = Vec::new();
+        for part in text.split(|c: char| c == ',' || c.is_whitespace()).filter(|part| !part.is_empty()) {
+            let (key, value) = part.split_once('=').ok_or_else(|| ProblemError::NotAPair(part.to_owned()))?;
+            if !accepted.contains(&key) {
+                return Err(ProblemError::UnknownKey { op, key: key.to_owned(), accepted });
+            }
+            // The extents of a GEMM are accepted in either case; no two fields of a problem differ in the case alone.
+            if pairs.iter().any(|&(known, _)| known.eq_ignore_ascii_case(key)) {
+                return Err(ProblemError::Twice(key.to_owned()));
+            }
+            pairs.push((key, value));
+        }
+        Ok(Self::from_fields(op, &Pairs(pairs), defaults)?)
+    }
+
+    /// Reads a problem from named cells, such as a row of a benchmark CSV, and validates it. Cells that are no
+    /// field of a problem are passed over.
+    pub fn from_fields(
+        op: Op,
+        fields: &dyn Fields,
+        defaults: &ProblemDefaults,
+    ) -> Result<Self, InvalidField> {
+        let cells = Cells(fields);
+        let problem = match op {
+            Op::GroupedConv => Self::Conv(cells.conv(defaults)?),
+            Op::Gemm => Self::Gemm(cells.gemm(defaults)?),
+        };
+        problem.validate()?;
+        Ok(problem)
+    }
+}
+
+/// All fields in a fixed order: equal problems have equal texts, different ones have different texts, and
+/// [`Problem::parse`] reads a text back to an equal problem. The direction and types are always said.
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let arch = |f: &mut fmt::Formatter<'_>, arch: Option<Arch>| {
+            arch.map_or(Ok(()), |arch| write!(f, ",arch={arch}"))
+        };
+        match self {
+            Self::Conv(p) => {
+                write!(
+                    f,
+                    "direction={},ndim={},N={},C={},K={},G={}",
+                    p.direction, p.ndim, p.n, p.c, p.k, p.g
+                )?;
+                let axes = [
+                    (["Di", "Hi", "Wi"], p.input),
+                    (["Z", "Y", "X"], p.filter),
+                    (["stride_d", "stride_h", "stride_w"], p.stride),
+                    (["dilation_d", "dilation_h", "dilation_w"], p.dilation),
+                    (["pad_d_left", "pad_h_left", "pad_w_left"], p.pad_left),
+                    (["pad_d_right", "pad_h_right", "pad_w_right"], p.pad_right),
+                ];
+                for (names, values) in axes {
+                    for (name, value) in names.into_iter().zip(values) {
+                        write!(f, ",{name}={value}")?;
+                    }
+                }
+                write!(f, ",split_k={},dtype_in={},dtype_wei={}", p.split_k, p.dtype_in, p.dtype_wei)?;
+                write!(f, ",dtype_out={},layout={}", p.dtype_out, p.layout)?;
+                arch(f, p.arch)
+            }
+            Self::Gemm(p) => {
+                write!(f, "M={},N={},K={},split_k={}", p.m, p.n, p.k, p.split_k)?;
+                write!(
+                    f,
+                    ",dtype_a={},dtype_b={},dtype_c={},layout={}",
+                    p.dtype_a, p.dtype_b, p.dtype_c, p.layout
+                )?;
+                arch(f, p.arch)
+            }
+        }
+    }
+}
+
+struct Pairs<'a>(Vec<(&'a str, &'a str)>);
+
+impl Fields for Pairs<'_> {
+    fn get(&self, name: &str) -> Option<&str> {
+        self.0.iter().find(|(key, value)| *key == name && !value.is_empty()).map(|&(_, value)| value)
+    }
+}
+
+struct Cells<'a>(&'a dyn Fields);
+
+impl Cells<'_> {
+    fn int(&self, name: &str) -> Result<Option<i64>, InvalidField> {
+        let Some(text) = self.0.get(name) else { return Ok(None) };
+        // Tables that went through a data frame hold whole numbers as floats.
+        let whole = || text.parse::<f64>().ok().filter(|x| x.fract() == 0.0 && x.abs() < 9.0e15);
+        match text.parse::<i64>().ok().or_else(|| whole().map(|x| x as i64)) {
+            Some(value) => Ok(Some(value)),
+            None => Err(InvalidField::new(name, format_args!("'{text}'"), "a whole number")),
+        }
+    }
+
+    fn needed(&self, name: &str) -> Result<i64, InvalidField> {
+        self.int(name)?.ok_or_else(|| InvalidField::new(name, "nothing", "a whole number"))
+    }
+
+    fn or(&self, name: &str, default: i64) -> Result<i64, InvalidField> {
+        Ok(self.int(name)?.unwrap_or(default))
+    }
+
+    fn word<T: FromStr<Err = UnknownWord>>(&self, name: &str) -> Result<Option<T>, InvalidField> {
+        let Some(text) = self.0.get(name) else { return Ok(None) };
+        text.parse().map(Some).map_err(|error| InvalidField::word(name, &error))
+    }
+
+    fn split_k(&self) -> Result<i32, InvalidField> {
+        let value = self.or("split_k", 1)?;
+        i32::try_from(value).map_err(|_| InvalidField::new("split_k", value, "a 32-bit number"))
+    }
+
+    fn axes(&self, names: [&str; 3], default: i64) -> Result<[i64; 3], InvalidField> {
+        Ok([self.or(names[0], default)?, self.or(names[1], default)?, self.or(names[2], default)?])
+    }
+
+    fn conv(&self, defaults: &ProblemDefaults) -> Result<ConvProblem, InvalidField> {
+        let pad = self.axes(["pad_d", "pad_h", "pad_w"], 0)?;
+        let side = |names: [&str; 3]| -> Result<[i64; 3], InvalidField> {
+            Ok([self.or(names[0], pad[0])?, self.or(names[1], pad[1])?, self.or(names[2], pad[2])?])
+        };
+        let left = ["pad_d_left", "pad_h_left", "pad_w_left"];
+        let pad_left = side(left)?;
+        // Tables say the side before an axis as `pad_*`; the side behind it may differ.
+        for (axis, name) in ["pad_d", "pad_h", "pad_w"].into_iter().enumerate() {
+            if self.0.get(name).is_some() && pad_left[axis] != pad[axis] {
+                return Err(InvalidField::new(
+                    left[axis],
+                    pad_left[axis],
+                    format!("{} as in {name}", pad[axis]),
+                ));
+            }
+        }
+        let (depth, filter_depth) = (self.or("Di", 1)?, self.or("Z", 1)?);
+        let ndim = match self.int("ndim")? {
+            Some(ndim) => u8::try_from(ndim).map_err(|_| InvalidField::new("ndim", ndim, "1, 2 or 3"))?,
+            None if depth > 1 || filter_depth > 1 || pad[0] > 0 => 3,
+            None => 2,
+        };
+        let height = |name: &str| if ndim == 1 { self.or(name, 1) } else { self.needed(name) };
+        let dtype = self.word("dtype")?.unwrap_or(defaults.dtype);
+        let dtype_in = self.word("dtype_in")?.unwrap_or(dtype);
+        Ok(ConvProblem {
+            direction: self.word("direction")?.unwrap_or(defaults.direction),
+            ndim,
+            n: self.or("N", 1)?,
+            c: self.needed("C")?,
+            k: self.needed("K")?,
+            g: self.or("G", 1)?,
+            input: [depth, height("Hi")?, self.needed("Wi")?],
+            filter: [filter_depth, height("Y")?, self.needed("X")?],
+            stride: self.axes(["stride_d", "stride_h", "stride_w"], 1)?,
+            dilation: self.axes(["dilation_d", "dilation_h", "dilation_w"], 1)?,
+            pad_left,
+            pad_right: side(["pad_d_right", "pad_h_right", "pad_w_right"])?,
+            split_k: self.split_k()?,
+            dtype_in,
+            dtype_wei: self.word("dtype_wei")?.unwrap_or(dtype_in),
+            dtype_out: self.word("dtype_out")?.unwrap_or(dtype_in),
+            layout: self.word("layout")?.unwrap_or(ConvLayout::Nhwgc),
+            arch: self.word("arch")?.or(defaults.arch),
+        })
+    }
+
+    fn gemm(&self, defaults: &ProblemDefaults) -> Result<GemmProblem, InvalidField> {
+        let extent = |upper: &str, lower: &str| match self.int(lower)? {
+            Some(value) => Ok(value),
+            None => self.needed(upper),
+        };
+        let dtype: Dtype = self.word("dtype")?.unwrap_or(defaults.dtype);
+        let dtype_a = self.word("dtype_a")?.unwrap_or(dtype);
+        Ok(GemmProblem {
+            m: extent("M", "m")?,
+            n: extent("N", "n")?,
+            k: extent("K", "k")?,
+            split_k: self.split_k()?,
+            dtype_a,
+            dtype_b: self.word("dtype_b")?.unwrap_or(dtype_a),
+            dtype_c: self.word("dtype_c")?.unwrap_or(dtype_a.result()),
+            layout: self.word("layout")?.unwrap_or(GemmLayout::RCR),
+            arch: self.word("arch")?.or(defaults.arch),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn conv(text: &str) -> Result<Problem, ProblemError> {
+        Problem::parse(Op::GroupedConv, text, &ProblemDefaults::of(Op::GroupedConv))
+    }
+
+    fn gemm(text: &str) -> Result<Problem, ProblemError> {
+        Problem::parse(Op::Gemm, text, &ProblemDefaults::of(Op::Gemm))
+    }
+
+    const RESNET: &str = "N=16,C=256,K=128,Hi=28,Wi=28,Y=3,X=3,pad_h=1,pad_w=1";
+
+    #[test]
+    fn pairs_become_problems() {
+        let expected =
+            ConvProblem { n: 16, c: 256, k: 128, ..ConvProblem::new_2d([28, 28], [3, 3]) }.padded([1, 1]);
+        assert_eq!(conv(RESNET), Ok(expected.into()));
+        assert_eq!(conv(&RESNET.replace(',', " ")), Ok(expected.into()));
+        assert_eq!(gemm("m=1,N=2,K=3,dtype=fp16"), Ok(GemmProblem::new(1, 2, 3).of(Dtype::Fp16).into()));
+    }
+
+    #[test]
+    fn depth_makes_a_problem_3d() {
+        let Ok(Problem::Conv(problem)) =
+            conv(&format!("{RESNET},Di=8,Z=3,pad_d_left=1,direction=bwd_weight"))
+        else {
+            panic!()
+        };
+        assert_eq!((problem.ndim, problem.pad_left, problem.pad_right), (3, [1, 1, 1], [0, 1, 1]));
+        assert_eq!(problem.direction, Direction::BwdWeight);
+        assert!(conv("ndim=1,C=8,K=8,Wi=100,X=5").is_ok());
+    }
+
+    #[test]
+    fn every_mistake_is_named() {
+        for (text, message) in [
+            ("N=16,C", "'C' is not of the form key=value"),
+            ("N=1,N=2", "'N' is given twice"),
+            ("C=8,K=8,Hi=8,Wi=8,Y=1,X=1,pad_h=1,pad_h_left=2", "pad_h_left: found 2, expected 1 as in pad_h"),
+            ("C=8,K=8,Hi=8,Wi=8,Y=1", "X: found nothing, expected a whole number"),
+            ("C=8,K=8,Hi=8,Wi=8,Y=1,X=one", "X: found 'one', expected a whole number"),
+            ("C=8,K=8,Hi=8,Wi=8,Y=1,X=1,stride_d=2", "stride_d: found 2, expected 1 in a 2D problem"),
+            (
+                "C=8,K=8,Hi=8,Wi=8,Y=1,X=1,split_k=9999999999",
+                "split_k: found 9999999999, expected a 32-bit number",
+            ),
+        ] {
+            assert_eq!(conv(text).unwrap_err().to_string(), message);
+        }
+        assert_eq!(gemm("M=1,N=2,K=3,m=4").unwrap_err().to_string(), "'m' is given twice");
+        let error = conv("M=5").unwrap_err().to_string();
+        assert!(
+            error.starts_with("grouped_conv problems have no field 'M', expected one of: N, C, K"),
+            "{error}"
+        );
+        let error = conv(&format!("{RESNET},dtype=half")).unwrap_err().to_string();
+        assert!(error.starts_with("dtype: found 'half', expected one of fp16, bf16"), "{error}");
+    }
+
+    #[test]
+    fn texts_read_back() {
+        let three_d = "ndim=3,C=8,K=16,G=4,Di=5,Hi=6,Wi=7,Z=2,Y=3,X=1,pad_h_left=2,stride_w=3,dtype_out=fp32,arch=gfx950";
+        for problem in [conv(RESNET).unwrap(), conv(three_d).unwrap()] {
+            assert_eq!(conv(&problem.to_string()), Ok(problem), "{problem}");
+        }
+        let problem = gemm("M=1,N=2,K=3,split_k=4,layout=ccr,dtype=int8").unwrap();
+        assert_eq!(
+            problem.to_string(),
+            "M=1,N=2,K=3,split_k=4,dtype_a=int8,dtype_b=int8,dtype_c=int32,layout=ccr"
+        );
+        assert_eq!(gemm(&problem.to_string()), Ok(problem));
+    }
+}

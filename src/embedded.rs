@@ -1,0 +1,88 @@
+//! The models inside the library, for programs that ship without model files.
+//!
+//! The build script takes every directory of `models/`, unless the cargo feature `embedded-models` is off.
+
+use std::path::Path;
+
+use crate::model::{EmbeddedModel, Model, ModelError, Target};
+
+static MODELS: &[EmbeddedModel] = include!(concat!(env!("OUT_DIR"), "/embedded_models.rs"));
+
+/// All models of this build, by name; none when it was built without.
+pub fn all() -> &'static [EmbeddedModel] {
+    MODELS
+}
+
+/// The model with this name.
+pub fn find(name: &str) -> Result<&'static EmbeddedModel, ModelError> {
+    find_in(MODELS, name)
+}
+
+/// What `embedded:NAME` names, or nothing when the text is something else.
+pub fn named(place: &Path) -> Option<Result<&'static EmbeddedModel, ModelError>> {
+    place.to_str()?.strip_prefix(EmbeddedModel::PREFIX).map(find)
+}
+
+/// Loads an embedded model by `embedded:NAME`, a model directory by anything else.
+///
+/// ```
+/// let model = ck_select::embedded::open("embedded:grouped_conv_forward_bf16_gfx950")?;
+/// assert!(model.ranking_forest().is_some());
+/// # Ok::<(), ck_select::model::ModelError>(())
+/// ```
+pub fn open(place: impl AsRef<Path>) -> Result<Model, ModelError> {
+    let place = place.as_ref();
+    named(place).map_or_else(|| Model::load(place), |found| found?.load())
+}
+
+fn find_in(models: &'static [EmbeddedModel], name: &str) -> Result<&'static EmbeddedModel, ModelError> {
+    models.iter().find(|model| model.name() == name).ok_or_else(|| ModelError::NotEmbedded {
+        model: name.to_owned(),
+        known: models.iter().map(EmbeddedModel::name).collect(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    static ONE: &[EmbeddedModel] = &[EmbeddedModel::new(c"conv_small", b"{}", &[])];
+
+    /// Bit by bit: the debug form of a forest has all of its numbers, and tells the two zeros apart.
+    #[test]
+    #[cfg_attr(miri, ignore = "reads files")]
+    fn an_embedded_model_is_the_model_of_its_directory() {
+        for embedded in all() {
+            let directory = format!("{}/models/{}", env!("CARGO_MANIFEST_DIR"), embedded.name());
+            let (inside, outside) = (embedded.load().unwrap(), Model::load(directory).unwrap());
+            assert_eq!(inside.name(), format!("embedded:{}", embedded.name()));
+            assert_eq!(format!("{:?}", inside.spec()), format!("{:?}", outside.spec()));
+            assert!(inside.targets().eq(outside.targets()));
+            for target in inside.targets() {
+                let forest = |model: &Model| format!("{:?}", model.forest(target));
+                assert!(forest(&inside) == forest(&outside), "{} {target}", embedded.name());
+            }
+        }
+    }
+
+    #[test]
+    fn a_missing_name_lists_what_there_is() {
+        let error = find_in(ONE, "conv").unwrap_err().to_string();
+        assert_eq!(error, "no model 'conv' is embedded in this library: it has conv_small");
+        let error = find_in(&[], "conv").unwrap_err().to_string();
+        assert_eq!(error, "no model 'conv' is embedded in this library: it has none");
+    }
+
+    #[test]
+    fn every_embedded_model_of_this_build_loads() {
+        for embedded in all() {
+            let model = embedded.load().unwrap();
+            assert!(model.ranking_forest().is_some(), "{}", embedded.name());
+            assert_eq!(open(model.name()).unwrap().name(), model.name());
+            let spec = format!("{}/models/{}/feature_spec.json", env!("CARGO_MANIFEST_DIR"), embedded.name());
+            let (name, bytes) = embedded.files().next().unwrap();
+            assert_eq!((name.as_str(), std::fs::read(spec).unwrap()), ("feature_spec.json", bytes.to_vec()));
+        }
+        assert!(cfg!(feature = "embedded-models") || all().is_empty());
+    }
+}
