@@ -1,5 +1,4 @@
-//! Makes the C header from the sources and holds the committed one to it; gives the shared library its soname and its
-//! embedded models.
+//! Gives the shared library its soname and its embedded models.
 
 #[path = "build/embed.rs"]
 mod embed;
@@ -9,16 +8,10 @@ mod pack;
 use std::path::Path;
 use std::{env, fs, process};
 
-const HEADER: &str = "include/ck_select.h";
-
 fn main() {
-    println!("cargo::rerun-if-changed=src/ffi");
-    println!("cargo::rerun-if-changed=cbindgen.toml");
-    println!("cargo::rerun-if-changed={HEADER}");
-    println!("cargo::rerun-if-env-changed=CK_SELECT_UPDATE_HEADER");
     println!("cargo::rerun-if-changed=build");
     println!("cargo::rerun-if-changed=models");
-    if let Err(message) = check_header().and_then(|()| embed_models()) {
+    if let Err(message) = embed_models() {
         println!("cargo::error={message}");
         process::exit(1);
     }
@@ -41,40 +34,4 @@ fn embed_models() -> Result<(), String> {
     };
     let path = out.join("embedded_models.rs");
     fs::write(&path, table).map_err(|error| format!("{}: {error}", path.display()))
-}
-
-fn check_header() -> Result<(), String> {
-    let root = env::var("CARGO_MANIFEST_DIR").map_err(|error| error.to_string())?;
-    let root = Path::new(&root);
-    let config = cbindgen::Config::from_file(root.join("cbindgen.toml"))?;
-    let mut builder = cbindgen::Builder::new().with_config(config);
-    for file in [
-        "status",
-        "words",
-        "error",
-        "log",
-        "memory",
-        "problems",
-        "registry",
-        "kernels",
-        "descriptors",
-        "exchange",
-        "hardware",
-        "models",
-        "select",
-        "rows",
-    ] {
-        builder = builder.with_src(root.join(format!("src/ffi/{file}.rs")));
-    }
-    let bindings = builder.generate().map_err(|error| format!("cbindgen: {error}"))?;
-    let mut made = Vec::new();
-    bindings.write(&mut made);
-    let path = root.join(HEADER);
-    if fs::read(&path).is_ok_and(|committed| committed == made) {
-        return Ok(());
-    }
-    if env::var_os("CK_SELECT_UPDATE_HEADER").is_some() {
-        return fs::write(&path, made).map_err(|error| format!("{HEADER}: {error}"));
-    }
-    Err(format!("{HEADER} is stale: run `CK_SELECT_UPDATE_HEADER=1 cargo build` and commit it"))
 }

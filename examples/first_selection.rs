@@ -10,7 +10,6 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ck_select::model::Model;
 use ck_select::pool::Pool;
 use ck_select::problem::{ConvProblem, Problem};
 use ck_select::registry::{NewKernel, Options, Priority, Registry, UserData};

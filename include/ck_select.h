@@ -1,6 +1,6 @@
 /* ck_select: chooses the fastest GPU kernel for a problem without trying them all.
  *
- * Made from the sources by cbindgen. Do not edit: run `CK_SELECT_UPDATE_HEADER=1 cargo build`.
+ * Made from the sources by cbindgen. Do not edit: run `CK_SELECT_UPDATE_HEADER=1 cargo test --test header`.
  *
  * Conventions
  *   Answers    Every function that can fail returns a ck_status; outputs are written only when it is CK_STATUS_OK, but

@@ -33,8 +33,8 @@ fn every_model_directory_is_in_the_table() {
     fs::write(first.join("model_latency.lgbm"), FOREST).unwrap();
     fs::write(first.join("model_latency.lgbm.gz"), "not read").unwrap();
     let source = table().unwrap();
-    let names: Vec<_> = source.lines().filter(|line| line.contains("name:")).collect();
-    assert!(names[0].contains("name: c\"first\"") && names[1].contains("name: c\"second\""), "{source}");
+    let names: Vec<_> = source.lines().filter(|line| line.contains("EmbeddedModel::new(")).collect();
+    assert!(names[0].contains("(c\"first\", ") && names[1].contains("(c\"second\", "), "{source}");
     let forests: Vec<_> = source.lines().filter(|line| line.starts_with("(Target::")).collect();
     assert_eq!(forests.len(), 3, "a plain forest goes before a compressed one: {source}");
     fs::create_dir(folder.path().join("conv_bf16_sm90")).unwrap();

@@ -12,6 +12,10 @@
     clippy::print_stdout,
     reason = "they panic where nothing can be written: `say!` and `Output` do not"
 )]
+#![cfg_attr(
+    not(feature = "offline"),
+    allow(dead_code, reason = "what the commands share, some of which are left out")
+)]
 
 #[macro_use]
 mod message;
@@ -20,8 +24,10 @@ mod error;
 mod input;
 mod output;
 mod problems;
+#[cfg(feature = "offline")]
 mod progress;
 mod table;
+#[cfg(feature = "offline")]
 mod timestamp;
 
 use std::process::ExitCode;
@@ -46,52 +52,76 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    #[cfg(feature = "offline")]
     Convert(commands::convert::Args),
+    #[cfg(feature = "offline")]
     Shapes(commands::shapes::Args),
     Rank(commands::rank::Args),
+    #[cfg(feature = "offline")]
     Enumerate(commands::enumerate::Args),
     Explain(commands::explain::Args),
     Features(commands::features::Args),
     Predict(commands::predict::Args),
     Inspect(commands::inspect::Args),
     Store(commands::store::Args),
+    #[cfg(feature = "offline")]
     Evaluate(commands::evaluate::Args),
+    #[cfg(feature = "offline")]
     Validate(commands::validate::Args),
+    #[cfg(feature = "offline")]
     Compare(commands::compare::Args),
+    #[cfg(feature = "offline")]
     Search(commands::search::Args),
+    #[cfg(feature = "offline")]
     Bench(Box<commands::bench::Args>),
+    #[cfg(feature = "offline")]
     Merge(commands::merge::Args),
     /// What a sweep starts to end what it leaves behind when it is killed
     #[command(hide = true)]
+    #[cfg(feature = "offline")]
     BenchGuard,
     /// What a sweep starts to load kernels and run them
     #[command(hide = true)]
+    #[cfg(feature = "offline")]
     BenchWorker,
+    #[cfg(feature = "offline")]
     Train(commands::train::Args),
 }
 
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
+        #[cfg(feature = "offline")]
         Command::Convert(args) => commands::convert::run(&args),
+        #[cfg(feature = "offline")]
         Command::Shapes(args) => commands::shapes::run(&args),
         Command::Rank(args) => commands::rank::run(&args),
+        #[cfg(feature = "offline")]
         Command::Enumerate(args) => commands::enumerate::run(&args),
         Command::Explain(args) => commands::explain::run(&args),
         Command::Features(args) => commands::features::run(&args),
         Command::Predict(args) => commands::predict::run(&args),
         Command::Inspect(args) => commands::inspect::run(&args),
         Command::Store(args) => commands::store::run(&args),
+        #[cfg(feature = "offline")]
         Command::Evaluate(args) => commands::evaluate::run(&args),
+        #[cfg(feature = "offline")]
         Command::Validate(args) => commands::validate::run(&args),
+        #[cfg(feature = "offline")]
         Command::Compare(args) => commands::compare::run(&args),
+        #[cfg(feature = "offline")]
         Command::Search(args) => commands::search::run(&args),
+        #[cfg(feature = "offline")]
         Command::Bench(args) => match commands::bench::run(&args) {
             Ok(code) => return code,
             Err(error) => Err(error),
         },
+        #[cfg(feature = "offline")]
         Command::Merge(args) => commands::merge::run(&args),
+        #[cfg(feature = "offline")]
         Command::BenchGuard => commands::bench::guard(),
+        #[cfg(feature = "offline")]
         Command::BenchWorker => commands::bench::worker(),
+        #[cfg(feature = "offline")]
         Command::Train(args) => commands::train::run(&args),
     };
     match result {

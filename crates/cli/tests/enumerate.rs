@@ -154,7 +154,7 @@ fn filter_files_hold_an_expression_and_no_python() {
 #[test]
 fn own_rules_are_used_and_unknown_keys_are_refused() {
     let folder = tempfile::tempdir().unwrap();
-    let rules = fs::read_to_string(root().join("enumerate/rules/conv.json")).unwrap();
+    let rules = fs::read_to_string(root().join("crates/enumerate/rules/conv.json")).unwrap();
     let fewer = rules.replace("\"compv6\", \"comp_async\", ", "\"comp_async\", ");
     fs::write(folder.path().join("conv.json"), fewer).unwrap();
     let directory = folder.path().to_str().unwrap();

@@ -1,23 +1,34 @@
 //! One file a subcommand, and what they share.
 
+#[cfg(feature = "offline")]
 pub(crate) mod bench;
+#[cfg(feature = "offline")]
 pub(crate) mod compare;
+#[cfg(feature = "offline")]
 pub(crate) mod convert;
+#[cfg(feature = "offline")]
 pub(crate) mod data;
+#[cfg(feature = "offline")]
 pub(crate) mod enumerate;
+#[cfg(feature = "offline")]
 pub(crate) mod evaluate;
 pub(crate) mod explain;
 pub(crate) mod features;
 pub(crate) mod hardware;
 pub(crate) mod inspect;
+#[cfg(feature = "offline")]
 pub(crate) mod merge;
 pub(crate) mod predict;
 pub(crate) mod rank;
 mod rank_notes;
+#[cfg(feature = "offline")]
 pub(crate) mod search;
+#[cfg(feature = "offline")]
 pub(crate) mod shapes;
 pub(crate) mod store;
+#[cfg(feature = "offline")]
 pub(crate) mod train;
+#[cfg(feature = "offline")]
 pub(crate) mod validate;
 
 use std::collections::{BTreeMap, BTreeSet};
