@@ -14,10 +14,11 @@ include packaging/make/miri-ffi.mk
 include packaging/make/checks.mk
 include packaging/make/python.mk
 include packaging/make/offline.mk
+include packaging/make/fresh.mk
 
 .DEFAULT_GOAL := help
 
-.PHONY: help demo demo-library examples test ckselect test-slurm lint bench bench-harness fuzz clean
+.PHONY: help demo examples test ckselect test-slurm lint bench bench-harness fuzz clean
 
 help:
 	@echo 'make demo   choose kernels with a small model, from C++ and from the command line'
@@ -35,6 +36,7 @@ help:
 	@echo 'make bench-offline  converting, features and evaluating beside pandas and LightGBM: time and memory'
 	@echo 'make bench-harness   what ckselect bench itself costs a measurement'
 	@echo 'make test-slurm   ckselect bench on a one-node Slurm; as root, installs Debian packages'
+	@echo 'make fresh   demo and test on a minimal Debian of their own, as root, with a clock'
 	@echo 'make fuzz   fuzz every parser, SECONDS_EACH=150 seconds each'
 
 # Make's own default is g++, whatever is installed.
@@ -46,29 +48,38 @@ DEMO_DIR := $(TARGET_DIR)/demo
 DEMO_LIB := $(DEMO_DIR)/libck_select.so.$(INSTALL_ABI)
 DEMO_CXX := $(CXX) -std=c++17 -O2 -pthread -I include
 
-# Needs cargo and a C++ compiler, nothing else.
-demo: demo-library
-	$(DEMO_CXX) '$(CURDIR)/cpp_examples/conv_get_solution.cpp' -o $(DEMO_DIR)/conv_get_solution $(DEMO_LIB) -Wl,-rpath,$(DEMO_DIR)
+# Needs cargo and a C++ compiler, nothing else. Compiled quickly, without optimisation and without the commands that are not
+# shown: what runs fast is `make install`.
+demo:
+	@command -v $(firstword $(CARGO)) >/dev/null || { echo 'demo: no cargo: install Rust from https://rustup.rs' >&2; exit 1; }
+	@command -v $(firstword $(CXX)) >/dev/null || { echo 'demo: no C++ compiler: apt-get install g++, or dnf install gcc-c++' >&2; exit 1; }
+	@echo 'demo: compiling the library and ckselect, about a minute on two cores'
+	@$(CARGO) build --profile demo --package ck-select --package ckselect --no-default-features --features ck-select/embedded-models
+	@mkdir -p $(DEMO_DIR)
+	@ln -sf libck_select.so $(DEMO_LIB)
+	@echo 'demo: compiling cpp_examples/conv_get_solution.cpp'
+	@$(DEMO_CXX) '$(CURDIR)/cpp_examples/conv_get_solution.cpp' -o $(DEMO_DIR)/conv_get_solution $(DEMO_LIB) -Wl,-rpath,$(DEMO_DIR)
+	@echo
 	@echo '$$ conv_get_solution'
 	@$(DEMO_DIR)/conv_get_solution
 	@echo
 	@echo '$$ ckselect rank --model embedded:grouped_conv_forward_bf16_gfx950 --pool configs/forward_bf16.txt ...'
-	@$(TARGET_DIR)/release/ckselect rank --model embedded:grouped_conv_forward_bf16_gfx950 --pool configs/forward_bf16.txt \
+	@$(DEMO_DIR)/ckselect rank --model embedded:grouped_conv_forward_bf16_gfx950 --pool configs/forward_bf16.txt \
 		--problem 'N=16,C=256,K=128,Hi=28,Wi=28,Y=3,X=3,pad_h=1,pad_w=1' --top 3
 
-# All programs of cpp_examples, into target/demo.
-examples: demo-library
+# All programs of cpp_examples, into target/examples, with the library as it is installed.
+EXAMPLES_DIR := $(TARGET_DIR)/examples
+EXAMPLES_LIB := $(EXAMPLES_DIR)/libck_select.so.$(INSTALL_ABI)
+examples:
+	$(CARGO) build --release --package ck-select
+	@mkdir -p $(EXAMPLES_DIR)
+	@ln -sf $(TARGET_DIR)/release/libck_select.so $(EXAMPLES_LIB)
 	@set -e; for source in '$(CURDIR)'/cpp_examples/*.cpp; do \
-		program=$(DEMO_DIR)/$$(basename "$$source" .cpp); \
-		$(DEMO_CXX) "$$source" -o $$program $(DEMO_LIB) -Wl,-rpath,$(DEMO_DIR); echo $$program; \
+		program=$(EXAMPLES_DIR)/$$(basename "$$source" .cpp); \
+		$(DEMO_CXX) "$$source" -o $$program $(EXAMPLES_LIB) -Wl,-rpath,$(EXAMPLES_DIR); echo $$program; \
 	done
-	@$(CC) -std=c11 -O2 -I include cpp_examples/c_minimal.c -o $(DEMO_DIR)/c_minimal $(DEMO_LIB) -Wl,-rpath,$(DEMO_DIR)
-	@echo $(DEMO_DIR)/c_minimal
-
-demo-library:
-	$(CARGO) build --release --quiet
-	@mkdir -p $(DEMO_DIR)
-	@ln -sf $(TARGET_DIR)/release/libck_select.so $(DEMO_LIB)
+	@$(CC) -std=c11 -O2 -I include cpp_examples/c_minimal.c -o $(EXAMPLES_DIR)/c_minimal $(EXAMPLES_LIB) -Wl,-rpath,$(EXAMPLES_DIR)
+	@echo $(EXAMPLES_DIR)/c_minimal
 
 test: lightgbm-tools browser offline-python
 	$(LIGHTGBM_ENV) CK_SELECT_PYTHON="$(OFFLINE_PYTHON)" $(CARGO) test --workspace --exclude ck-select-loom \
