@@ -1,13 +1,12 @@
 //! Errors and panics at the boundary.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::ffi::{CString, c_char};
 use std::fmt::Display;
-use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
-use std::sync::Once;
 
 use super::CkStatus;
 use crate::log::{self, Level};
+use ck_select_types::panics::{self, Panicked};
 
 thread_local! {
     static LAST_ERROR: RefCell<CString> = RefCell::default();
@@ -35,33 +34,11 @@ impl Failure {
     }
 }
 
-static HOOK: Once = Once::new();
-
-thread_local! {
-    /// Whether the thread is inside an entry point, whose panics are answers and not to be printed.
-    static INSIDE: Cell<bool> = const { Cell::new(false) };
-}
-
 /// Runs a body, and its panics go to the log instead of standard error.
-fn catch<T>(body: impl FnOnce() -> T) -> std::thread::Result<T> {
-    // The hook is of this library's own copy of the runtime when a C program loads it; in a Rust program other panics go
-    // on to the hook that was there.
-    HOOK.call_once(|| {
-        if !std::thread::panicking() {
-            let other = take_hook();
-            set_hook(Box::new(move |panic| {
-                if INSIDE.try_with(Cell::get).unwrap_or(false) {
-                    log::line(Level::Error, "panic", format_args!("{panic}"));
-                } else {
-                    other(panic);
-                }
-            }));
-        }
-    });
-    let outer = INSIDE.try_with(|inside| inside.replace(true)).unwrap_or(false);
-    let result = catch_unwind(AssertUnwindSafe(body));
-    let _ = INSIDE.try_with(|inside| inside.set(outer));
-    result
+fn catch<T>(body: impl FnOnce() -> T) -> Result<T, Panicked> {
+    panics::catch(body).inspect_err(|panicked| {
+        log::line(Level::Error, "panic", format_args!("{}", panicked.report));
+    })
 }
 
 /// Runs the body of an entry point: a failure becomes its status and the thread's last error, a panic too.
@@ -70,10 +47,9 @@ pub(super) fn boundary(body: impl FnOnce() -> Result<(), Failure>) -> CkStatus {
     let failure = match catch(body) {
         Ok(Ok(())) => return CkStatus::Ok,
         Ok(Err(failure)) => failure,
-        Err(payload) => {
-            let failure = Failure::new(CkStatus::Panic, panic_text(payload.as_ref()));
-            discard(payload);
-            failure
+        Err(Panicked { message, .. }) => {
+            let text = message.as_deref().unwrap_or("no message");
+            Failure::new(CkStatus::Panic, format_args!("panic: {text}"))
         }
     };
     remember(&failure.message);
@@ -82,26 +58,7 @@ pub(super) fn boundary(body: impl FnOnce() -> Result<(), Failure>) -> CkStatus {
 
 /// The same for the few entry points that cannot fail: a panic becomes `fallback`.
 pub(super) fn boundary_value<T>(fallback: T, body: impl FnOnce() -> T) -> T {
-    catch(body).unwrap_or_else(|payload| {
-        discard(payload);
-        fallback
-    })
-}
-
-/// Drops what a panic carried, which may panic in turn. What that carries is not looked at any more.
-fn discard(payload: Box<dyn std::any::Any + Send>) {
-    if let Err(again) = catch(|| drop(payload)) {
-        std::mem::forget(again);
-    }
-}
-
-fn panic_text(payload: &(dyn std::any::Any + Send)) -> String {
-    let text = payload
-        .downcast_ref::<&str>()
-        .copied()
-        .or_else(|| payload.downcast_ref::<String>().map(String::as_str))
-        .unwrap_or("no message");
-    format!("panic: {text}")
+    catch(body).unwrap_or(fallback)
 }
 
 fn remember(message: &str) {

@@ -1,9 +1,9 @@
 //! What stands around every function: errors become a status and a message, and so do panics.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char, c_int};
-use std::panic::{self, AssertUnwindSafe};
-use std::sync::Once;
+
+use ck_select_types::panics;
 
 use crate::error::Error;
 
@@ -37,8 +37,6 @@ macro_rules! entry {
 
 thread_local! {
     static LAST_ERROR: RefCell<CString> = RefCell::new(NO_ERROR.into());
-    /// Whether this thread is in one of this library's functions.
-    static INSIDE: Cell<bool> = const { Cell::new(false) };
 }
 
 /// LightGBM's own words, until there is an error.
@@ -57,18 +55,11 @@ entry! {
 
 /// Runs a function's body; gives `panicked` instead, should it panic.
 pub(crate) fn guarded<T>(panicked: T, body: impl FnOnce() -> T) -> T {
-    install_hook();
-    // Only a thread that is ending has no such flag any more; then the hook prints, and that is all.
-    let outer = INSIDE.try_with(|inside| inside.replace(true)).unwrap_or(true);
     // Nothing of this library is changed half-way when it panics: a forest never changes after it is parsed.
-    let result = panic::catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|payload| {
-        // What was thrown may throw again when it is dropped.
-        let dropped = panic::catch_unwind(AssertUnwindSafe(|| drop(payload)));
-        std::mem::forget(dropped);
+    panics::catch(body).unwrap_or_else(|caught| {
+        set_last_error(&format!("internal error, please report it: {}", caught.report));
         panicked
-    });
-    let _ = INSIDE.try_with(|inside| inside.set(outer));
-    result
+    })
 }
 
 /// The status for a body's result, keeping the message.
@@ -88,25 +79,6 @@ fn set_last_error(message: &str) {
     let _ = LAST_ERROR.try_with(|last| last.try_borrow_mut().map(|mut last| *last = text));
 }
 
-/// Lets a panic in one of this library's functions become the last error, with its place, instead of a line on stderr.
-fn install_hook() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        if std::thread::panicking() {
-            // Hooks cannot be changed just now: only the message would be better.
-            return;
-        }
-        let others = panic::take_hook();
-        panic::set_hook(Box::new(move |panic| {
-            if INSIDE.try_with(Cell::get).unwrap_or(false) {
-                set_last_error(&format!("internal error, please report it: {panic}"));
-            } else {
-                others(panic);
-            }
-        }));
-    });
-}
-
 #[cfg(test)]
 #[allow(unreachable_pub, reason = "the macro makes functions for C")]
 mod tests {
@@ -118,10 +90,10 @@ mod tests {
             struct Bomb;
             impl Drop for Bomb {
                 fn drop(&mut self) {
-                    panic::panic_any(());
+                    std::panic::panic_any(());
                 }
             }
-            panic::panic_any(Bomb)
+            std::panic::panic_any(Bomb)
         }
     }
 
@@ -159,7 +131,6 @@ mod tests {
         // SAFETY: no pointers.
         assert_eq!(unsafe { LGBM_TestThrow() }, -1);
         assert_ne!(last_error(), message);
-        assert!(!INSIDE.get());
     }
 
     #[test]
