@@ -948,7 +948,7 @@ typedef struct {
    */
   int64_t max_waves_per_cu;
   /**
-   * Lanes of one wave.
+   * Threads of one wave.
    */
   int64_t wavefront_size;
   /**

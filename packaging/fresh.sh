@@ -90,13 +90,14 @@ in_root root / sh -c "apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-g
     >"$work/apt.log" 2>&1 || { tail -n 5 "$work/apt.log" >&2; fail "the README's packages cannot be installed"; }
 chroot "$root" useradd --create-home ordinary
 
-# As `git clone` leaves them, in what stands here now.
+# What `git clone` would bring: the last commit.
+git diff --quiet HEAD || echo 'fresh: tries the last commit, without the changes that are not committed' >&2
 checkout() { # USER, prints the folder
     local home folder
     home=$(chroot "$root" su "$1" -s /bin/sh -c 'echo $HOME')
     folder=$home/ck-select
     mkdir -p "$root$folder"
-    git ls-files -z | tar --null --files-from=- -cf - | tar -xf - -C "$root$folder"
+    git archive HEAD | tar -xf - -C "$root$folder"
     if [ -d "$HOME/.cargo" ] && [ -f "$HOME/.cargo/config.toml" ]; then
         mkdir -p "$root$home/.cargo" && cp "$HOME/.cargo/config.toml" "$root$home/.cargo/"
     fi

@@ -107,8 +107,8 @@ const KERNEL: [&str; 7] =
 fn as_tiles(rows: &[Row], model: &Model, pool: &Pool) -> Vec<Row> {
     let tiled = |(row, kernel): (&Row, &ck_select::kernel::Kernel)| {
         let KernelKind::Conv(conv) = &kernel.kind else { panic!("{}", kernel.name) };
-        let lanes = model.spec().arch.map_or(64, |arch| arch.wave_size());
-        let threads = i64::from(conv.wave.m * conv.wave.n * conv.wave.k) * lanes;
+        let wave = model.spec().arch.map_or(64, |arch| arch.wave_size());
+        let threads = i64::from(conv.wave.m * conv.wave.n * conv.wave.k) * wave;
         let mut row = row.clone();
         for (name, value) in [
             ("block_size", threads),

@@ -46,7 +46,7 @@ impl Key {
     /// `None` for what is no valid problem.
     pub(super) fn of(problem: &Problem) -> Option<Self> {
         let words = problem.words()?;
-        // Two lanes, because each multiplication waits for the one before it.
+        // Two chains, because each multiplication waits for the one before it.
         let (mut a, mut b) = (0x9e37_79b9_7f4a_7c15u64, 0xc2b2_ae3d_27d4_eb4fu64);
         for pair in words.chunks_exact(2) {
             a = (a ^ pair[0]).wrapping_mul(0xff51_afd7_ed55_8ccd).rotate_left(29);

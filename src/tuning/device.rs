@@ -67,7 +67,7 @@ pub struct DeviceFacts {
     pub driver_version: Option<u32>,
     /// Compute units.
     pub compute_units: Option<u32>,
-    /// Lanes of one wave.
+    /// Threads of one wave.
     pub wavefront_size: Option<u32>,
     /// Highest clock in kHz.
     pub clock_khz: Option<u32>,

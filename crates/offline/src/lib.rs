@@ -18,8 +18,8 @@ pub mod lightgbm;
 pub mod measurements;
 pub mod predictions;
 pub mod report;
-pub mod search;
 pub mod shapes;
+pub mod surrogate;
 #[cfg(feature = "lightgbm")]
 pub mod train;
 pub mod trained;

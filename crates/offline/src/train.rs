@@ -8,6 +8,7 @@ mod artifacts;
 mod average;
 mod card;
 mod data;
+mod decide;
 mod error;
 mod fit;
 mod folds;
@@ -15,7 +16,6 @@ mod metrics;
 mod objective;
 mod out_of_fold;
 mod params;
-mod search;
 mod validate;
 mod warm;
 
@@ -36,8 +36,8 @@ use ck_select_model::model::Target;
 
 use crate::measurements::Measurements;
 
+use decide::Decisions;
 use fit::{Recipe, Task};
-use search::Decisions;
 
 /// When a training ends before its most trees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -176,7 +176,7 @@ fn one(
         },
     };
     let everything: Vec<usize> = (0..data.problems.len()).collect();
-    let mut recipe = search::decide(&task, &everything, &given, &decisions, watcher)?;
+    let mut recipe = decide::decide(&task, &everything, &given, &decisions, watcher)?;
     if let (Some(trees), false) = (mean_trees(&validation), plan.stop == Stop::Never) {
         recipe.params = recipe.params.with_trees(trees);
     }

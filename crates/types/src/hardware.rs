@@ -18,7 +18,7 @@ pub struct Hardware {
     pub max_clock_mhz: i64,
     /// Waves that one compute unit can hold.
     pub max_waves_per_cu: i64,
-    /// Lanes of one wave.
+    /// Threads of one wave.
     pub wavefront_size: i64,
     /// Shared memory of one compute unit in bytes.
     pub lds_capacity: i64,

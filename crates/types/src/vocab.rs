@@ -253,7 +253,7 @@ impl Arch {
         std::str::from_utf8(&self.text[..usize::from(self.len)]).unwrap_or("")
     }
 
-    /// Lanes of one wave as upstream derives them: 64 for gfx9, 32 for everything else.
+    /// Threads of one wave as upstream derives them: 64 for gfx9, 32 for everything else.
     pub fn wave_size(&self) -> i64 {
         if self.as_str().starts_with("gfx9") { 64 } else { 32 }
     }

@@ -7,7 +7,7 @@ use ck_select::model::Model;
 use ck_select::pool::Pool;
 use ck_select::problem::Problem;
 use ck_select::select::Ranker;
-use ck_select_offline::search::{Constraints, Outcome, Settings, Strategy, search, search_pool};
+use ck_select_offline::surrogate::{Constraints, Outcome, Settings, Strategy, search, search_pool};
 
 use super::hardware::HardwareOption;
 use super::{Force, Unknown, load_model};

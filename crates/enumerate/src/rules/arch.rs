@@ -36,7 +36,7 @@ pub struct ArchRules {
 pub struct ArchTable {
     /// AMD's name of its family.
     pub family: String,
-    /// Lanes of a wave.
+    /// Threads of a wave.
     pub warp_size: u32,
     /// Shared memory of a compute unit.
     pub lds_bytes: u64,

@@ -106,7 +106,7 @@ pub fn instance_refusal(rules: &Rules, kernel: &ConvKernel, arch: &str) -> Optio
     checks.into_iter().find(|(holds, _)| !holds).map(|(_, refusal)| refusal)
 }
 
-/// What the rules have of an architecture, and the lanes of its waves.
+/// What the rules have of an architecture, and the threads of its waves.
 fn architecture<'a>(rules: &'a Rules, arch: &str) -> (Option<&'a ArchTable>, u32) {
     let table = rules.arch.architectures.get(arch);
     (table, table.map_or(if arch.starts_with("gfx9") { 64 } else { 32 }, |table| table.warp_size))

@@ -179,26 +179,26 @@ impl<'a> GemmValidator<'a> {
         1
     }
 
-    /// Whether the lanes of a wave, so many loads wide along `x`, fill whole rows.
+    /// Whether the threads of a wave, so many loads wide along `x`, fill whole rows.
     fn cover(&self, x: u64, y: u64, width: u64, threads: u64) -> bool {
-        let lanes = u64::from(self.warp_size);
+        let wave = u64::from(self.warp_size);
         if !x.is_multiple_of(width) {
             return false;
         }
         if x * y >= width * threads {
             let across = x / width;
-            return across * (lanes / across) == lanes;
+            return across * (wave / across) == wave;
         }
-        // A thread's share is less than one load, so the lanes across are `threads / y`, which may be no whole number.
-        threads * (lanes * y / threads) == lanes * y
+        // A thread's share is less than one load, so the threads across are `threads / y`, which may be no whole number.
+        threads * (wave * y / threads) == wave * y
     }
 
     /// Whether the cshuffle epilogue's stores fill whole rows.
     fn shuffles(&self, x: u64, y: u64, threads: u64) -> bool {
-        let lanes = u64::from(self.warp_size);
+        let wave = u64::from(self.warp_size);
         let widest = (u64::from(self.rules.gemm.cshuffle_bytes) * 8 / self.bits_c).max(1);
         let share = (x * y / threads).max(1);
-        let across = (x / widest.min(share)).clamp(1, lanes);
-        across * (lanes / across) == lanes
+        let across = (x / widest.min(share)).clamp(1, wave);
+        across * (wave / across) == wave
     }
 }

@@ -1,7 +1,7 @@
 //! A sweep: everything got ready first, then problem by problem and batch by batch, on every GPU at once.
 
-mod lane;
 mod ledger;
+mod workers;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -20,8 +20,8 @@ use crate::runner::{Context, Runner, Settings};
 use crate::shard::Shard;
 use crate::sidecar::{Files, PlanFacts, Session};
 use crate::stop::StopReason;
-use lane::Lanes;
 use ledger::Ledger;
+use workers::Workers;
 
 /// What to do with a log that is already there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -265,10 +265,11 @@ impl Sweep<'_> {
             return Ok(Some(reason));
         }
         let ledger = Mutex::new(ledger);
-        let lanes = Lanes::new(left, runner, context, &ledger, observer, &self.lock_folder, self.gpus.len());
+        let workers =
+            Workers::new(left, runner, context, &ledger, observer, &self.lock_folder, self.gpus.len());
         let ends: Vec<_> = std::thread::scope(|scope| {
-            let lanes = &lanes;
-            let threads: Vec<_> = self.gpus.iter().map(|gpu| scope.spawn(move || lanes.run(gpu))).collect();
+            let workers = &workers;
+            let threads: Vec<_> = self.gpus.iter().map(|gpu| scope.spawn(move || workers.run(gpu))).collect();
             threads.into_iter().map(std::thread::ScopedJoinHandle::join).collect()
         });
         let mut stopped = None;

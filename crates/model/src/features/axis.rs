@@ -1,9 +1,9 @@
 //! What tiles make of one extent of a GEMM.
 
+use super::block::{InBlocks, blocks};
 use super::exact::{flag, float, modulo, ratio};
-use super::lanes::{Lanes, lanes};
 
-lanes! {
+blocks! {
     /// An extent of a GEMM, cut into tiles. A tile that is not positive cuts nothing.
     pub struct Axis in AxisBlock {
         /// Extent / tile.
@@ -21,7 +21,7 @@ lanes! {
 }
 
 /// Pairs that begin with what tiles make of three extents.
-pub trait Cut: Lanes {
+pub trait Cut: InBlocks {
     /// Where a block has it.
     fn axes(block: &mut Self::Block) -> &mut [AxisBlock; 3];
 }

@@ -2,13 +2,13 @@
 
 use super::Meets;
 use super::axis::{Axis, AxisBlock, Cut};
+use super::block::blocks;
 use super::conv::{ConvKernelSide, ConvSide, compute_units};
 use super::conv_work::{WorkLoad, WorkPair, WorkShape};
 use super::exact::{float, product};
-use super::lanes::lanes;
 use crate::hardware::Hardware;
 
-lanes! {
+blocks! {
     /// A convolution on a kernel.
     pub struct ConvPair in ConvPairs {
         /// Rows, columns and depth of upstream's GEMM.
@@ -30,7 +30,7 @@ impl Cut for ConvPair {
     }
 }
 
-lanes! {
+blocks! {
     /// What pairs ask of a kernel.
     pub struct ConvShape in ConvShapes {
         /// Elements that upstream lets a step load.

@@ -5,9 +5,9 @@
 //! are read again. `docs/features.md` has the formulas. Groups are counted here: a group has `C / G` and `K / G`
 //! channels, and its workgroups are its own.
 
+use super::block::blocks;
 use super::conv::{ConvKernelSide, ConvSide, Work, compute_units};
 use super::exact::{flag, ratio, rest};
-use super::lanes::lanes;
 use super::{Feature, features};
 use crate::hardware::Hardware;
 use crate::vocab::Direction;
@@ -58,7 +58,7 @@ fn waves(k: &ConvKernelSide, h: &Hardware) -> f64 {
     ratio(k.block_size.into(), h.wavefront_size.into()).max(1.0)
 }
 
-lanes! {
+blocks! {
     /// What [`WorkPair`]s ask of a kernel.
     pub(super) struct WorkShape in WorkShapes {
         tile: [f64; 3],
@@ -106,7 +106,7 @@ impl WorkLoad {
     }
 }
 
-lanes! {
+blocks! {
     /// What a kernel makes of the direction's GEMM.
     pub(super) struct WorkPair in WorkPairs {
         /// Each extent at least 1.

@@ -2,12 +2,12 @@
 
 use super::Meets;
 use super::axis::{Axis, AxisBlock, Cut};
+use super::block::blocks;
 use super::exact::{float, product};
 use super::gemm::{GemmKernelSide, GemmSide};
-use super::lanes::lanes;
 use crate::hardware::Hardware;
 
-lanes! {
+blocks! {
     /// A GEMM on a kernel.
     pub struct GemmPair in GemmPairs {
         /// Rows, columns and depth.
@@ -25,7 +25,7 @@ impl Cut for GemmPair {
     }
 }
 
-lanes! {
+blocks! {
     /// What pairs ask of a kernel.
     pub struct GemmShape in GemmShapes {
         /// Elements that a step loads.

@@ -11,6 +11,7 @@
 #![allow(clippy::inline_always)]
 
 mod axis;
+mod block;
 pub mod conv;
 mod conv_pair;
 pub mod conv_work;
@@ -19,19 +20,18 @@ mod exact;
 mod fields;
 pub mod gemm;
 mod gemm_pair;
-mod lanes;
 mod named;
 mod pairs;
 mod rules;
 mod schema;
 mod vector;
 
+pub(crate) use block::BLOCK;
 pub use conv_pair::ConvPair;
 pub use engine::Engine;
 pub(crate) use fields::sides;
 pub use fields::{FieldError, RowInputs};
 pub use gemm_pair::GemmPair;
-pub(crate) use lanes::LANES;
 pub use named::{NAME_COLUMNS, Said, cells_of_name};
 pub(crate) use named::{Named, NamedProblem};
 pub use pairs::PairValue;
@@ -41,14 +41,14 @@ pub use schema::{Extractor, KernelSide, ProblemSide, Schema, SchemaError, SideEr
 
 use crate::hardware::Hardware;
 use axis::{Axis, Cut};
-use lanes::Lanes;
+use block::InBlocks;
 
 /// A side of problems whose features go with a side of kernels.
 pub trait Meets<K> {
     /// What problem, kernel and hardware make of each other: the numbers that several pair features begin with.
-    type Pair: Lanes + Cut;
+    type Pair: InBlocks + Cut;
     /// What pairs ask of kernel and hardware.
-    type Shape: Lanes;
+    type Shape: InBlocks;
     /// What pairs ask of problem and hardware.
     type Load: Copy;
 
@@ -174,7 +174,7 @@ macro_rules! hardware_features {
             Hardware hw_shader_engines = |h| h.shader_engines as f64, "shader engines";
             Hardware hw_max_clock_mhz = |h| h.max_clock_mhz as f64, "highest clock in MHz";
             Hardware hw_max_waves_per_cu = |h| h.max_waves_per_cu as f64, "waves that a compute unit can hold";
-            Hardware hw_wavefront_size = |h| h.wavefront_size as f64, "lanes of a wave";
+            Hardware hw_wavefront_size = |h| h.wavefront_size as f64, "threads of a wave";
             Hardware hw_lds_capacity = |h| h.lds_capacity as f64, "shared memory of a compute unit in bytes";
             Hardware hw_l1_cache_kb = |h| h.l1_cache_kb as f64, "first-level cache in KiB";
             Hardware hw_l2_cache_kb = |h| h.l2_cache_kb as f64, "second-level cache in KiB";

@@ -3,16 +3,16 @@
 //! ```text
 //! for each block of kernels:
 //!     for each axis, for each extent of the block's tiles: an Axis       exact integers, one by one
-//!     for each kernel: a Pair                                            a loop over lanes
-//!     for each feature: for each kernel: its value                       a loop over lanes, with the formula inlined
+//!     for each kernel: a Pair                                            a loop over the block
+//!     for each feature: for each kernel: its value                       a loop over the block, with the formula inlined
 //! ```
 //!
-//! The loops over lanes are compiled for AVX2, too; a form for AVX-512 gained nothing worth its code (`docs/performance.md`).
+//! The loops over blocks are compiled for AVX2, too; a form for AVX-512 gained nothing worth its code (`docs/performance.md`).
 //! Divisions, roundings and the rest are IEEE's in vectors as well, and nothing is contracted: the bits are those of a pair by
 //! itself.
 
 use super::axis::{Axis, AxisBlock, Cut};
-use super::lanes::{LANES, Lanes};
+use super::block::{BLOCK, InBlocks};
 use super::{Meets, OfPair};
 use crate::hardware::Hardware;
 use crate::isa::Isa;
@@ -64,9 +64,9 @@ pub(crate) struct PairSetting {
     pub(crate) own: bool,
 }
 
-/// What pairs ask of at most [`LANES`] kernels.
+/// What pairs ask of at most [`BLOCK`] kernels.
 pub(crate) struct Shapes<P: Meets<K>, K> {
-    shapes: <P::Shape as Lanes>::Block,
+    shapes: <P::Shape as InBlocks>::Block,
     axes: [Tiles; 3],
 }
 
@@ -79,8 +79,8 @@ impl<P: Meets<K>, K> Clone for Shapes<P, K> {
 impl<P: Meets<K>, K> Shapes<P, K> {
     pub(crate) fn new(kernels: &[K], hardware: &Hardware) -> Self {
         let mut shapes = P::Shape::ZERO;
-        for (lane, kernel) in kernels.iter().enumerate().take(LANES) {
-            P::shape(kernel, hardware).set(&mut shapes, lane);
+        for (at, kernel) in kernels.iter().enumerate().take(BLOCK) {
+            P::shape(kernel, hardware).set(&mut shapes, at);
         }
         let along = |axis: usize| Tiles::new(kernels.iter().map(|kernel| P::tile(kernel)[axis]));
         Shapes { shapes, axes: [along(0), along(1), along(2)] }
@@ -92,13 +92,13 @@ impl<P: Meets<K>, K> Shapes<P, K> {
 #[derive(Debug, Clone)]
 struct Tiles {
     extents: Vec<i64>,
-    /// The place of each lane's extent.
-    places: [u8; LANES],
+    /// The place of each extent.
+    places: [u8; BLOCK],
 }
 
 impl Tiles {
     fn new(tiles: impl Iterator<Item = i64>) -> Self {
-        let (mut extents, mut places) = (Vec::new(), [0; LANES]);
+        let (mut extents, mut places) = (Vec::new(), [0; BLOCK]);
         for (place, tile) in places.iter_mut().zip(tiles) {
             *place = extents.iter().position(|&extent| extent == tile).unwrap_or(extents.len()) as u8;
             if usize::from(*place) == extents.len() {
@@ -110,12 +110,12 @@ impl Tiles {
 
     /// Cuts an extent of a problem.
     fn cut(&self, extent: i128, axes: &mut AxisBlock) {
-        let mut cut = [Axis::default(); LANES];
+        let mut cut = [Axis::default(); BLOCK];
         for (axis, &tile) in cut.iter_mut().zip(&self.extents) {
             *axis = Axis::new(extent, tile.into());
         }
-        for (lane, &place) in self.places.iter().enumerate() {
-            cut[usize::from(place) % LANES].set(axes, lane);
+        for (at, &place) in self.places.iter().enumerate() {
+            cut[usize::from(place) % BLOCK].set(axes, at);
         }
     }
 }
@@ -125,7 +125,7 @@ pub(crate) struct PairBlock<'a, P: Meets<K>, K> {
     problem: &'a P,
     setting: &'a PairSetting,
     kernels: &'a [K],
-    pairs: <P::Pair as Lanes>::Block,
+    pairs: <P::Pair as InBlocks>::Block,
 }
 
 impl<'a, P: Meets<K>, K> PairBlock<'a, P, K> {
@@ -157,7 +157,7 @@ impl<'a, P: Meets<K>, K> PairBlock<'a, P, K> {
     }
 }
 
-type BlockOf<T> = <T as Lanes>::Block;
+type BlockOf<T> = <T as InBlocks>::Block;
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
@@ -195,9 +195,9 @@ fn meet_lanes<P: Meets<K>, K>(
     groups: usize,
     pairs: &mut BlockOf<P::Pair>,
 ) {
-    for lane in 0..groups.min(LANES / GROUP) * GROUP {
-        let (shape, axes) = (P::Shape::get(shapes, lane), <[Axis; 3]>::get(P::Pair::axes(pairs), lane));
-        P::pair(&load, &shape, axes, own).set(pairs, lane);
+    for at in 0..groups.min(BLOCK / GROUP) * GROUP {
+        let (shape, axes) = (P::Shape::get(shapes, at), <[Axis; 3]>::get(P::Pair::axes(pairs), at));
+        P::pair(&load, &shape, axes, own).set(pairs, at);
     }
 }
 
@@ -220,8 +220,8 @@ fn column_avx2<P: Meets<K>, K, F: Formula<P, K>>(block: &PairBlock<'_, P, K>, va
 
 #[inline(always)]
 fn column_lanes<P: Meets<K>, K, F: Formula<P, K>>(block: &PairBlock<'_, P, K>, values: &mut [f64]) {
-    for (lane, (value, kernel)) in (0..LANES).zip(values.iter_mut().zip(block.kernels)) {
-        *value = F::value(block.problem, kernel, &block.setting.hardware, &P::Pair::get(&block.pairs, lane));
+    for (at, (value, kernel)) in (0..BLOCK).zip(values.iter_mut().zip(block.kernels)) {
+        *value = F::value(block.problem, kernel, &block.setting.hardware, &P::Pair::get(&block.pairs, at));
     }
 }
 
@@ -372,7 +372,7 @@ mod tests {
         #[test]
         fn convolutions_in_blocks_are_pairs(
             problem in conv_problem(),
-            kernels in prop::collection::vec(conv_kernel(), 1..=LANES),
+            kernels in prop::collection::vec(conv_kernel(), 1..=BLOCK),
             hardware in hardware(),
         ) {
             check(conv::all(), &problem, &kernels, hardware)?;
@@ -381,7 +381,7 @@ mod tests {
         #[test]
         fn gemms_in_blocks_are_pairs(
             problem in gemm_problem(),
-            kernels in prop::collection::vec(gemm_kernel(), 1..=LANES),
+            kernels in prop::collection::vec(gemm_kernel(), 1..=BLOCK),
             hardware in hardware(),
         ) {
             check(gemm::FEATURES.iter(), &problem, &kernels, hardware)?;

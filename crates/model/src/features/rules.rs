@@ -49,7 +49,7 @@ pub enum KernelMapping {
     /// names, and so what models of the 97 line were trained on.
     NameOrder,
     /// What they are: tile m and n are `gemm_m_per_block` and `gemm_n_per_block`, tile k is `gemm_k_per_block`, and
-    /// `block_size` is the threads of a workgroup (waves times lanes).
+    /// `block_size` is the threads of a workgroup (waves times their threads).
     Tile,
 }
 

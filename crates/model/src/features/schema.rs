@@ -370,8 +370,8 @@ impl Extractor {
                 let waves = [kernel.wave.m, kernel.wave.n, kernel.wave.k]
                     .iter()
                     .fold(1i64, |product, &count| product.saturating_mul(count.into()));
-                let lanes = kernel.arch.or(self.arch).map_or(64, |arch| arch.wave_size());
-                [waves.saturating_mul(lanes), m, n, k]
+                let threads = kernel.arch.or(self.arch).map_or(64, |arch| arch.wave_size());
+                [waves.saturating_mul(threads), m, n, k]
             }
         }
     }

@@ -53,7 +53,7 @@
 //! prediction is a simple function of the sum. The error says what is supported.
 
 // How the files divide the work. `parts` reads the bytes and shares the trees out to threads, `text` cuts them into lines
-// and lists, `tokens` finds where their numbers are, `lanes` reads several of these at once and `number` those that are
+// and lists, `tokens` finds where their numbers are, `vectors` reads several of these at once and `number` those that are
 // odd. `packed` reads what the build script made of a text. `fields` sorts the lines of a header or tree by key. `header`, `tree_text` (with `categories` and `shape`) and
 // `sections` say what the keys mean and check it; what they let through and `nodes` keeps, `row` and `contributions` walk
 // without asking again. `error` is where any of them says what is wrong.
@@ -64,7 +64,6 @@ mod error;
 mod feature_info;
 mod fields;
 mod header;
-mod lanes;
 mod nodes;
 mod number;
 mod objective;
@@ -78,6 +77,7 @@ mod text;
 mod tokens;
 mod tree;
 mod tree_text;
+mod vectors;
 
 use std::io;
 

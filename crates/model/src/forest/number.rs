@@ -1,11 +1,11 @@
 //! Numbers as the text writes them.
 //!
-//! A large forest is millions of numbers, so those of a list are read several at a time ([`lanes`](super::lanes)). What
+//! A large forest is millions of numbers, so those of a list are read several at a time ([`vectors`](super::vectors)). What
 //! is odd there, and what stands alone, is read here. Both ways round correctly, as LightGBM reads what scores depend on.
 
-use super::lanes::{self, Several};
 use super::packed::Unpacked;
 use super::tokens::Tokens;
+use super::vectors::{self, Several};
 
 /// A number that can be read from a text.
 pub(super) trait Number: Copy {
@@ -50,7 +50,7 @@ macro_rules! integers {
 
             #[inline]
             fn several(tokens: &mut Tokens<'_>, most: usize) -> Several<i64> {
-                lanes::integers(tokens, most)
+                vectors::integers(tokens, most)
             }
 
             #[inline]
@@ -98,7 +98,7 @@ macro_rules! floats {
     )*};
 }
 
-floats!(f64, lanes::doubles, Double; f32, lanes::singles, Single);
+floats!(f64, vectors::doubles, Double; f32, vectors::singles, Single);
 
 #[cfg(test)]
 mod tests {

@@ -7,7 +7,7 @@ use super::{Column, PoolTable};
 use crate::features::conv::{ConvKernelSide, ConvSide};
 use crate::features::gemm::{GemmKernelSide, GemmSide};
 use crate::features::{
-    Extractor, Feature, KernelSide, LANES, Meets, PairBlock, PairSetting, PairValue, ProblemSide, Shapes,
+    BLOCK, Extractor, Feature, KernelSide, Meets, PairBlock, PairSetting, PairValue, ProblemSide, Shapes,
     Value, conv, gemm,
 };
 use crate::hardware::Hardware;
@@ -68,7 +68,7 @@ struct Table<P: Meets<K> + 'static, K: 'static> {
     uniform: Vec<Uniform<P>>,
     pair: Vec<PairValue<P, K>>,
     classes: Vec<K>,
-    /// Of the classes, [`LANES`] of them each.
+    /// Of the classes, [`BLOCK`] of them each.
     shapes: Vec<Shapes<P, K>>,
 }
 
@@ -235,10 +235,10 @@ impl<P: Meets<K>, K> Table<P, K> {
         let classes = self.classes.len();
         values.pair.resize(self.pair.len() * classes, 0.0);
         let mut block = PairBlock::new(problem, setting);
-        for (number, (kernels, shapes)) in self.classes.chunks(LANES).zip(&self.shapes).enumerate() {
+        for (number, (kernels, shapes)) in self.classes.chunks(BLOCK).zip(&self.shapes).enumerate() {
             block.meet(kernels, shapes);
             for (value, column) in self.pair.iter().zip(values.pair.chunks_exact_mut(classes)) {
-                value.column(&block, &mut column[number * LANES..][..kernels.len()]);
+                value.column(&block, &mut column[number * BLOCK..][..kernels.len()]);
             }
         }
     }
@@ -317,7 +317,7 @@ fn prepare<P: Meets<K>, K: Copy>(
         classes.push(class);
         kernel_values.extend(of_kernel.iter().map(|value| value(kernel)));
     }
-    table.shapes.extend(table.classes.chunks(LANES).map(|kernels| Shapes::new(kernels, hardware)));
+    table.shapes.extend(table.classes.chunks(BLOCK).map(|kernels| Shapes::new(kernels, hardware)));
     (Parts { columns, classes, kernel_values }, table)
 }
 

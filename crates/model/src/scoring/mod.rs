@@ -6,49 +6,42 @@
 //!
 //! A scorer is immutable: any number of threads may use one at the same time, each call with a [`Scratch`] of its own.
 
-// How the files divide the work. `pool` turns kernels into lanes, `ladder` the forest's questions into numbers, `cells`
-// its trees into what the walks read. `narrow` and `wide` walk, for pools of up to 32 lanes and of more; `avx512` has
-// their inner loops for CPUs with AVX-512, on which narrow pools are answered by `rungs`, and their small trees are not
-// walked but `flat`. `shortlist` finds the best kernels of a wide pool alone. `crate::isa` says which loops this CPU
-// can run.
+// How the files divide the work. `compile` makes what a forest and a pool are once they have met. `narrow` and `wide` walk, for
+// pools of up to 32 lanes and of more, each with a form for CPUs with AVX-512 (`vectors` is what these share); narrow pools
+// are answered by `narrow::rungs` there, and their small trees are not walked but `narrow::flat`. `shortlist` finds the best
+// kernels of a wide pool alone. `crate::isa` says which loops this CPU can run.
 
 // Loops are compiled once for each instruction set that calls them, so they must be inlined into the callers. Branches that
 // cannot be predicted are kept out by computing with booleans.
 #![allow(clippy::inline_always, clippy::needless_bitwise_bool)]
 
-#[cfg(target_arch = "x86_64")]
-mod avx512;
-mod cells;
+mod compile;
 mod features;
-#[cfg(target_arch = "x86_64")]
-mod flat;
-mod ladder;
 mod narrow;
-mod pool;
-#[cfg(target_arch = "x86_64")]
-mod rungs;
 mod scratch;
 mod shortlist;
 #[cfg(test)]
 mod tests;
 mod unchecked;
+#[cfg(target_arch = "x86_64")]
+mod vectors;
 mod wide;
 mod work;
 
 use std::sync::Arc;
 
+pub use compile::lanes::{Column, PoolTable};
 pub use features::{CallValues, MixedPool, PoolFeatures, RowValues};
-pub use pool::{Column, PoolTable};
-pub use scratch::Scratch;
-pub use shortlist::{Listed, Wanted};
+pub use scratch::{Listed, Scratch};
+pub use shortlist::Wanted;
 pub use work::Work;
 
 use crate::forest::Forest;
 use crate::isa::Isa;
-use cells::Cells;
-use ladder::Ladders;
+use compile::cells::Cells;
+use compile::ladder::Ladders;
+use compile::lanes::{LANES, Lanes};
 use narrow::Narrow;
-use pool::Lanes;
 use scratch::grow;
 use shortlist::Scale;
 use wide::Wide;
@@ -263,7 +256,7 @@ impl PoolScorer {
 impl Way {
     fn new(forest: &Forest, pool: &PoolTable<'_>, lanes: &Lanes, classes: usize, isa: Isa) -> Option<Way> {
         let (ladders, numbers) = Ladders::new(forest, pool.columns)?;
-        if lanes.len() <= narrow::LANES {
+        if lanes.len() <= LANES {
             let cells = Cells::new(forest, &ladders, &numbers, lanes, narrow::BATCH)?;
             let walk = Box::new(Narrow::new(lanes, &ladders, &cells, classes, isa));
             return Some(Way::Narrow { walk, ladders, cells });

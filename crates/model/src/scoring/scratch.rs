@@ -1,7 +1,6 @@
 //! What a call writes to, kept from call to call.
 
-use super::narrow::LANES;
-use super::shortlist::Listed;
+use super::compile::lanes::LANES;
 
 /// Working memory of one call at a time. It grows to what a scorer needs and is not freed in between, so that calls
 /// after the first do not allocate. Any scratch works with any scorer.
@@ -21,7 +20,7 @@ pub struct Scratch {
     pub(super) rows: Vec<Row>,
     /// Small trees: the answers of each tree's nodes.
     #[cfg(target_arch = "x86_64")]
-    pub(super) lines: Vec<super::flat::Line>,
+    pub(super) lines: Vec<Line>,
     /// The sum of each lane.
     pub(super) sums: Vec<f64>,
     /// Wide: nodes that split their set.
@@ -54,6 +53,21 @@ pub struct Scratch {
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(C, align(64))]
 pub(super) struct Row(pub(super) [f64; LANES]);
+
+/// The words of a vector.
+#[cfg(target_arch = "x86_64")]
+#[derive(Debug, Clone, Copy, Default)]
+#[repr(C, align(64))]
+pub(super) struct Line(pub(super) [u32; 16]);
+
+/// A kernel of a shortlist.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Listed {
+    /// Its place in the pool.
+    pub kernel: usize,
+    /// Its raw score, with the forest's own bits.
+    pub score: f64,
+}
 
 /// Makes a buffer at least so long.
 pub(super) fn grow<T: Copy + Default>(buffer: &mut Vec<T>, len: usize) {

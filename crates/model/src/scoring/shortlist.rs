@@ -19,25 +19,17 @@
 //!
 //! For the lowest scores the same holds with the signs turned.
 
+use super::compile::lanes::LANES;
+use super::compile::lanes::Lanes;
 use super::narrow::{self, Narrow};
-use super::pool::Lanes;
-use super::scratch::{Scratch, grow};
+use super::scratch::{Listed, Scratch, grow};
 use super::{PoolScorer, SizeError, Way};
 use crate::forest::Forest;
 
 /// The most kernels that may be asked for.
 const MOST_WANTED: usize = 32;
 /// Lanes whose exact sums cost less than those of the whole pool.
-const MOST_LANES: usize = 4 * narrow::LANES;
-
-/// A kernel of a shortlist.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Listed {
-    /// Its place in the pool.
-    pub kernel: usize,
-    /// Its raw score, with the forest's own bits.
-    pub score: f64,
-}
+const MOST_LANES: usize = 4 * LANES;
 
 /// What a shortlist is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -120,11 +112,11 @@ impl PoolScorer {
         }
         listed_lanes.sort_unstable();
         let chosen = std::mem::take(&mut scratch.listed_lanes);
-        for (group, lanes) in chosen.chunks(narrow::LANES).enumerate() {
+        for (group, lanes) in chosen.chunks(LANES).enumerate() {
             narrow::answer_for(&self.lanes, lanes, ladders, &values, &mut scratch.answers);
             narrow::sum(walk.isa(), cells, lanes.len(), scratch);
             let Scratch { listed_sums, sums, .. } = scratch;
-            listed_sums[group * narrow::LANES..][..lanes.len()].copy_from_slice(&sums[..lanes.len()]);
+            listed_sums[group * LANES..][..lanes.len()].copy_from_slice(&sums[..lanes.len()]);
         }
         for listed in &mut scratch.listed {
             // The lane is one of the chosen.

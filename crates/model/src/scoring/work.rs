@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::cells::CELL;
+use super::compile::cells::CELL;
 use super::scratch::Scratch;
 
 /// What a call visits: the same on every machine, so that tests and documents can hold on to it.

@@ -6,10 +6,10 @@ use rayon::prelude::*;
 
 use crate::figures::Errors;
 
+use super::decide::{self, Decisions};
 use super::fit::{Recipe, Task};
 use super::folds::group_k_fold;
 use super::metrics::{Efficiency, FoldMetrics};
-use super::search::{self, Decisions};
 use super::{Stop, TrainError, Watcher};
 
 /// What cross-validation found.
@@ -80,11 +80,11 @@ pub(super) fn validate(
         let (trained, mut held) = split(fold_of, fold);
         held.retain(|&problem| !task.data.problems[problem].only_trains);
         // Whatever is decided here is decided without the problems that are held out.
-        let mut recipe = search::decide(task, &trained, recipe, decisions, watcher)?;
+        let mut recipe = decide::decide(task, &trained, recipe, decisions, watcher)?;
         let trees = match stop {
             Stop::Never => recipe.params.trees(),
             Stop::HeldOut => task.best_trees(&trained, &held, &recipe)?,
-            Stop::Inner => search::inner_trees(task, &trained, &recipe, decisions.seed)?,
+            Stop::Inner => decide::inner_trees(task, &trained, &recipe, decisions.seed)?,
         };
         recipe.params = recipe.params.with_trees(trees);
         let forest = task.forest(&trained, &recipe)?;

@@ -16,34 +16,37 @@
 //!
 //! Pools are cut into slabs, so that the sums and sets of one stay in the cache.
 
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+
 use std::ops::AddAssign;
 
-use super::Values;
-use super::cells::{
+use crate::isa::Isa;
+use crate::scoring::Values;
+use crate::scoring::compile::cells::leaf_value;
+use crate::scoring::compile::cells::{
     Batch, CELL, Cells, FAR_LEAF, FAR_MAX, FAR_SHIFT, FLIPPED, NEAR_LEAF, QUESTION, TREE_SHIFT,
 };
-use super::ladder::Ladders;
-use super::narrow::leaf_value;
-use super::pool::{Column, Lanes};
-use super::scratch::{Scratch, grow};
-use super::unchecked::{get, set};
-use super::work::Work;
-use crate::isa::Isa;
+use crate::scoring::compile::ladder::Ladders;
+use crate::scoring::compile::lanes::{Column, Lanes};
+use crate::scoring::scratch::{Scratch, grow};
+use crate::scoring::unchecked::{get, set};
+use crate::scoring::work::Work;
 
 /// Trees that are walked at once.
-pub(super) const BATCH: usize = 16;
+pub(in crate::scoring) const BATCH: usize = 16;
 /// The most lanes of a slab.
 const SLAB: usize = 8192;
 /// Words of a vector: sets are whole vectors long.
-pub(super) const VECTOR: usize = 8;
+pub(in crate::scoring) const VECTOR: usize = 8;
 
 /// Answers that are the same for all lanes. Others are numbers of masks, from 2 on.
-pub(super) const NONE: u32 = 0;
-pub(super) const ALL: u32 = 1;
+pub(in crate::scoring) const NONE: u32 = 0;
+pub(in crate::scoring) const ALL: u32 = 1;
 const FIRST_MASK: u32 = 2;
 
 #[derive(Debug)]
-pub(super) struct Wide {
+pub(in crate::scoring) struct Wide {
     slabs: Vec<Slab>,
     isa: Isa,
 }
@@ -64,16 +67,16 @@ struct Slab {
 
 /// What the walk of a slab reads.
 #[derive(Clone, Copy)]
-pub(super) struct View<'a> {
-    pub(super) cells: &'a Cells,
-    pub(super) words: usize,
-    pub(super) all: &'a [u64],
+pub(in crate::scoring) struct View<'a> {
+    pub(in crate::scoring) cells: &'a Cells,
+    pub(in crate::scoring) words: usize,
+    pub(in crate::scoring) all: &'a [u64],
     /// Masks of questions about kernels; the scratch has the others, numbered from where these end.
-    pub(super) masks: &'a [u64],
+    pub(in crate::scoring) masks: &'a [u64],
 }
 
 impl Wide {
-    pub(super) fn new(lanes: &Lanes, ladders: &Ladders, isa: Isa) -> Wide {
+    pub(in crate::scoring) fn new(lanes: &Lanes, ladders: &Ladders, isa: Isa) -> Wide {
         let slabs = lanes.len().div_ceil(SLAB).max(1);
         let size = lanes.len().div_ceil(slabs).next_multiple_of(64);
         let starts = (0..lanes.len()).step_by(size);
@@ -81,15 +84,15 @@ impl Wide {
         Wide { slabs: slabs.collect(), isa }
     }
 
-    pub(super) fn isa(&self) -> Isa {
+    pub(in crate::scoring) fn isa(&self) -> Isa {
         self.isa
     }
 
     /// Makes room in a scratch.
-    pub(super) fn fit(&self, cells: &Cells, ladders: &Ladders, scratch: &mut Scratch) {
+    pub(in crate::scoring) fn fit(&self, cells: &Cells, ladders: &Ladders, scratch: &mut Scratch) {
         let words = self.slabs.iter().map(|slab| slab.words).max().unwrap_or(0);
         let runs = self.slabs.iter().map(|slab| slab.runs.len()).max().unwrap_or(0);
-        let steps = |ladder: &super::ladder::Ladder| ladder.questions.len().min(runs);
+        let steps = |ladder: &crate::scoring::compile::ladder::Ladder| ladder.questions.len().min(runs);
         let masks: usize = ladders.of(Column::Pair).map(steps).sum();
         scratch.fit_lists(cells.most_nodes, BATCH);
         grow(&mut scratch.answers, ladders.questions);
@@ -106,12 +109,12 @@ impl Wide {
     }
 
     /// Sums that the slabs write to, the last one's padding included.
-    pub(super) fn room(&self) -> usize {
+    pub(in crate::scoring) fn room(&self) -> usize {
         self.slabs.last().map_or(0, |slab| slab.first + slab.words * 64)
     }
 
     /// The sums of all lanes in whole numbers, times `factor`, into `scratch.whole`.
-    pub(super) fn estimate(
+    pub(in crate::scoring) fn estimate(
         &self,
         cells: &Cells,
         ladders: &Ladders,
@@ -127,7 +130,7 @@ impl Wide {
             part.fill(0);
             match self.isa {
                 #[cfg(target_arch = "x86_64")]
-                Isa::Avx512(isa) => super::avx512::wide_whole(isa, view, scratch, part, factor),
+                Isa::Avx512(isa) => avx512::sum_rounded(isa, view, scratch, part, factor),
                 #[cfg(target_arch = "x86_64")]
                 Isa::Avx2(_) => {
                     // SAFETY: the token proves that the CPU has the features.
@@ -140,7 +143,13 @@ impl Wide {
     }
 
     /// The sums of all lanes, into `scratch.sums`.
-    pub(super) fn score(&self, cells: &Cells, ladders: &Ladders, values: &Values<'_>, scratch: &mut Scratch) {
+    pub(in crate::scoring) fn score(
+        &self,
+        cells: &Cells,
+        ladders: &Ladders,
+        values: &Values<'_>,
+        scratch: &mut Scratch,
+    ) {
         for slab in &self.slabs {
             slab.answer(ladders, values, scratch);
             let view = View { cells, words: slab.words, all: &slab.all, masks: &slab.masks };
@@ -150,7 +159,7 @@ impl Wide {
             part.fill(0.0);
             match self.isa {
                 #[cfg(target_arch = "x86_64")]
-                Isa::Avx512(isa) => super::avx512::wide(isa, view, scratch, part),
+                Isa::Avx512(isa) => avx512::sum(isa, view, scratch, part),
                 #[cfg(target_arch = "x86_64")]
                 Isa::Avx2(_) => {
                     // SAFETY: the token proves that the CPU has the features.
@@ -165,7 +174,7 @@ impl Wide {
 
 impl Wide {
     /// Counts what a call visits.
-    pub(super) fn work(
+    pub(in crate::scoring) fn work(
         &self,
         cells: &Cells,
         ladders: &Ladders,
@@ -296,7 +305,7 @@ fn fill(words: &mut [u64], from: usize, to: usize) {
     for (number, word) in words.iter_mut().enumerate().take(to.div_ceil(64)).skip(from / 64) {
         let start = from.max(number * 64) - number * 64;
         let end = to.min(number * 64 + 64) - number * 64;
-        *word |= super::low_bits(end) & !super::low_bits(start);
+        *word |= crate::scoring::low_bits(end) & !crate::scoring::low_bits(start);
     }
 }
 
@@ -357,7 +366,7 @@ fn add<T: Copy + AddAssign>(word: u64, sums: &mut [T], value: T) {
 
 /// Sorts the leaf list by tree, into `scratch.order`.
 #[inline(always)]
-pub(super) fn by_tree(batch: &Batch, scratch: &mut Scratch, leaves: usize) {
+pub(in crate::scoring) fn by_tree(batch: &Batch, scratch: &mut Scratch, leaves: usize) {
     let mut ends = [0u32; BATCH + 1];
     for place in &scratch.leaf_at[..leaves] {
         ends[(place >> TREE_SHIFT) as usize + 1] += 1;
@@ -373,7 +382,7 @@ pub(super) fn by_tree(batch: &Batch, scratch: &mut Scratch, leaves: usize) {
 }
 
 /// Starts the lists of a batch, each tree with a set of all lanes: the length of the queue and of the leaf list.
-pub(super) fn start(view: View<'_>, batch: &Batch, scratch: &mut Scratch) -> (usize, usize) {
+pub(in crate::scoring) fn start(view: View<'_>, batch: &Batch, scratch: &mut Scratch) -> (usize, usize) {
     let roots = batch.roots.len();
     for set in scratch.sets.chunks_exact_mut(view.words).take(batch.trees) {
         set.copy_from_slice(view.all);
@@ -450,7 +459,7 @@ fn walk(view: View<'_>, batch: &Batch, scratch: &mut Scratch) -> (usize, usize) 
 
 /// The lanes that answer yes.
 #[inline(always)]
-pub(super) fn mask<'a>(view: View<'a>, masks: &'a [u64], answer: u32) -> &'a [u64] {
+pub(in crate::scoring) fn mask<'a>(view: View<'a>, masks: &'a [u64], answer: u32) -> &'a [u64] {
     let at = (answer - FIRST_MASK) as usize * view.words;
     let (masks, at) = if at < view.masks.len() { (view.masks, at) } else { (masks, at - view.masks.len()) };
     &masks[at..at + view.words]

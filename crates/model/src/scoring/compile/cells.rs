@@ -17,47 +17,48 @@
 
 use std::rc::Rc;
 
-use super::ladder::{Ladders, Numbers};
-use super::pool::{Column, Lanes};
 use crate::forest::{Child, Forest, Node, Target, Tree};
+use crate::scoring::compile::ladder::{Ladders, Numbers};
+use crate::scoring::compile::lanes::{Column, Lanes};
+use crate::scoring::unchecked::get;
 
-pub(super) const QUESTION: u32 = 0xffff;
-pub(super) const FAR_SHIFT: u32 = 16;
-pub(super) const FAR_MAX: usize = 0x1fff;
-pub(super) const NEAR_LEAF: u32 = 1 << 29;
-pub(super) const FAR_LEAF: u32 = 1 << 30;
-pub(super) const FLIPPED: u32 = 1 << 31;
+pub(in crate::scoring) const QUESTION: u32 = 0xffff;
+pub(in crate::scoring) const FAR_SHIFT: u32 = 16;
+pub(in crate::scoring) const FAR_MAX: usize = 0x1fff;
+pub(in crate::scoring) const NEAR_LEAF: u32 = 1 << 29;
+pub(in crate::scoring) const FAR_LEAF: u32 = 1 << 30;
+pub(in crate::scoring) const FLIPPED: u32 = 1 << 31;
 
 /// Where an item of a queue stands: cells from the batch's start, and the tree's number in the batch above them.
-pub(super) const TREE_SHIFT: u32 = 24;
-pub(super) const CELL: u32 = (1 << TREE_SHIFT) - 1;
+pub(in crate::scoring) const TREE_SHIFT: u32 = 24;
+pub(in crate::scoring) const CELL: u32 = (1 << TREE_SHIFT) - 1;
 
 /// Cells of a cache line: each tree starts at one.
 const LINE: usize = 16;
 
 /// Consecutive trees that are walked at the same time.
 #[derive(Debug, Clone)]
-pub(super) struct Batch {
+pub(in crate::scoring) struct Batch {
     /// Where each tree begins that has a node; as an item's place.
-    pub(super) roots: Vec<u32>,
+    pub(in crate::scoring) roots: Vec<u32>,
     /// Where the value lies of each tree that is a leaf.
-    pub(super) lone_leaves: Vec<u32>,
+    pub(in crate::scoring) lone_leaves: Vec<u32>,
     /// The batch's first cell.
-    pub(super) start: usize,
+    pub(in crate::scoring) start: usize,
     /// Trees.
-    pub(super) trees: usize,
+    pub(in crate::scoring) trees: usize,
     /// Nodes, and as many leaves and one more a tree.
-    pub(super) nodes: usize,
+    pub(in crate::scoring) nodes: usize,
 }
 
 /// A forest for one pool.
 #[derive(Debug)]
 #[allow(clippy::struct_field_names)] // cells of cells: what else
-pub(super) struct Cells {
-    pub(super) cells: Vec<u32>,
-    pub(super) batches: Vec<Batch>,
+pub(in crate::scoring) struct Cells {
+    pub(in crate::scoring) cells: Vec<u32>,
+    pub(in crate::scoring) batches: Vec<Batch>,
     /// Nodes of the batch that has most.
-    pub(super) most_nodes: usize,
+    pub(in crate::scoring) most_nodes: usize,
 }
 
 impl Batch {
@@ -87,7 +88,7 @@ struct Task {
 
 impl Cells {
     /// `None` when a tree is too large for the cells' distances. `batch` is the most trees to walk at once.
-    pub(super) fn new(
+    pub(in crate::scoring) fn new(
         forest: &Forest,
         ladders: &Ladders,
         numbers: &Numbers,
@@ -95,8 +96,9 @@ impl Cells {
         batch: usize,
     ) -> Option<Cells> {
         let mut layout = Layout { numbers, yes: kernel_answers(ladders, lanes), cells: Vec::new(), nodes: 0 };
-        let all: Reach =
-            (0..lanes.len().div_ceil(64)).map(|word| super::low_bits(lanes.len() - word * 64)).collect();
+        let all: Reach = (0..lanes.len().div_ceil(64))
+            .map(|word| crate::scoring::low_bits(lanes.len() - word * 64))
+            .collect();
         let mut batches: Vec<Batch> = Vec::new();
         let mut current = Batch::new(0);
         for (number, tree) in forest.trees().iter().enumerate() {
@@ -135,7 +137,7 @@ impl Cells {
     /// Asks for the cells of a batch, if it is a small one, before they are needed: walks jump, so that no processor
     /// foresees them, and after other work they come from main memory.
     #[inline]
-    pub(super) fn fetch(&self, batch: usize) {
+    pub(in crate::scoring) fn fetch(&self, batch: usize) {
         let Some(start) = self.batches.get(batch).map(|batch| batch.start) else { return };
         let end = self.batches.get(batch + 1).map_or(self.cells.len(), |next| next.start);
         let cells = self.cells.get(start..end).unwrap_or_default();
@@ -148,7 +150,7 @@ impl Cells {
 /// Asks for the cache line of a cell, if there is one at the address.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
-pub(super) fn fetch_line(cell: *const u32) {
+pub(in crate::scoring) fn fetch_line(cell: *const u32) {
     use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
     // SAFETY: fetching in advance reads nothing, so any address will do, and every processor of the architecture can.
     unsafe { _mm_prefetch::<_MM_HINT_T0>(cell.cast()) };
@@ -159,6 +161,15 @@ pub(super) fn fetch_line(cell: *const u32) {
 fn fetch_line(_: *const u32) {}
 
 /// For each question about kernels alone, the lanes that answer yes.
+/// The value of the leaf at a place.
+#[inline(always)]
+pub(in crate::scoring) fn leaf_value(cells: &[u32], place: u32) -> f64 {
+    let cell = (place & CELL) as usize;
+    // SAFETY: places lead to whole leaves inside the cells: `Cells::new` laid them out.
+    let (low, high) = unsafe { (get(cells, cell), get(cells, cell + 1)) };
+    f64::from_bits(u64::from(low) | u64::from(high) << 32)
+}
+
 fn kernel_answers(ladders: &Ladders, lanes: &Lanes) -> Vec<Option<Reach>> {
     let mut yes = vec![None; ladders.questions];
     for ladder in ladders.of(Column::Kernel) {

@@ -1,188 +1,31 @@
-//! The walks with AVX-512: sixteen items of the queue at a time.
+//! The walk of wide pools with AVX-512.
 
 #[allow(clippy::wildcard_imports)] // forty intrinsics
 use std::arch::x86_64::*;
-use std::ops::Range;
 
-use super::cells::{
-    Batch, CELL, Cells, FAR_LEAF, FAR_MAX, FAR_SHIFT, FLIPPED, NEAR_LEAF, QUESTION, TREE_SHIFT, fetch_line,
-};
-use super::narrow::{LANES, leaf_value};
-use super::scratch::Scratch;
-use super::unchecked::{get, set};
-use super::wide::{self, VECTOR, View};
+use super::{VECTOR, View};
 use crate::isa::Avx512;
-
-/// Items of a vector.
-const WIDTH: usize = 16;
-
-/// A list that vectors are appended to.
-struct List<'a> {
-    at: &'a mut [u32],
-    set: &'a mut [u32],
-    len: usize,
-}
-
-impl List<'_> {
-    fn start(&mut self, places: &[u32], set: u32) {
-        self.at[..places.len()].copy_from_slice(places);
-        self.set[..places.len()].fill(set);
-        self.len = places.len();
-    }
-
-    /// Appends the chosen items.
-    ///
-    /// # Safety
-    ///
-    /// There is room for sixteen items behind the end.
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512dq,bmi1,bmi2,lzcnt,popcnt")]
-    unsafe fn append(&mut self, chosen: __mmask16, at: __m512i, set: __m512i) {
-        debug_assert!(self.len + WIDTH <= self.at.len() && self.len + WIDTH <= self.set.len());
-        // SAFETY: the caller's promise. To a register and then to memory, since compressing stores are slow on Zen 4.
-        unsafe {
-            let (places, sets) =
-                (self.at.as_mut_ptr().add(self.len).cast(), self.set.as_mut_ptr().add(self.len).cast());
-            _mm512_storeu_si512(places, _mm512_maskz_compress_epi32(chosen, at));
-            _mm512_storeu_si512(sets, _mm512_maskz_compress_epi32(chosen, set));
-        }
-        self.len += chosen.count_ones() as usize;
-    }
-}
-
-/// Adds all trees to the sums of a pool of at most 32 lanes.
-pub(super) fn narrow(_: Avx512, cells: &Cells, all: u32, scratch: &mut Scratch) {
-    // SAFETY: the token proves that the CPU has the features.
-    unsafe { narrow_batches(cells, all, scratch) }
-}
-
-#[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512dq,bmi1,bmi2,lzcnt,popcnt")]
-fn narrow_batches(cells: &Cells, all: u32, scratch: &mut Scratch) {
-    let mut sums = [_mm512_setzero_pd(); LANES / 8];
-    for (number, batch) in cells.batches.iter().enumerate() {
-        cells.fetch(number + 1);
-        let cells = &cells.cells[batch.start..];
-        let leaves = narrow_walk(cells, batch, all, scratch);
-        let rows = &mut scratch.rows[..batch.trees];
-        for leaf in 0..leaves {
-            let (place, lanes) = (scratch.leaf_at[leaf], scratch.leaf_set[leaf]);
-            // Behind the list's end there may be any place.
-            let ahead = (scratch.leaf_at[leaf + LEAVES_AHEAD] & CELL) as usize;
-            fetch_line(cells.as_ptr().wrapping_add(ahead));
-            let value = _mm512_set1_pd(leaf_value(cells, place));
-            let tree = (place >> TREE_SHIFT) as usize;
-            debug_assert!(tree < rows.len());
-            // SAFETY: the tree is one of the batch's.
-            let row = unsafe { rows.get_unchecked_mut(tree) };
-            for (group, row) in row.0.chunks_exact_mut(8).enumerate() {
-                // SAFETY: eight values.
-                unsafe { _mm512_mask_store_pd(row.as_mut_ptr(), (lanes >> (8 * group)) as u8, value) };
-            }
-        }
-        for row in rows {
-            for (sum, values) in sums.iter_mut().zip(row.0.chunks_exact(8)) {
-                // SAFETY: eight values.
-                let values = unsafe { _mm512_load_pd(values.as_ptr()) };
-                *sum = _mm512_add_pd(*sum, values);
-            }
-        }
-    }
-    for (sum, out) in sums.into_iter().zip(scratch.sums[..LANES].chunks_exact_mut(8)) {
-        // SAFETY: eight values.
-        unsafe { _mm512_storeu_pd(out.as_mut_ptr(), sum) };
-    }
-}
-
-/// How far ahead in the leaf list values are fetched into the cache.
-const LEAVES_AHEAD: usize = 12;
-
-/// Fills the leaf list of a batch, and returns its length.
-#[inline]
-#[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512dq,bmi1,bmi2,lzcnt,popcnt")]
-fn narrow_walk(cells: &[u32], batch: &Batch, all: u32, scratch: &mut Scratch) -> usize {
-    let Scratch { answers, node_at, node_set, leaf_at, leaf_set, cell_of, answer_of, .. } = scratch;
-    let mut nodes = List { at: node_at, set: node_set, len: 0 };
-    let mut leaves = List { at: leaf_at, set: leaf_set, len: 0 };
-    nodes.start(&batch.roots, all);
-    leaves.start(&batch.lone_leaves, all);
-    let (mut head, mut end) = (0, 0);
-    loop {
-        if head == end {
-            if end == nodes.len {
-                break;
-            }
-            end = nodes.len;
-            // SAFETY: see below.
-            unsafe { look_up(cells, answers, nodes.at, head..end, cell_of, answer_of) };
-        }
-        let count = (end - head).min(WIDTH);
-        let live = _bzhi_u32(0xffff, count as u32) as __mmask16;
-        // SAFETY: lists have room for a vector behind their end, and only live items are followed: places lead to
-        // cells, and cells hold questions of this forest, of which there are as many as answers (`Cells::new`,
-        // `Scratch::fit`). Every node and every leaf of the batch is reached at most once, so no list outgrows its
-        // room.
-        unsafe {
-            let place = _mm512_loadu_si512(nodes.at.as_ptr().add(head).cast());
-            let lanes = _mm512_maskz_loadu_epi32(live, nodes.set.as_ptr().add(head).cast());
-            let cell = _mm512_loadu_si512(cell_of.as_ptr().add(head).cast());
-            let yes = _mm512_loadu_si512(answer_of.as_ptr().add(head).cast());
-            head += count;
-            let yes = _mm512_xor_si512(yes, _mm512_srai_epi32::<31>(cell));
-
-            let near_lanes = _mm512_and_si512(lanes, yes);
-            let far_lanes = _mm512_andnot_si512(yes, lanes);
-            let near = _mm512_add_epi32(place, _mm512_set1_epi32(1));
-            let distance = _mm512_srli_epi32::<FAR_SHIFT>(cell);
-            let distance = _mm512_and_si512(distance, _mm512_set1_epi32(FAR_MAX as i32));
-            let far = _mm512_add_epi32(place, distance);
-            let any_near = _mm512_test_epi32_mask(near_lanes, near_lanes);
-            let any_far = _mm512_test_epi32_mask(far_lanes, far_lanes);
-            let near_leaf = _mm512_test_epi32_mask(cell, _mm512_set1_epi32(NEAR_LEAF as i32));
-            let far_leaf = _mm512_test_epi32_mask(cell, _mm512_set1_epi32(FAR_LEAF as i32));
-            nodes.append(any_near & !near_leaf, near, near_lanes);
-            nodes.append(any_far & !far_leaf, far, far_lanes);
-            leaves.append(any_near & near_leaf, near, near_lanes);
-            leaves.append(any_far & far_leaf, far, far_lanes);
-        }
-    }
-    leaves.len
-}
-
-/// Loads the cells of a round's items and the answers to their questions.
-///
-/// One by one: two gathers of sixteen took longer where it was measured (docs/performance.md), and these loads run far enough ahead to overlap their cache
-/// misses.
-///
-/// # Safety
-///
-/// The places lead to cells, the cells hold questions that have answers, and the outputs have room for the items.
-#[inline(always)]
-unsafe fn look_up(
-    cells: &[u32],
-    answers: &[u32],
-    places: &[u32],
-    items: Range<usize>,
-    cell_of: &mut [u32],
-    answer_of: &mut [u32],
-) {
-    for item in items {
-        // SAFETY: the caller's promise.
-        unsafe {
-            let cell = get(cells, (get(places, item) & CELL) as usize);
-            set(cell_of, item, cell);
-            set(answer_of, item, get(answers, (cell & QUESTION) as usize));
-        }
-    }
-}
+use crate::scoring::compile::cells::{
+    Batch, CELL, FAR_LEAF, FAR_MAX, FAR_SHIFT, FLIPPED, NEAR_LEAF, QUESTION, leaf_value,
+};
+use crate::scoring::scratch::Scratch;
+use crate::scoring::unchecked::set;
+use crate::scoring::vectors::{List, WIDTH, look_up};
 
 /// Adds all trees to the sums of a slab.
-pub(super) fn wide(_: Avx512, view: View<'_>, scratch: &mut Scratch, sums: &mut [f64]) {
+pub(in crate::scoring) fn sum(_: Avx512, view: View<'_>, scratch: &mut Scratch, sums: &mut [f64]) {
     // SAFETY: the token proves that the CPU has the features.
     unsafe { wide_exact(view, scratch, sums) }
 }
 
 /// Adds all trees to the sums of a slab, in whole numbers of a `factor`-th.
-pub(super) fn wide_whole(_: Avx512, view: View<'_>, scratch: &mut Scratch, sums: &mut [i32], factor: f64) {
+pub(in crate::scoring) fn sum_rounded(
+    _: Avx512,
+    view: View<'_>,
+    scratch: &mut Scratch,
+    sums: &mut [i32],
+    factor: f64,
+) {
     // SAFETY: the token proves that the CPU has the features.
     unsafe { wide_rounded(view, scratch, sums, factor) }
 }
@@ -237,7 +80,7 @@ fn wide_rounded(view: View<'_>, scratch: &mut Scratch, sums: &mut [i32], factor:
 #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512dq,bmi1,bmi2,lzcnt,popcnt")]
 fn additions(view: View<'_>, batch: &Batch, scratch: &mut Scratch) -> usize {
     let leaves = wide_walk(view, batch, scratch);
-    wide::by_tree(batch, scratch, leaves);
+    super::by_tree(batch, scratch, leaves);
     let cells = &view.cells.cells[batch.start..];
     let mut count = 0;
     for leaf in 0..leaves {
@@ -270,7 +113,7 @@ fn additions(view: View<'_>, batch: &Batch, scratch: &mut Scratch) -> usize {
 #[inline]
 #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512dq,bmi1,bmi2,lzcnt,popcnt")]
 fn wide_walk(view: View<'_>, batch: &Batch, scratch: &mut Scratch) -> usize {
-    let (roots, lone) = wide::start(view, batch, scratch);
+    let (roots, lone) = super::start(view, batch, scratch);
     let Scratch {
         answers,
         node_at,
@@ -310,7 +153,7 @@ fn wide_walk(view: View<'_>, batch: &Batch, scratch: &mut Scratch) -> usize {
             let cell = _mm512_loadu_si512(cell_of.as_ptr().add(head).cast());
             let answer = _mm512_loadu_si512(answer_of.as_ptr().add(head).cast());
             head += count;
-            let uniform = _mm512_mask_cmple_epu32_mask(live, answer, _mm512_set1_epi32(wide::ALL as i32));
+            let uniform = _mm512_mask_cmple_epu32_mask(live, answer, _mm512_set1_epi32(super::ALL as i32));
             let yes = _mm512_test_epi32_mask(answer, answer);
             let flipped = _mm512_movepi32_mask(cell);
             let go_near = yes ^ flipped;
@@ -329,7 +172,7 @@ fn wide_walk(view: View<'_>, batch: &Batch, scratch: &mut Scratch) -> usize {
         for split in 0..splits.len {
             let (place, set) = (splits.at[split], splits.set[split]);
             let cell = cells[(place & CELL) as usize];
-            let mask = wide::mask(view, masks, answers[(cell & QUESTION) as usize]);
+            let mask = super::mask(view, masks, answers[(cell & QUESTION) as usize]);
             let (here, fresh) = sets.split_at_mut(used * view.words);
             let here = &mut here[set as usize * view.words..][..view.words];
             let (near, far) = cut(here, &mut fresh[..view.words], mask, cell & FLIPPED != 0);

@@ -16,7 +16,7 @@ use crate::runner::{Batch, BatchEnd, Context, Job, Report, Runner};
 use crate::stop::StopReason;
 
 /// What all GPUs work on together.
-pub(super) struct Lanes<'a, 'l> {
+pub(super) struct Workers<'a, 'l> {
     plan: &'a Plan,
     runner: &'a dyn Runner,
     context: Context<'a>,
@@ -30,7 +30,7 @@ pub(super) struct Lanes<'a, 'l> {
     failed: AtomicBool,
 }
 
-impl<'a, 'l> Lanes<'a, 'l> {
+impl<'a, 'l> Workers<'a, 'l> {
     pub(super) fn new(
         plan: &'a Plan,
         runner: &'a dyn Runner,

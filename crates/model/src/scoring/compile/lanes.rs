@@ -1,7 +1,10 @@
 //! From kernels to lanes: equal kernels are scored once, similar ones stand side by side.
 
-use super::PoolError;
 use crate::forest::{Forest, Tree};
+use crate::scoring::PoolError;
+
+/// The most lanes of a narrow pool.
+pub(in crate::scoring) const LANES: usize = 32;
 
 /// What a forest's column depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,15 +30,15 @@ pub struct PoolTable<'a> {
 }
 
 impl PoolTable<'_> {
-    pub(super) fn kernels(&self) -> usize {
+    pub(in crate::scoring) fn kernels(&self) -> usize {
         self.classes.len()
     }
 
-    pub(super) fn width(&self, scope: Column) -> usize {
+    pub(in crate::scoring) fn width(&self, scope: Column) -> usize {
         self.columns.iter().filter(|&&column| column == scope).count()
     }
 
-    pub(super) fn validate(&self, forest: &Forest) -> Result<(), PoolError> {
+    pub(in crate::scoring) fn validate(&self, forest: &Forest) -> Result<(), PoolError> {
         if self.columns.len() != forest.num_features() {
             return Err(PoolError::Columns { found: self.columns.len(), expected: forest.num_features() });
         }
@@ -64,19 +67,19 @@ impl PoolTable<'_> {
 /// Classes are contiguous. Within and among classes, kernels are sorted by the columns that the forest asks about most:
 /// the sets that its questions cut out of the pool are then few runs of lanes.
 #[derive(Debug)]
-pub(super) struct Lanes {
+pub(in crate::scoring) struct Lanes {
     /// The lane that holds each kernel's score.
-    pub(super) lane_of: Vec<u32>,
+    pub(in crate::scoring) lane_of: Vec<u32>,
     /// The class of each lane, in runs.
-    pub(super) classes: Vec<u32>,
+    pub(in crate::scoring) classes: Vec<u32>,
     /// The kernel values of each lane.
-    pub(super) values: Vec<f64>,
+    pub(in crate::scoring) values: Vec<f64>,
     /// Kernel columns.
-    pub(super) width: usize,
+    pub(in crate::scoring) width: usize,
 }
 
 impl Lanes {
-    pub(super) fn new(pool: &PoolTable<'_>, forest: &Forest) -> Lanes {
+    pub(in crate::scoring) fn new(pool: &PoolTable<'_>, forest: &Forest) -> Lanes {
         let width = pool.width(Column::Kernel);
         let kernels = pool.kernels();
         let order = columns_by_use(pool, forest);
@@ -113,11 +116,11 @@ impl Lanes {
         lanes
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(in crate::scoring) fn len(&self) -> usize {
         self.classes.len()
     }
 
-    pub(super) fn value(&self, lane: usize, column: usize) -> f64 {
+    pub(in crate::scoring) fn value(&self, lane: usize, column: usize) -> f64 {
         self.values[lane * self.width + column]
     }
 }

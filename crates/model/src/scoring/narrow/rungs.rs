@@ -8,13 +8,14 @@
 use std::arch::x86_64::*;
 use std::ops::Range;
 
-use super::Values;
-use super::cells::fetch_line;
-use super::ladder::{Ladder, Ladders};
-use super::narrow::{BEHIND, LANES, Narrow};
-use super::pool::{Column, Lanes};
+use super::{BEHIND, Narrow};
 use crate::forest::{Missing, ZERO_THRESHOLD};
 use crate::isa::Avx512;
+use crate::scoring::Values;
+use crate::scoring::compile::cells::fetch_line;
+use crate::scoring::compile::ladder::{Ladder, Ladders};
+use crate::scoring::compile::lanes::LANES;
+use crate::scoring::compile::lanes::{Column, Lanes};
 
 /// Thresholds of a vector.
 const WIDTH: usize = 8;
@@ -23,7 +24,7 @@ const ANSWERS: usize = BEHIND;
 
 /// Every ladder of a forest, in one piece: what is first asked after other work comes from memory.
 #[derive(Debug)]
-pub(super) struct Rungs {
+pub(in crate::scoring) struct Rungs {
     /// The class of each lane.
     class_of: PerLane<u16>,
     /// Numeric ladders about problems and pairs.
@@ -67,7 +68,7 @@ struct Numeric {
 
 impl Rungs {
     /// `None` for a pool with more classes than a narrow one has lanes: some of them have none.
-    pub(super) fn new(ladders: &Ladders, lanes: &Lanes, classes: usize) -> Option<Rungs> {
+    pub(in crate::scoring) fn new(ladders: &Ladders, lanes: &Lanes, classes: usize) -> Option<Rungs> {
         if classes > LANES {
             return None;
         }
@@ -95,13 +96,13 @@ impl Rungs {
     }
 
     /// Asks for what [`answer`](Self::answer) reads, before it is needed.
-    pub(super) fn fetch(&self) {
+    pub(in crate::scoring) fn fetch(&self) {
         self.eights.iter().for_each(|eight| fetch_line(eight.0.as_ptr().cast()));
     }
 
     /// Answers all questions about one problem, as [`Narrow`] does it without vectors. There is room for [`BEHIND`] more
     /// behind them.
-    pub(super) fn answer(
+    pub(in crate::scoring) fn answer(
         &self,
         _: Avx512,
         pool: &Narrow,

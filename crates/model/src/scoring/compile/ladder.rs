@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
-use super::pool::Column;
 use crate::forest::{Forest, Missing, Split, ZERO_THRESHOLD};
+use crate::scoring::compile::lanes::Column;
 
 /// The number of a question in a forest. Equal questions of different nodes share it.
-pub(super) type Question = u16;
+pub(in crate::scoring) type Question = u16;
 
 /// All numeric questions about one column that treat missing values alike, by rising threshold; or one categorical
 /// question.
@@ -14,12 +14,12 @@ pub(super) type Question = u16;
 /// Rising thresholds make a ladder: a value that is at most one threshold is at most every higher one, so that one
 /// number, its [`position`](Self::position), answers all questions: those below it with no, the others with yes.
 #[derive(Debug)]
-pub(super) struct Ladder {
-    pub(super) scope: Column,
+pub(in crate::scoring) struct Ladder {
+    pub(in crate::scoring) scope: Column,
     /// Index among the values of the column's scope.
-    pub(super) column: usize,
+    pub(in crate::scoring) column: usize,
     /// Its questions' numbers.
-    pub(super) questions: Range<usize>,
+    pub(in crate::scoring) questions: Range<usize>,
     rule: Rule,
 }
 
@@ -32,7 +32,11 @@ enum Rule {
 impl Ladder {
     /// A ladder of nothing but these thresholds, which rise.
     #[cfg(all(test, target_arch = "x86_64", not(miri)))]
-    pub(super) fn of_thresholds(thresholds: Vec<f64>, missing: Missing, default_left: bool) -> Ladder {
+    pub(in crate::scoring) fn of_thresholds(
+        thresholds: Vec<f64>,
+        missing: Missing,
+        default_left: bool,
+    ) -> Ladder {
         let questions = 0..thresholds.len();
         let rule = Rule::Numeric { thresholds, missing, default_left };
         Ladder { scope: Column::Pair, column: 0, questions, rule }
@@ -40,7 +44,7 @@ impl Ladder {
 
     /// The thresholds of numeric questions, and how they treat missing values: which, and whether with yes.
     #[cfg(target_arch = "x86_64")]
-    pub(super) fn numeric(&self) -> Option<(&[f64], Missing, bool)> {
+    pub(in crate::scoring) fn numeric(&self) -> Option<(&[f64], Missing, bool)> {
         match &self.rule {
             Rule::Numeric { thresholds, missing, default_left } => {
                 Some((thresholds, *missing, *default_left))
@@ -50,7 +54,7 @@ impl Ladder {
     }
 
     /// How many of the questions, from the first on, are answered with no for the value.
-    pub(super) fn position(&self, value: f64) -> usize {
+    pub(in crate::scoring) fn position(&self, value: f64) -> usize {
         match &self.rule {
             Rule::Numeric { thresholds, missing, default_left } => {
                 let zero = value.abs() <= ZERO_THRESHOLD;
@@ -83,15 +87,15 @@ fn contains(words: &[u32], value: f64) -> bool {
 /// All questions of a forest, in the same order each time.
 #[derive(Debug, Default)]
 #[allow(clippy::struct_field_names)] // a list of what it is named for
-pub(super) struct Ladders {
-    pub(super) ladders: Vec<Ladder>,
+pub(in crate::scoring) struct Ladders {
+    pub(in crate::scoring) ladders: Vec<Ladder>,
     /// How many questions there are.
-    pub(super) questions: usize,
+    pub(in crate::scoring) questions: usize,
 }
 
 /// The number of each node's question, for the laying out of cells.
 #[derive(Debug)]
-pub(super) struct Numbers {
+pub(in crate::scoring) struct Numbers {
     /// Where each tree's nodes begin.
     starts: Vec<usize>,
     questions: Vec<Question>,
@@ -99,7 +103,7 @@ pub(super) struct Numbers {
 
 impl Numbers {
     /// The number of the question of one of a tree's nodes.
-    pub(super) fn of(&self, tree: usize, node: usize) -> Question {
+    pub(in crate::scoring) fn of(&self, tree: usize, node: usize) -> Question {
         self.questions[self.starts[tree] + node]
     }
 }
@@ -115,7 +119,7 @@ struct Asked<'a> {
 
 impl Ladders {
     /// `None` when there are more questions, or nodes, than numbers for them.
-    pub(super) fn new(forest: &Forest, columns: &[Column]) -> Option<(Ladders, Numbers)> {
+    pub(in crate::scoring) fn new(forest: &Forest, columns: &[Column]) -> Option<(Ladders, Numbers)> {
         let mut asked: Vec<Asked<'_>> = columns.iter().map(|_| Asked::default()).collect();
         let mut starts = Vec::with_capacity(forest.trees().len());
         let mut nodes: u32 = 0;
@@ -178,7 +182,7 @@ impl Ladders {
     }
 
     /// The ladders of one scope.
-    pub(super) fn of(&self, scope: Column) -> impl Iterator<Item = &Ladder> {
+    pub(in crate::scoring) fn of(&self, scope: Column) -> impl Iterator<Item = &Ladder> {
         self.ladders.iter().filter(move |ladder| ladder.scope == scope)
     }
 }

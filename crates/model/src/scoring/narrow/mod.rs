@@ -19,32 +19,38 @@
 //! 3. Leaves come out of order, but a tree's row is complete when the queue is empty, since every lane ends at exactly
 //!    one leaf; the additions then take the rows in order, as the exact sum asks.
 
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+#[cfg(target_arch = "x86_64")]
+mod flat;
+#[cfg(target_arch = "x86_64")]
+mod rungs;
+
 use std::ops::Range;
 
-use super::cells::{
-    Batch, CELL, Cells, FAR_LEAF, FAR_MAX, FAR_SHIFT, FLIPPED, NEAR_LEAF, QUESTION, TREE_SHIFT,
-};
-#[cfg(target_arch = "x86_64")]
-use super::flat::Flat;
-use super::ladder::{Ladder, Ladders};
-use super::pool::{Column, Lanes};
-#[cfg(target_arch = "x86_64")]
-use super::rungs::Rungs;
-use super::scratch::{Scratch, grow};
-use super::unchecked::{get, set};
-use super::work::Work;
-use super::{Values, low_bits};
 use crate::isa::Isa;
+use crate::scoring::compile::cells::{
+    Batch, CELL, Cells, FAR_LEAF, FAR_MAX, FAR_SHIFT, FLIPPED, NEAR_LEAF, QUESTION, TREE_SHIFT, leaf_value,
+};
+use crate::scoring::compile::ladder::{Ladder, Ladders};
+use crate::scoring::compile::lanes::LANES;
+use crate::scoring::compile::lanes::{Column, Lanes};
+use crate::scoring::scratch::{Scratch, grow};
+use crate::scoring::unchecked::{get, set};
+use crate::scoring::work::Work;
+use crate::scoring::{Values, low_bits};
+#[cfg(target_arch = "x86_64")]
+use flat::Flat;
+#[cfg(target_arch = "x86_64")]
+use rungs::Rungs;
 
-/// The most lanes that fit.
-pub(super) const LANES: usize = 32;
 /// Answers that there is room for behind the last question's.
-pub(super) const BEHIND: usize = 16;
+pub(in crate::scoring) const BEHIND: usize = 16;
 /// Trees that are walked at once.
-pub(super) const BATCH: usize = 64;
+pub(in crate::scoring) const BATCH: usize = 64;
 
 #[derive(Debug)]
-pub(super) struct Narrow {
+pub(in crate::scoring) struct Narrow {
     lanes: usize,
     /// The lanes of each class.
     classes: Vec<u32>,
@@ -62,7 +68,13 @@ pub(super) struct Narrow {
 impl Narrow {
     // Only what vectors want is made of the cells.
     #[cfg_attr(not(target_arch = "x86_64"), allow(unused_variables))]
-    pub(super) fn new(lanes: &Lanes, ladders: &Ladders, cells: &Cells, classes: usize, isa: Isa) -> Narrow {
+    pub(in crate::scoring) fn new(
+        lanes: &Lanes,
+        ladders: &Ladders,
+        cells: &Cells,
+        classes: usize,
+        isa: Isa,
+    ) -> Narrow {
         let mut masks = vec![0u32; classes];
         for (lane, &class) in lanes.classes.iter().enumerate() {
             masks[class as usize] |= 1 << lane;
@@ -94,12 +106,12 @@ impl Narrow {
     }
 
     /// The set of all lanes.
-    pub(super) fn all(&self) -> u32 {
+    pub(in crate::scoring) fn all(&self) -> u32 {
         low_bits(self.lanes) as u32
     }
 
     /// Asks for what a call reads first, before it is needed.
-    pub(super) fn fetch(&self, cells: &Cells) {
+    pub(in crate::scoring) fn fetch(&self, cells: &Cells) {
         #[cfg(target_arch = "x86_64")]
         if let Some(rungs) = &self.rungs {
             rungs.fetch();
@@ -113,7 +125,7 @@ impl Narrow {
     }
 
     /// What it does, for logs.
-    pub(super) fn describe(&self) -> String {
+    pub(in crate::scoring) fn describe(&self) -> String {
         let walk = "narrow walk";
         #[cfg(target_arch = "x86_64")]
         let walk = if self.flat.is_some() { "small trees" } else { walk };
@@ -121,7 +133,7 @@ impl Narrow {
     }
 
     /// Makes room in a scratch.
-    pub(super) fn fit(cells: &Cells, ladders: &Ladders, scratch: &mut Scratch) {
+    pub(in crate::scoring) fn fit(cells: &Cells, ladders: &Ladders, scratch: &mut Scratch) {
         scratch.fit_lists(cells.most_nodes, BATCH);
         grow(&mut scratch.answers, ladders.questions + BEHIND);
         #[cfg(target_arch = "x86_64")]
@@ -131,7 +143,13 @@ impl Narrow {
     }
 
     /// The sums of all lanes, into `scratch.sums`.
-    pub(super) fn score(&self, cells: &Cells, ladders: &Ladders, values: &Values<'_>, scratch: &mut Scratch) {
+    pub(in crate::scoring) fn score(
+        &self,
+        cells: &Cells,
+        ladders: &Ladders,
+        values: &Values<'_>,
+        scratch: &mut Scratch,
+    ) {
         self.answer(ladders, values, &mut scratch.answers);
         #[cfg(target_arch = "x86_64")]
         if let (Isa::Avx512(isa), Some(flat)) = (self.isa, &self.flat) {
@@ -143,7 +161,7 @@ impl Narrow {
     }
 
     /// Counts what a call visits.
-    pub(super) fn work(
+    pub(in crate::scoring) fn work(
         &self,
         cells: &Cells,
         ladders: &Ladders,
@@ -173,11 +191,16 @@ impl Narrow {
     }
 
     /// Answers questions about kernels alone.
-    pub(super) fn answer_kernel(&self, questions: Range<usize>, answers: &mut [u32]) {
+    pub(in crate::scoring) fn answer_kernel(&self, questions: Range<usize>, answers: &mut [u32]) {
         answers[questions.clone()].copy_from_slice(&self.answers[questions]);
     }
 
-    pub(super) fn answer_ladder(&self, ladder: &Ladder, values: &Values<'_>, all_answers: &mut [u32]) {
+    pub(in crate::scoring) fn answer_ladder(
+        &self,
+        ladder: &Ladder,
+        values: &Values<'_>,
+        all_answers: &mut [u32],
+    ) {
         let answers = &mut all_answers[ladder.questions.clone()];
         match ladder.scope {
             Column::Uniform => {
@@ -210,12 +233,12 @@ impl Narrow {
 }
 
 /// Adds all trees to `scratch.sums`, for so many lanes whose answers are in the scratch.
-pub(super) fn sum(isa: Isa, cells: &Cells, lanes: usize, scratch: &mut Scratch) {
+pub(in crate::scoring) fn sum(isa: Isa, cells: &Cells, lanes: usize, scratch: &mut Scratch) {
     let all = low_bits(lanes) as u32;
     scratch.sums[..LANES].fill(0.0);
     match isa {
         #[cfg(target_arch = "x86_64")]
-        Isa::Avx512(isa) => super::avx512::narrow(isa, cells, all, scratch),
+        Isa::Avx512(isa) => avx512::sum(isa, cells, all, scratch),
         #[cfg(target_arch = "x86_64")]
         Isa::Avx2(_) => {
             // SAFETY: the token proves that the CPU has the features.
@@ -226,7 +249,7 @@ pub(super) fn sum(isa: Isa, cells: &Cells, lanes: usize, scratch: &mut Scratch) 
 }
 
 /// Answers all questions about one problem for some lanes of a wide pool, at most as many as a narrow one has.
-pub(super) fn answer_for(
+pub(in crate::scoring) fn answer_for(
     lanes: &Lanes,
     chosen: &[u32],
     ladders: &Ladders,
@@ -291,15 +314,6 @@ fn score_portable(cells: &Cells, all: u32, scratch: &mut Scratch) {
             }
         }
     }
-}
-
-/// The value of the leaf at a place.
-#[inline(always)]
-pub(super) fn leaf_value(cells: &[u32], place: u32) -> f64 {
-    let cell = (place & CELL) as usize;
-    // SAFETY: places lead to whole leaves inside the cells: `Cells::new` laid them out.
-    let (low, high) = unsafe { (get(cells, cell), get(cells, cell + 1)) };
-    f64::from_bits(u64::from(low) | u64::from(high) << 32)
 }
 
 /// Fills the queue and the leaf list of a batch, and returns their lengths.

@@ -16,19 +16,22 @@
 //!
 //! Leaves come in the order of the trees, so that values can be added at once.
 //!
-//! Against the walk of [`narrow`](super::narrow), which visits five of a tree's fourteen nodes, this asks all, but
+//! Against the walk of [`narrow`](super), which visits five of a tree's fourteen nodes, this asks all, but
 //! nothing depends on what it finds: no queue, no load that waits for another one, and memory that is read from the
 //! first byte to the last, as processors expect.
 
 #[allow(clippy::wildcard_imports)] // a score of intrinsics
 use std::arch::x86_64::*;
 
-use super::cells::{CELL, Cells, FAR_LEAF, FAR_MAX, FAR_SHIFT, FLIPPED, NEAR_LEAF, QUESTION, TREE_SHIFT};
-use super::ladder::Question;
-use super::narrow::{LANES, leaf_value};
-use super::scratch::{SLACK, Scratch, grow};
-use super::unchecked::get;
 use crate::isa::Avx512;
+use crate::scoring::compile::cells::leaf_value;
+use crate::scoring::compile::cells::{
+    CELL, Cells, FAR_LEAF, FAR_MAX, FAR_SHIFT, FLIPPED, NEAR_LEAF, QUESTION, TREE_SHIFT,
+};
+use crate::scoring::compile::ladder::Question;
+use crate::scoring::compile::lanes::LANES;
+use crate::scoring::scratch::{Line, SLACK, Scratch, grow};
+use crate::scoring::unchecked::get;
 
 /// Leaves of a tree at most, and nodes with the one that always says yes.
 const WIDTH: usize = 16;
@@ -39,14 +42,9 @@ const NO: usize = WIDTH;
 /// Trees at once.
 const BATCH: usize = 64;
 
-/// The words of a vector.
-#[derive(Debug, Clone, Copy, Default)]
-#[repr(C, align(64))]
-pub(super) struct Line([u32; WIDTH]);
-
 /// A forest of small trees.
 #[derive(Debug)]
-pub(super) struct Flat {
+pub(in crate::scoring) struct Flat {
     /// The questions of each tree's nodes.
     questions: Vec<[Question; WIDTH]>,
     /// Of each tree's nodes and leaves, which ones are above them, see [`Small::steps`].
@@ -65,7 +63,7 @@ struct Small {
 
 impl Flat {
     /// `None` where a tree has more leaves, or there is no number left for a question that is always answered with yes.
-    pub(super) fn new(cells: &Cells, always: usize) -> Option<Flat> {
+    pub(in crate::scoring) fn new(cells: &Cells, always: usize) -> Option<Flat> {
         let always = Question::try_from(always).ok()?;
         let mut flat = Flat { questions: Vec::new(), steps: Vec::new(), values: Vec::new() };
         for batch in &cells.batches {
@@ -87,7 +85,7 @@ impl Flat {
     }
 
     /// Makes room in a scratch.
-    pub(super) fn fit(scratch: &mut Scratch) {
+    pub(in crate::scoring) fn fit(scratch: &mut Scratch) {
         grow(&mut scratch.lines, BATCH);
         grow(&mut scratch.leaf_at, BATCH * WIDTH + SLACK);
         grow(&mut scratch.leaf_set, BATCH * WIDTH + SLACK);
@@ -95,7 +93,7 @@ impl Flat {
     }
 
     /// Adds all trees to `scratch.sums`. The answers are in the scratch, with that of the question `always` behind them.
-    pub(super) fn sum(&self, isa: Avx512, scratch: &mut Scratch) {
+    pub(in crate::scoring) fn sum(&self, isa: Avx512, scratch: &mut Scratch) {
         // SAFETY: the token proves that the CPU has the features.
         unsafe {
             if isa.gathers() {

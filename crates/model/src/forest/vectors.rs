@@ -18,18 +18,18 @@ use super::tokens::Tokens;
 use crate::isa;
 
 /// How many numbers are read at once.
-const LANES: usize = 16;
+const WIDTH: usize = 16;
 
-type Lanes<T> = [T; LANES];
+type Vector<T> = [T; WIDTH];
 
 /// Consecutive numbers of a list.
 pub(super) struct Several<T> {
     /// How many there are.
     pub(super) count: usize,
-    tokens: Lanes<Range<usize>>,
-    values: Lanes<T>,
+    tokens: Vector<Range<usize>>,
+    values: Vector<T>,
     /// Where the values mean nothing.
-    odd: Lanes<bool>,
+    odd: Vector<bool>,
 }
 
 impl<T: Copy + Default> Several<T> {
@@ -38,13 +38,13 @@ impl<T: Copy + Default> Several<T> {
     fn next(tokens: &mut Tokens<'_>, most: usize) -> Several<T> {
         let mut next = Several {
             count: 0,
-            tokens: [const { 0..0 }; LANES],
-            values: [T::default(); LANES],
-            odd: [false; LANES],
+            tokens: [const { 0..0 }; WIDTH],
+            values: [T::default(); WIDTH],
+            odd: [false; WIDTH],
         };
         // A copy, which can stay in registers.
         let mut rest = tokens.clone();
-        while next.count < most.min(LANES)
+        while next.count < most.min(WIDTH)
             && let Some(token) = rest.next()
         {
             next.tokens[next.count] = token;
@@ -152,7 +152,7 @@ fn last_bytes(count: u64) -> u64 {
 fn integers_body<const VECTORS: bool>(tokens: &mut Tokens<'_>, most: usize) -> Several<i64> {
     let mut several = Several::next(tokens, most);
     let text = tokens.text();
-    let (mut words, mut lengths) = ([0; LANES], [0; LANES]);
+    let (mut words, mut lengths) = ([0; WIDTH], [0; WIDTH]);
     for (token, (word, length)) in
         several.tokens[..several.count].iter().zip(words.iter_mut().zip(&mut lengths))
     {
@@ -160,10 +160,10 @@ fn integers_body<const VECTORS: bool>(tokens: &mut Tokens<'_>, most: usize) -> S
         *word = eight.map_or_else(|| first_word(text, token), |eight| u64::from_le_bytes(*eight));
         *length = token.len() as u64;
     }
-    for lane in 0..if VECTORS { LANES } else { several.count } {
-        let (word, length) = (words[lane], lengths[lane]);
+    for place in 0..if VECTORS { WIDTH } else { several.count } {
+        let (word, length) = (words[place], lengths[place]);
         if !VECTORS && length > 8 {
-            several.odd[lane] = true;
+            several.odd[place] = true;
             continue;
         }
         let negative =
@@ -171,8 +171,8 @@ fn integers_body<const VECTORS: bool>(tokens: &mut Tokens<'_>, most: usize) -> S
         let count = length.saturating_sub(negative);
         let digits = (word ^ ZEROS) & last_bytes(count);
         let value = joined(digits) as i64;
-        several.values[lane] = if negative == 1 { -value } else { value };
-        several.odd[lane] = (others(digits) != 0) | (count == 0) | (length > 8);
+        several.values[place] = if negative == 1 { -value } else { value };
+        several.odd[place] = (others(digits) != 0) | (count == 0) | (length > 8);
     }
     several
 }
@@ -200,38 +200,38 @@ const AROUND: usize = UP_TO_END + 8;
 /// Decimals as they are spelled.
 struct Spelled {
     /// Eight bytes from the first digit on.
-    first: Lanes<u64>,
+    first: Vector<u64>,
     /// Eight bytes up to the last digit, the eight before them, and the eight before those.
-    last: Lanes<u64>,
-    middle: Lanes<u64>,
-    front: Lanes<u64>,
+    last: Vector<u64>,
+    middle: Vector<u64>,
+    front: Vector<u64>,
     /// The last four bytes.
-    exponent: Lanes<u32>,
+    exponent: Vector<u32>,
     /// Whether these are an exponent.
-    scientific: Lanes<u8>,
+    scientific: Vector<u8>,
     /// Bytes of digits and point; 0 if there are too many or there is nothing.
-    length: Lanes<u64>,
-    negative: Lanes<u64>,
+    length: Vector<u64>,
+    negative: Vector<u64>,
 }
 
 impl Spelled {
     #[inline(always)]
     fn new(text: &[u8], tokens: &[Range<usize>]) -> Spelled {
         let mut all = Spelled {
-            first: [0; LANES],
-            last: [0; LANES],
-            middle: [0; LANES],
-            front: [0; LANES],
-            exponent: [0; LANES],
-            scientific: [0; LANES],
-            length: [0; LANES],
-            negative: [0; LANES],
+            first: [0; WIDTH],
+            last: [0; WIDTH],
+            middle: [0; WIDTH],
+            front: [0; WIDTH],
+            exponent: [0; WIDTH],
+            scientific: [0; WIDTH],
+            length: [0; WIDTH],
+            negative: [0; WIDTH],
         };
-        for (lane, token) in tokens.iter().enumerate().take(LANES) {
+        for (place, token) in tokens.iter().enumerate().take(WIDTH) {
             let from = token.end.checked_sub(UP_TO_END);
             match from.and_then(|from| text.get(from..)?.first_chunk()) {
-                Some(around) => all.put(lane, around, token.len()),
-                None => all.put(lane, &alone(text, token), token.len()),
+                Some(around) => all.put(place, around, token.len()),
+                None => all.put(place, &alone(text, token), token.len()),
             }
         }
         all
@@ -239,7 +239,7 @@ impl Spelled {
 
     /// Takes in what is spelled by the bytes up to [`UP_TO_END`], so many of them.
     #[inline(always)]
-    fn put(&mut self, lane: usize, around: &[u8; AROUND], length: usize) {
+    fn put(&mut self, place: usize, around: &[u8; AROUND], length: usize) {
         let load = |at: usize| around[at..].first_chunk().map_or(0, |word| u64::from_le_bytes(*word));
         if length == 0 || length > UP_TO_END {
             return;
@@ -251,14 +251,14 @@ impl Spelled {
         if length == 0 || length > LONGEST {
             return;
         }
-        self.first[lane] = load(end - length);
-        self.last[lane] = load(end - 8);
-        self.middle[lane] = load(end - 16);
-        self.front[lane] = load(end - 24);
-        self.exponent[lane] = load(LONGEST) as u32;
-        self.scientific[lane] = u8::from(scientific);
-        self.length[lane] = length as u64;
-        self.negative[lane] = u64::from(negative);
+        self.first[place] = load(end - length);
+        self.last[place] = load(end - 8);
+        self.middle[place] = load(end - 16);
+        self.front[place] = load(end - 24);
+        self.exponent[place] = load(LONGEST) as u32;
+        self.scientific[place] = u8::from(scientific);
+        self.length[place] = length as u64;
+        self.negative[place] = u64::from(negative);
     }
 }
 
@@ -285,21 +285,21 @@ struct Decimal {
 
 impl Spelled {
     #[inline(always)]
-    fn decimal<const VECTORS: bool>(&self, lane: usize) -> Decimal {
-        let length = self.length[lane];
-        let points = self.first[lane] ^ POINTS;
+    fn decimal<const VECTORS: bool>(&self, place: usize) -> Decimal {
+        let length = self.length[place];
+        let points = self.first[place] ^ POINTS;
         // The lowest bit that is set is of the first point.
         let points = points.wrapping_sub(ONES) & !points & TOP_BITS;
         let before = u64::from(points.trailing_zeros() / 8).min(length);
         let behind = length.saturating_sub(before + 1);
 
-        let whole = (self.first[lane] ^ ZEROS).wrapping_shl(64u32.wrapping_sub(8 * before as u32));
-        let last = (self.last[lane] ^ ZEROS) & last_bytes(behind);
+        let whole = (self.first[place] ^ ZEROS).wrapping_shl(64u32.wrapping_sub(8 * before as u32));
+        let last = (self.last[place] ^ ZEROS) & last_bytes(behind);
         let (mut middle, mut front) = (0, 0);
         // Without vectors, a branch costs less than what it leaves out.
         if VECTORS || behind > 8 {
-            middle = (self.middle[lane] ^ ZEROS) & last_bytes(behind.saturating_sub(8));
-            front = (self.front[lane] ^ ZEROS) & last_bytes(behind.saturating_sub(16));
+            middle = (self.middle[place] ^ ZEROS) & last_bytes(behind.saturating_sub(8));
+            front = (self.front[place] ^ ZEROS) & last_bytes(behind.saturating_sub(16));
         }
         let wrong = others(whole) | others(last) | others(middle) | others(front);
 
@@ -315,11 +315,11 @@ impl Spelled {
         }
         let mantissa = whole.wrapping_mul(POWERS_OF_TEN[behind as usize & 31]).wrapping_add(part);
 
-        let [_, sign, tens, ones] = self.exponent[lane].to_le_bytes();
+        let [_, sign, tens, ones] = self.exponent[place].to_le_bytes();
         let (tens, ones) = (u32::from(tens).wrapping_sub(48), u32::from(ones).wrapping_sub(48));
         let power = tens.wrapping_mul(10).wrapping_add(ones) as i32;
         let power = if sign == b'-' { -power } else { power };
-        let scientific = self.scientific[lane] != 0;
+        let scientific = self.scientific[place] != 0;
         let no_power = (tens > 9) | (ones > 9) | ((sign != b'-') & (sign != b'+'));
 
         let odd = (wrong != 0)
@@ -338,11 +338,11 @@ fn doubles_body<const VECTORS: bool>(tokens: &mut Tokens<'_>, most: usize) -> Se
     let mut several = Several::next(tokens, most);
     let text = tokens.text();
     let spelled = Spelled::new(text, &several.tokens[..several.count]);
-    for lane in 0..if VECTORS { LANES } else { several.count } {
-        let decimal = spelled.decimal::<VECTORS>(lane);
+    for place in 0..if VECTORS { WIDTH } else { several.count } {
+        let decimal = spelled.decimal::<VECTORS>(place);
         let (size, odd) = nearest::<VECTORS>(decimal);
-        several.values[lane] = f64::from_bits(size | spelled.negative[lane] << 63);
-        several.odd[lane] = odd;
+        several.values[place] = f64::from_bits(size | spelled.negative[place] << 63);
+        several.odd[place] = odd;
     }
     several
 }
@@ -352,13 +352,13 @@ fn singles_body<const VECTORS: bool>(tokens: &mut Tokens<'_>, most: usize) -> Se
     let mut several = Several::next(tokens, most);
     let text = tokens.text();
     let spelled = Spelled::new(text, &several.tokens[..several.count]);
-    for lane in 0..if VECTORS { LANES } else { several.count } {
-        let Decimal { mantissa, exponent, odd } = spelled.decimal::<VECTORS>(lane);
+    for place in 0..if VECTORS { WIDTH } else { several.count } {
+        let Decimal { mantissa, exponent, odd } = spelled.decimal::<VECTORS>(place);
         let power = exponent.wrapping_neg() as u32;
         // Both are exact, and division rounds correctly.
         let size = mantissa as u32 as f32 / SINGLE_TENS[power as usize & 15];
-        several.values[lane] = if spelled.negative[lane] == 0 { size } else { -size };
-        several.odd[lane] = odd | (mantissa > 1 << 24) | (power > 10);
+        several.values[place] = if spelled.negative[place] == 0 { size } else { -size };
+        several.odd[place] = odd | (mantissa > 1 << 24) | (power > 10);
     }
     several
 }
