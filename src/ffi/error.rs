@@ -38,11 +38,11 @@ impl Failure {
 static HOOK: Once = Once::new();
 
 thread_local! {
-    /// Whether the thread is inside an entry point, whose panics are answers and not to be printed.
+    /// Whether the thread is inside an entry point, whose panics become statuses and are not printed.
     static INSIDE: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Runs a body, and its panics go to the log instead of standard error.
+/// Runs a body and sends its panics to the log instead of standard error.
 fn catch<T>(body: impl FnOnce() -> T) -> std::thread::Result<T> {
     // The hook is of this library's own copy of the runtime when a C program loads it; in a Rust program other panics go
     // on to the hook that was there.
@@ -64,7 +64,7 @@ fn catch<T>(body: impl FnOnce() -> T) -> std::thread::Result<T> {
     result
 }
 
-/// Runs the body of an entry point: a failure becomes its status and the thread's last error, a panic too.
+/// Runs the body of an entry point: a failure or a panic becomes its status and the thread's last error.
 pub(super) fn boundary(body: impl FnOnce() -> Result<(), Failure>) -> CkStatus {
     // A panic leaves nothing half-changed behind: registries publish whole states, and outputs are written last.
     let failure = match catch(body) {
@@ -88,7 +88,7 @@ pub(super) fn boundary_value<T>(fallback: T, body: impl FnOnce() -> T) -> T {
     })
 }
 
-/// Drops what a panic carried, which may panic in turn. What that carries is not looked at any more.
+/// Drops a panic's payload, which may panic in turn. The second payload is leaked.
 fn discard(payload: Box<dyn std::any::Any + Send>) {
     if let Err(again) = catch(|| drop(payload)) {
         std::mem::forget(again);
@@ -105,9 +105,9 @@ fn panic_text(payload: &(dyn std::any::Any + Send)) -> String {
 }
 
 fn remember(message: &str) {
-    // C cannot see behind a NUL; names in messages may hold one.
+    // C strings end at a NUL; names in messages may contain one.
     let text = CString::new(message.replace('\0', "\u{fffd}")).unwrap_or_default();
-    // At a thread's end the slot may be gone already; then there is no one left to ask.
+    // When a thread ends, the slot may already be gone; then nobody can read it anyway.
     let _ = LAST_ERROR.try_with(|last| {
         if let Ok(mut last) = last.try_borrow_mut() {
             *last = text;
@@ -115,9 +115,9 @@ fn remember(message: &str) {
     });
 }
 
-/// The message of the last call on this thread that failed; empty when none did. Never NULL.
+/// The message of the last failed call on this thread; empty if none failed. Never NULL.
 ///
-/// The text stays as it is until another call fails on this thread, or the thread ends. A call that succeeds leaves
+/// The string is valid until another call fails on this thread, or the thread ends. Successful calls do not change
 /// it.
 #[unsafe(no_mangle)]
 pub extern "C" fn ck_last_error() -> *const c_char {

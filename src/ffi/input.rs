@@ -172,7 +172,7 @@ fn check_size(what: &str, count: usize, each: usize) -> Result<(), Failure> {
 /// Borrows a text for the call.
 ///
 /// # Safety
-/// `text` is NULL, or a NUL-terminated text that lives and does not change as long as the result.
+/// `text` is NULL, or a NUL-terminated string that lives and does not change as long as the result.
 pub(super) unsafe fn read_text<'a>(text: *const c_char, what: &str) -> Result<&'a str, Failure> {
     // SAFETY: the caller's contract.
     unsafe { read_optional_text(text, what) }?.ok_or_else(|| Failure::null(what))

@@ -1,4 +1,4 @@
-//! What the library allocates for a caller.
+//! Strings that the library allocates for the caller.
 
 use std::ffi::{CString, c_char};
 
@@ -6,7 +6,7 @@ use super::CkStatus;
 use super::error::{Failure, boundary_value};
 use super::input::{output, write_output};
 
-/// Frees a text that the library gave. NULL is fine.
+/// Frees a string that the library returned. NULL is allowed.
 ///
 /// # Safety
 /// `text` is NULL, or was written by a function of this library whose documentation names `ck_string_free`, and is not
@@ -21,7 +21,7 @@ pub unsafe extern "C" fn ck_string_free(text: *mut c_char) {
     });
 }
 
-/// Gives a text to the caller.
+/// Hands a newly allocated string to the caller.
 ///
 /// # Safety
 /// `address` is NULL or valid for writing an address.

@@ -1,4 +1,4 @@
-//! Rows: problems and kernels as named cells, for programs that have no kernel names and structs but mappings and tables.
+//! Rows: problems and kernels as named cells, for programs with mappings and tables instead of kernel names and structs.
 
 use std::ffi::c_char;
 use std::mem::offset_of;
@@ -21,21 +21,21 @@ use crate::rows::{
     describe_name, describe_spec,
 };
 
-/// One forest of a model directory with its features. Any number of threads may use one at once.
+/// One forest of a model directory with its features. Immutable: any number of threads may use it at once.
 pub struct CkModel {
     _opaque: [u8; 0],
 }
 
-/// Kernels that a model is prepared for. Any number of threads may use one at once.
+/// Kernels that a model is prepared for. Immutable: any number of threads may use it at once.
 pub struct CkPool {
     _opaque: [u8; 0],
 }
 
-/// What absent cells and words without a number in the model's encoding do.
+/// How to treat absent cells, and words without a number in the model's encoding.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CkUncoded {
-    /// What the model's spec says; without a word there, they are errors.
+    /// As the model's spec says; if it says nothing, they are errors.
     Spec = 0,
     /// They are errors.
     Error = 1,
@@ -43,7 +43,7 @@ pub enum CkUncoded {
     Upstream = 2,
 }
 
-/// Which forest of a directory to load, and how. Begin with all bytes 0 and `struct_size` set.
+/// Which forest of a directory to load, and how. All bytes 0 with `struct_size` set are the defaults.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct CkRowOptions {
@@ -53,13 +53,13 @@ pub struct CkRowOptions {
     pub target: i32,
     /// A `ck_uncoded`.
     pub uncoded: i32,
-    /// Not 0: a missing `feature_spec.json` is taken for an empty one, as upstream's predictor does.
+    /// Not 0: treats a missing `feature_spec.json` as an empty one, like upstream's predictor.
     pub tolerate_no_spec: i32,
-    /// Not 0: it is asked also for directions, types and architectures that its spec says that it is not for, and which it
-    /// refuses without. Nobody knows what its answers are worth there.
+    /// Not 0: the model also answers for directions, types and architectures that its spec excludes and that it would
+    /// otherwise refuse. The quality of its predictions there is unknown.
     pub force: i32,
-    /// The feature engine, such as "gemm72" or "conv97", or the class that upstream's predictor is given, such as
-    /// `GroupedConvFeatureEngine`; NULL for what the spec says. Borrowed for the call.
+    /// The feature engine, such as "gemm72" or "conv97", or the class passed to upstream's predictor, such as
+    /// `GroupedConvFeatureEngine`; NULL for the spec's engine. Borrowed for the call.
     pub engine: *const c_char,
     /// Constants of the GPU that replace the spec's, as a JSON object such as `{"num_cus": 304}`; NULL for none.
     /// Borrowed for the call.
@@ -72,23 +72,23 @@ unsafe impl Versioned for CkRowOptions {
     const LEAST: usize = offset_of!(Self, engine);
 }
 
-/// A named column of a table. Exactly one of `integers`, `numbers` and `codes` is not NULL, and has a cell for each row.
+/// A named column of a table. Exactly one of `integers`, `numbers` and `codes` is not NULL and has one cell per row.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct CkColumn {
     /// `sizeof(ck_column)`.
     pub struct_size: usize,
-    /// Its name.
+    /// The column's name.
     pub name: *const c_char,
-    /// Whole numbers.
+    /// Integer cells.
     pub integers: *const i64,
-    /// Numbers; NaN is an absent cell.
+    /// Floating-point cells; NaN is an absent cell.
     pub numbers: *const f64,
-    /// Places among `words`; less than 0 is an absent cell.
+    /// Indices into `words`; a negative index is an absent cell.
     pub codes: *const i32,
-    /// The words that `codes` counts.
+    /// The words that `codes` refers to.
     pub words: *const *const c_char,
-    /// How many words there are.
+    /// Number of words.
     pub word_count: usize,
 }
 
@@ -99,12 +99,12 @@ unsafe impl Versioned for CkColumn {
 }
 
 /// Loads one forest of a model directory, plain or gzip, with `feature_spec.json`. No file is written. `options` may be
-/// NULL for the defaults. Fails with `CK_STATUS_NOT_FOUND` when the directory has no such forest. Destroy the model with
+/// NULL for the defaults. Fails with `CK_STATUS_NOT_FOUND` if the directory has no such forest. Destroy the model with
 /// `ck_model_destroy`.
 ///
 /// # Safety
-/// `directory` is a NUL-terminated text; `options` is NULL or points to a struct with its `struct_size` set, whose texts
-/// are NULL or NUL-terminated; `model` points to an address.
+/// `directory` is a NUL-terminated string; `options` is NULL or points to a struct with its `struct_size` set, whose strings
+/// are NULL or NUL-terminated; `model` points to a pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ck_model_create(
     directory: *const c_char,
@@ -122,7 +122,7 @@ pub unsafe extern "C" fn ck_model_create(
     })
 }
 
-/// Destroys a model. Pools that were made of it stay good. NULL is fine.
+/// Destroys a model. Pools created from it stay valid. NULL is allowed.
 ///
 /// # Safety
 /// `model` is NULL, or from `ck_model_create`, and no thread uses it now or later.
@@ -136,14 +136,13 @@ pub unsafe extern "C" fn ck_model_destroy(model: *mut CkModel) {
     });
 }
 
-/// Writes what a program must know of a model directory before it asks, as a JSON object: `op`, `rank_by`, `log_targets`,
-/// `feature_names`, `problem_inputs` and `kernel_inputs` (the names of the cells that the features read), `name_inputs`
-/// (those that may hold a kernel's name, or that it must agree with), `word_inputs` (those of all these that hold words),
-/// `hardware` and more. Reads and checks the spec and no forest; of the options, the
-/// target does not matter. Free the text with `ck_string_free`.
+/// Describes a model directory as a JSON object: `op`, `rank_by`, `log_targets`, `feature_names`, `problem_inputs` and
+/// `kernel_inputs` (the names of the cells that the features read), `name_inputs` (cells that may contain a kernel's name,
+/// or must agree with it), `word_inputs` (those of all these that contain words), `hardware` and more. Reads and checks
+/// the spec but no forest; the target in the options is ignored. Free the string with `ck_string_free`.
 ///
 /// # Safety
-/// As for `ck_model_create`; `text` points to an address.
+/// As for `ck_model_create`; `text` points to a pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ck_spec_describe(
     directory: *const c_char,
@@ -159,12 +158,12 @@ pub unsafe extern "C" fn ck_spec_describe(
     })
 }
 
-/// Writes what a kernel's name says, as a JSON object of cells such as upstream's converters make of it: the numbers of a
-/// convolution's tile stand in the order of the name under `block_size`, `gemm_m_per_block`, `gemm_n_per_block`. Fails with
-/// `CK_STATUS_INVALID_KERNEL` for what is no kernel's name. Free the text with `ck_string_free`.
+/// Parses a kernel's name into a JSON object of cells, as upstream's converters do: the numbers of a convolution's tile
+/// are in the order of the name under `block_size`, `gemm_m_per_block`, `gemm_n_per_block`. Fails with
+/// `CK_STATUS_INVALID_KERNEL` if it is not a kernel's name. Free the string with `ck_string_free`.
 ///
 /// # Safety
-/// `name` is a NUL-terminated text; `text` points to an address.
+/// `name` is a NUL-terminated string; `text` points to a pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ck_kernel_cells(name: *const c_char, text: *mut *mut c_char) -> CkStatus {
     boundary(|| {
@@ -177,12 +176,12 @@ pub unsafe extern "C" fn ck_kernel_cells(name: *const c_char, text: *mut *mut c_
 }
 
 /// Predicts for one row, a JSON object with the cells of a problem and of a kernel, such as
-/// `{"m": 16, "n": 1536, "k": 7168, "dtype": "fp8", "tile_m": 64}`. Logarithms are undone; what was trained without is
-/// clamped at 0.
+/// `{"m": 16, "n": 1536, "k": 7168, "dtype": "fp8", "tile_m": 64}`. Logarithms are undone; targets trained without a
+/// logarithm are clamped at 0.
 ///
-/// A row with a kernel's name under `kernel_name` or `kernel` is described by the name, as kernels of a registry are. Its
-/// other cells may be absent, and must not contradict the name; a tile's numbers may stand in the order of the name, as
-/// tables of measurements have them, or as what they are. Any other text there is a label.
+/// A row with a kernel's name under `kernel_name` or `kernel` is described by the name, like kernels of a registry. Its
+/// other cells may be absent and must not contradict the name; a tile's numbers may be in the order of the name, as in
+/// tables of measurements, or by their meaning. Any other string there is a label.
 ///
 /// # Safety
 /// `model` is from `ck_model_create`; `row` points to `len` bytes, `value` to a double.
@@ -204,8 +203,8 @@ pub unsafe extern "C" fn ck_model_predict_row(
     })
 }
 
-/// Predicts for each row of a table whose columns have the cells of problems and of kernels; see `ck_model_predict_row`.
-/// Columns that the features do not read are passed over.
+/// Predicts for each row of a table whose columns contain the cells of problems and kernels; see `ck_model_predict_row`.
+/// Columns that the features do not read are ignored.
 ///
 /// # Safety
 /// `model` is from `ck_model_create`; `columns` points to `column_count` structs, each with its `struct_size` set and
@@ -227,8 +226,8 @@ pub unsafe extern "C" fn ck_model_predict_rows(
     })
 }
 
-/// Writes the features of each row of a table, row after row in the model's order. `capacity` is the room for them;
-/// when it is smaller than rows times features nothing is written and the call fails with `CK_STATUS_BUFFER_TOO_SMALL`.
+/// Writes the features of each row of a table, row by row in the model's order. If `capacity` is smaller than rows times
+/// features, nothing is written and the call fails with `CK_STATUS_BUFFER_TOO_SMALL`.
 ///
 /// # Safety
 /// As for `ck_model_predict_rows`; `features` points to `capacity` doubles.
@@ -254,11 +253,11 @@ pub unsafe extern "C" fn ck_model_extract_rows(
     })
 }
 
-/// Prepares a model for the kernels of a table, which may be named; see `ck_model_predict_row`. Rows may have cells of the
-/// problem, too, which then come before those of the problem that is ranked. Destroy the pool with `ck_pool_destroy`.
+/// Prepares a model for the kernels of a table, which may be named; see `ck_model_predict_row`. Rows may also have cells
+/// of the problem, which then override those of the ranked problem. Destroy the pool with `ck_pool_destroy`.
 ///
 /// # Safety
-/// As for `ck_model_predict_rows`; `pool` points to an address.
+/// As for `ck_model_predict_rows`; `pool` points to a pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ck_pool_create(
     model: *const CkModel,
@@ -278,7 +277,7 @@ pub unsafe extern "C" fn ck_pool_create(
     })
 }
 
-/// Destroys a pool. NULL is fine.
+/// Destroys a pool. NULL is allowed.
 ///
 /// # Safety
 /// `pool` is NULL, or from `ck_pool_create`, and no thread uses it now or later.
@@ -293,9 +292,10 @@ pub unsafe extern "C" fn ck_pool_destroy(pool: *mut CkPool) {
 }
 
 /// Ranks the kernels of a pool for a problem, best first; equal scores keep the order of the rows, NaN comes last.
-/// `problem` is a JSON object, such as `{"m": 16, "n": 1536, "k": 7168}`. Type, direction and layout may be left out where
-/// the kernels' names say them, as may the depth of 2D convolutions; another one than they say is an error. At most `capacity` places are written: to
-/// `rows` each kernel's row, counted from 0, to `scores` what the model says of it, logarithms undone and nothing clamped.
+/// `problem` is a JSON object, such as `{"m": 16, "n": 1536, "k": 7168}`. Type, direction, layout and the depth of 2D
+/// convolutions may be omitted where the kernels' names determine them; contradicting the names is an error. At most
+/// `capacity` places are written: to `rows` each kernel's row, counted from 0, and to `scores` its score, with logarithms
+/// undone and not clamped.
 ///
 /// # Safety
 /// `pool` is from `ck_pool_create`; `problem` points to `len` bytes; `rows` and `scores` point to `capacity` items each.
@@ -332,7 +332,7 @@ pub unsafe extern "C" fn ck_pool_rank(
     })
 }
 
-/// Upstream's classes of feature engines. What a class computes depends on its version, which only a spec's names tell.
+/// Upstream's feature engine classes. What a class computes depends on its version, which only a spec's names reveal.
 const CLASSES: [(&str, Engine); 3] = [
     ("GemmUniversalFeatureEngine", Engine::Gemm72),
     ("GemmUniversalVecFeatureEngine", Engine::Gemm78Vec),
