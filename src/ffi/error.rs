@@ -44,8 +44,8 @@ thread_local! {
 
 /// Runs a body and sends its panics to the log instead of standard error.
 fn catch<T>(body: impl FnOnce() -> T) -> std::thread::Result<T> {
-    // The hook is of this library's own copy of the runtime when a C program loads it; in a Rust program other panics go
-    // on to the hook that was there.
+    // The hook is of this library's own copy of the runtime when a C program loads it; in a Rust program
+    // other panics go on to the hook that was there.
     HOOK.call_once(|| {
         if !std::thread::panicking() {
             let other = take_hook();
@@ -66,7 +66,8 @@ fn catch<T>(body: impl FnOnce() -> T) -> std::thread::Result<T> {
 
 /// Runs the body of an entry point: a failure or a panic becomes its status and the thread's last error.
 pub(super) fn boundary(body: impl FnOnce() -> Result<(), Failure>) -> CkStatus {
-    // A panic leaves nothing half-changed behind: registries publish whole states, and outputs are written last.
+    // A panic leaves nothing half-changed behind: registries publish whole states, and outputs are written
+    // last.
     let failure = match catch(body) {
         Ok(Ok(())) => return CkStatus::Ok,
         Ok(Err(failure)) => failure,
@@ -117,8 +118,8 @@ fn remember(message: &str) {
 
 /// The message of the last failed call on this thread; empty if none failed. Never NULL.
 ///
-/// The string is valid until another call fails on this thread, or the thread ends. Successful calls do not change
-/// it.
+/// The string is valid until another call fails on this thread, or the thread ends. Successful calls do not
+/// change it.
 #[unsafe(no_mangle)]
 pub extern "C" fn ck_last_error() -> *const c_char {
     boundary_value(c"".as_ptr(), || {

@@ -7,8 +7,8 @@ use super::error::{Failure, boundary};
 use super::input::{Versioned, output, read_arch, write_output};
 use crate::hardware::Hardware;
 
-/// The hardware constants that features use. Cache sizes are in KiB, shared memory in bytes. Initialise it with
-/// `ck_hardware_init`.
+/// The hardware constants that features use. Cache sizes are in KiB, shared memory in bytes. Initialise it
+/// with `ck_hardware_init`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct CkHardware {
@@ -71,8 +71,8 @@ impl CkHardware {
     }
 }
 
-/// Fills in the profile of an architecture, such as "gfx950". NULL selects the constants that upstream's models assume
-/// when they record none. Fails with `CK_STATUS_NOT_FOUND` if the architecture has no profile.
+/// Fills in the profile of an architecture, such as "gfx950". NULL selects the constants that upstream's
+/// models assume when they record none. Fails with `CK_STATUS_NOT_FOUND` if the architecture has no profile.
 ///
 /// # Safety
 /// `hardware` points to a `ck_hardware`; `arch` is NULL or a NUL-terminated string.
@@ -80,7 +80,7 @@ impl CkHardware {
 pub unsafe extern "C" fn ck_hardware_init(hardware: *mut CkHardware, arch: *const c_char) -> CkStatus {
     boundary(|| {
         let hardware = output(hardware, "hardware")?;
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, `arch` is NULL or NUL-terminated.
         let known = match unsafe { read_arch(arch, "arch") }? {
             None => Hardware::default(),
             Some(arch) => Hardware::for_arch(&arch).ok_or_else(|| {
@@ -115,7 +115,7 @@ pub unsafe extern "C" fn ck_hardware_init(hardware: *mut CkHardware, arch: *cons
             l3_cache_kb,
             num_xcd,
         };
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, `hardware` is valid for writing.
         unsafe { write_output(hardware, value) };
         Ok(())
     })

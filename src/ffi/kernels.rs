@@ -16,14 +16,14 @@ use crate::registry::{AddError, Hooks, NewKernel, Priority, Registry, UserData};
 use crate::tuning::device::Stream;
 use crate::tuning::search::RunOutcome;
 
-/// Callbacks, user data and priority of a kernel. Every callback may be NULL. Callbacks run on the selecting thread, which
-/// may be any thread, several at a time. They must not throw or change the registry that calls them. They may select:
-/// a problem without an answer yet is then not measured but answered by the next source, and that answer is not cached.
-/// The problem that they receive lives as long as the call.
+/// Callbacks, user data and priority of a kernel. Every callback may be NULL. Callbacks run on the selecting
+/// thread, which may be any thread, several at a time. They must not throw or change the registry that calls
+/// them. They may select: a problem without an answer yet is then not measured but answered by the next
+/// source, and that answer is not cached. The problem that they receive lives as long as the call.
 ///
-/// A run callback that leaves by `longjmp` leaks the memory of its search, but holds no lock: its problem is not measured
-/// again until the registry changes, its thread measures again after `run_timeout_ms` plus one second, and threads that
-/// wait for it wait no longer than that.
+/// A run callback that leaves by `longjmp` leaks the memory of its search, but holds no lock: its problem is
+/// not measured again until the registry changes, its thread measures again after `run_timeout_ms` plus one
+/// second, and threads that wait for it wait no longer than that.
 ///
 /// Begin with all bytes 0 and `struct_size` set; CK's normal `priority` is 1.
 #[repr(C)]
@@ -41,9 +41,9 @@ pub struct CkKernelHooks {
     pub supports_conv: Option<unsafe extern "C" fn(problem: *const CkConvProblem, user: *mut c_void) -> i32>,
     /// Whether the kernel can run a GEMM: not 0 for yes. NULL: always. Called on the select path.
     pub supports_gemm: Option<unsafe extern "C" fn(problem: *const CkGemmProblem, user: *mut c_void) -> i32>,
-    /// Runs a convolution once, with all its work on the stream. Returns the milliseconds that it took by its own timing;
-    /// 0 if it was only launched, so that events time it; a negative error code if it could not be run. NULL: the kernel
-    /// is never measured.
+    /// Runs a convolution once, with all its work on the stream. Returns the milliseconds that it took by its
+    /// own timing; 0 if it was only launched, so that events time it; a negative error code if it could not
+    /// be run. NULL: the kernel is never measured.
     pub run_conv: Option<
         unsafe extern "C" fn(problem: *const CkConvProblem, stream: *mut c_void, user: *mut c_void) -> f32,
     >,
@@ -53,7 +53,8 @@ pub struct CkKernelHooks {
     >,
 }
 
-// SAFETY: `repr(C)`, begins with its size, holds integers, pointers and optional function pointers; NULL is `None`.
+// SAFETY: `repr(C)`, begins with its size, holds integers, pointers and optional function pointers; NULL is
+// `None`.
 unsafe impl Versioned for CkKernelHooks {
     const NAME: &'static str = "ck_kernel_hooks";
     const LEAST: usize = offset_of!(Self, supports_conv);
@@ -99,8 +100,8 @@ impl Hooks for Callbacks {
         match problem {
             Problem::Conv(problem) => hooks.supports_conv.is_none_or(|supports| {
                 let problem = CkConvProblem::from_problem(problem);
-                // SAFETY: `Callbacks::new` and the C functions require callbacks that stay callable with `user`; the
-                // problem lives for the call.
+                // SAFETY: `Callbacks::new` and the C functions require callbacks that stay callable with
+                // `user`; the problem lives for the call.
                 unsafe { supports(&raw const problem, hooks.user) != 0 }
             }),
             Problem::Gemm(problem) => hooks.supports_gemm.is_none_or(|supports| {
@@ -142,8 +143,8 @@ impl Hooks for Callbacks {
     }
 }
 
-/// Adds a kernel by its name: a grouped-convolution name, a tile-engine GEMM name, or a CK identifier. If `hooks` is
-/// NULL, the kernel has priority 1 and supports every problem that it matches.
+/// Adds a kernel by its name: a grouped-convolution name, a tile-engine GEMM name, or a CK identifier. If
+/// `hooks` is NULL, the kernel has priority 1 and supports every problem that it matches.
 ///
 /// A kernel of the same name is replaced if the new priority is higher; otherwise the call fails with
 /// `CK_STATUS_ALREADY_REGISTERED`. Name and hooks are copied.
@@ -158,15 +159,17 @@ pub unsafe extern "C" fn ck_registry_add_kernel(
     hooks: *const CkKernelHooks,
 ) -> CkStatus {
     boundary(|| {
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, `registry` is NULL or from `ck_registry_create`; `name` is NULL or
+        // NUL-terminated.
         let (registry, name) = unsafe { (read_registry(registry)?, read_text(name, "name")?) };
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, `hooks` is NULL or a struct with its size set.
         let hooks = unsafe { read_hooks(hooks) }?;
         add(registry, vec![new_kernel(named(name)?, hooks)])
     })
 }
 
-/// Adds several kernels: all of them or, if one cannot be added, none. `hooks` is NULL, or has one element per name.
+/// Adds several kernels: all of them or, if one cannot be added, none. `hooks` is NULL, or has one element
+/// per name.
 ///
 /// # Safety
 /// As for `ck_registry_add_kernel`, for `count` names and hooks.
@@ -178,13 +181,15 @@ pub unsafe extern "C" fn ck_registry_add_kernels(
     count: usize,
 ) -> CkStatus {
     boundary(|| {
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, `registry` is NULL or from `ck_registry_create`; `names` has `count`
+        // elements.
         let (registry, names) = unsafe { (read_registry(registry)?, read_array(names, count, "names")?) };
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, `hooks` is NULL or has `count` structs, each with its size set.
         let hooks = unsafe { read_all_hooks(hooks, count) }?;
         let mut kernels = Vec::new();
         for (index, &name) in names.iter().enumerate() {
-            // SAFETY: the caller's contract.
+            // SAFETY: by contract, `name` is NULL or NUL-terminated; the array is as it was when it was
+            // opened.
             let (name, hooks) =
                 unsafe { (read_text(name, "a name")?, read_hooks_at(hooks.as_ref(), index)?) };
             kernels.push(new_kernel(named(name)?, hooks));
@@ -201,7 +206,7 @@ pub(super) unsafe fn read_hooks(hooks: *const CkKernelHooks) -> Result<Option<Ck
     if hooks.is_null() {
         return Ok(None);
     }
-    // SAFETY: the caller's contract.
+    // SAFETY: by contract, `hooks` is NULL or a struct with its size set.
     checked_hooks(unsafe { read_struct(hooks) }?).map(Some)
 }
 
@@ -221,7 +226,7 @@ pub(super) unsafe fn read_all_hooks(
     if hooks.is_null() {
         return Ok(None);
     }
-    // SAFETY: the caller's contract.
+    // SAFETY: by contract, `hooks` has `count` structs, each with its size set.
     unsafe { read_structs(hooks, count, "hooks") }.map(Some)
 }
 
@@ -234,7 +239,7 @@ pub(super) unsafe fn read_hooks_at(
     index: usize,
 ) -> Result<Option<CkKernelHooks>, Failure> {
     let Some(hooks) = hooks else { return Ok(None) };
-    // SAFETY: the caller's contract.
+    // SAFETY: by contract, `index` is in the array, which still is as it was opened.
     checked_hooks(unsafe { hooks.read(index) }?).map(Some)
 }
 
@@ -305,10 +310,10 @@ unsafe impl Versioned for CkKernelInfo {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ck_registry_size(registry: *const CkRegistry, size: *mut usize) -> CkStatus {
     boundary(|| {
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, `registry` is NULL or from `ck_registry_create`.
         let registry = unsafe { read_registry(registry) }?;
         let size = output(size, "size")?;
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, `size` is valid for writing.
         unsafe { write_output(size, registry.len()) };
         Ok(())
     })
@@ -325,9 +330,9 @@ pub unsafe extern "C" fn ck_registry_kernel_at(
     info: *mut CkKernelInfo,
 ) -> CkStatus {
     boundary(|| {
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, `registry` is NULL or from `ck_registry_create`.
         let registry = unsafe { read_registry(registry) }?;
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, `info` is NULL or a struct with its size set.
         unsafe { write_info(registry, Some(index), &format!("a kernel at {index}"), info) }
     })
 }
@@ -335,8 +340,8 @@ pub unsafe extern "C" fn ck_registry_kernel_at(
 /// Describes the kernel with a name.
 ///
 /// # Safety
-/// `registry` is from `ck_registry_create`; `name` is a NUL-terminated string; `info` points to a `ck_kernel_info` with
-/// its `struct_size` set.
+/// `registry` is from `ck_registry_create`; `name` is a NUL-terminated string; `info` points to a
+/// `ck_kernel_info` with its `struct_size` set.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ck_registry_find(
     registry: *const CkRegistry,
@@ -344,9 +349,10 @@ pub unsafe extern "C" fn ck_registry_find(
     info: *mut CkKernelInfo,
 ) -> CkStatus {
     boundary(|| {
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, `registry` is NULL or from `ck_registry_create`; `name` is NULL or
+        // NUL-terminated.
         let (registry, name) = unsafe { (read_registry(registry)?, read_text(name, "name")?) };
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, `info` is NULL or a struct with its size set.
         unsafe { write_info(registry, registry.position(name), &format!("a kernel '{name}'"), info) }
     })
 }
@@ -359,7 +365,7 @@ unsafe fn write_info(
     asked: &str,
     info: *mut CkKernelInfo,
 ) -> Result<(), Failure> {
-    // SAFETY: the caller's contract.
+    // SAFETY: by contract, `info` is NULL or a struct with its size set.
     let info = unsafe { room(info) }?;
     let found = index.and_then(|index| Some((index, registry.get(index)?)));
     let (index, entry) = found.ok_or_else(|| {
@@ -374,16 +380,17 @@ unsafe fn write_info(
         priority: entry.priority().0,
         reserved: 0,
     };
-    // SAFETY: the caller's contract.
+    // SAFETY: by contract, `info` still has the room that was checked.
     unsafe { info.write(value) };
     Ok(())
 }
 
-/// Removes the kernels that were built for other architectures; kernels without an architecture stay. `removed` receives
-/// their number; it may be NULL.
+/// Removes the kernels that were built for other architectures; kernels without an architecture stay.
+/// `removed` receives their number; it may be NULL.
 ///
 /// # Safety
-/// `registry` is from `ck_registry_create`; `arch` is a NUL-terminated string; `removed` is NULL or points to a `size_t`.
+/// `registry` is from `ck_registry_create`; `arch` is a NUL-terminated string; `removed` is NULL or points to
+/// a `size_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ck_registry_retain_arch(
     registry: *mut CkRegistry,
@@ -391,21 +398,22 @@ pub unsafe extern "C" fn ck_registry_retain_arch(
     removed: *mut usize,
 ) -> CkStatus {
     boundary(|| {
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, `registry` is NULL or from `ck_registry_create`; `arch` is NULL or
+        // NUL-terminated.
         let (registry, arch) = unsafe { (read_registry(registry)?, read_arch(arch, "arch")?) };
         let arch = arch.ok_or_else(|| Failure::null("arch"))?;
         let count = registry.retain_arch(arch);
         if !removed.is_null() {
-            // SAFETY: the caller's contract.
+            // SAFETY: by contract, `removed` is valid for writing.
             unsafe { write_output(removed, count) };
         }
         Ok(())
     })
 }
 
-/// Removes the kernel with a name; `CK_STATUS_NOT_FOUND` if there is none. The indices of later kernels decrease by one.
-/// Its name and user data stay valid until the registry is destroyed or compacted, and a concurrent selection may still
-/// return it.
+/// Removes the kernel with a name; `CK_STATUS_NOT_FOUND` if there is none. The indices of later kernels
+/// decrease by one. Its name and user data stay valid until the registry is destroyed or compacted, and a
+/// concurrent selection may still return it.
 ///
 /// # Safety
 /// `registry` is from `ck_registry_create`; `name` is a NUL-terminated string.
@@ -415,7 +423,8 @@ pub unsafe extern "C" fn ck_registry_remove_kernel(
     name: *const c_char,
 ) -> CkStatus {
     boundary(|| {
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, `registry` is NULL or from `ck_registry_create`; `name` is NULL or
+        // NUL-terminated.
         let (registry, name) = unsafe { (read_registry(registry)?, read_text(name, "name")?) };
         if registry.remove(name) {
             return Ok(());
@@ -431,7 +440,7 @@ pub unsafe extern "C" fn ck_registry_remove_kernel(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ck_registry_clear(registry: *mut CkRegistry) -> CkStatus {
     boundary(|| {
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, `registry` is NULL or from `ck_registry_create`.
         unsafe { read_registry(registry) }?.retain(|_| false);
         Ok(())
     })

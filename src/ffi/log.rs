@@ -39,13 +39,15 @@ impl Owner {
     }
 }
 
-/// Sends log lines of the whole process up to `level`, a value of `ck_log_level`, to a callback instead of to the
-/// destination in `CK_SELECT_LOG`. A NULL callback turns logging off. Without this call and without `CK_SELECT_LOG`,
-/// only two warnings are written, to standard error and once per registry: that it chooses without a model, or with a
-/// built-in model for an architecture that nobody named. `CK_SELECT_LOG=off` silences these, too.
+/// Sends log lines of the whole process up to `level`, a value of `ck_log_level`, to a callback instead of to
+/// the destination in `CK_SELECT_LOG`. A NULL callback turns logging off. Without this call and without
+/// `CK_SELECT_LOG`, only two warnings are written, to standard error and once per registry: that it chooses
+/// without a model, or with a built-in model for an architecture that nobody named. `CK_SELECT_LOG=off`
+/// silences these, too.
 ///
-/// The callback is called on any thread, by several at a time; its strings live as long as the call. It must not throw
-/// or call this function. A line in flight while the callback is replaced may still reach the old one.
+/// The callback is called on any thread, by several at a time; its strings live as long as the call. It must
+/// not throw or call this function. A line in flight while the callback is replaced may still reach the old
+/// one.
 ///
 /// # Safety
 /// `callback` is NULL or stays callable with `user` until the process ends.
@@ -67,7 +69,8 @@ pub unsafe extern "C" fn ck_set_log_callback(
                     let c_text =
                         |text: &str| CString::new(text.replace('\0', "\u{fffd}")).unwrap_or_default();
                     let (source, text) = (c_text(source), c_text(text));
-                    // SAFETY: `ck_set_log_callback` requires a callback that stays callable with `user`; the strings live for the call.
+                    // SAFETY: `ck_set_log_callback` requires a callback that stays callable with `user`; the
+                    // strings live for the call.
                     unsafe { callback(level as i32, source.as_ptr(), text.as_ptr(), owner.get()) };
                 })
             }),

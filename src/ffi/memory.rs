@@ -9,13 +9,14 @@ use super::input::{output, write_output};
 /// Frees a string that the library returned. NULL is allowed.
 ///
 /// # Safety
-/// `text` is NULL, or was written by a function of this library whose documentation names `ck_string_free`, and is not
-/// used after this call.
+/// `text` is NULL, or was written by a function of this library whose documentation names `ck_string_free`,
+/// and is not used after this call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ck_string_free(text: *mut c_char) {
     boundary_value((), || {
         if !text.is_null() {
-            // SAFETY: the caller's contract: the address is from `CString::into_raw`.
+            // SAFETY: by contract, `text` was written by `give_text`, from `CString::into_raw`, and is freed
+            // once.
             drop(unsafe { CString::from_raw(text) });
         }
     });
@@ -29,7 +30,7 @@ pub(super) unsafe fn give_text(address: *mut *mut c_char, what: &str, text: &str
     let address = output(address, what)?;
     let text =
         CString::new(text.replace('\0', "\u{fffd}")).map_err(Failure::of(CkStatus::InvalidArgument))?;
-    // SAFETY: the caller's contract.
+    // SAFETY: by contract, `address` is valid for writing.
     unsafe { write_output(address, text.into_raw()) };
     Ok(())
 }

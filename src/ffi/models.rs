@@ -55,7 +55,8 @@ unsafe impl Versioned for CkForestBytes {
 /// Any direction, any type.
 pub const CK_ANY: i32 = -1;
 
-/// The problems that a model serves. A model with a more specific key takes precedence over one with a less specific key.
+/// The problems that a model serves. A model with a more specific key takes precedence over one with a less
+/// specific key.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct CkModelKey {
@@ -87,12 +88,13 @@ pub struct CkModelOptions {
     pub struct_size: usize,
     /// The problems that the model serves; NULL for those that its spec names. Borrowed for the call.
     pub key: *const CkModelKey,
-    /// The hardware constants for its features, instead of those of its training: it then predicts for a GPU that it has
-    /// never seen. NULL for the constants of its spec. Borrowed for the call.
+    /// The hardware constants for its features, instead of those of its training: it then predicts for a GPU
+    /// that it has never seen. NULL for the constants of its spec. Borrowed for the call.
     pub hardware: *const CkHardware,
-    /// Not 0: the model serves all problems of its operation, whatever its spec says. The quality of its predictions for
-    /// other directions, types and architectures is unknown; selections there are `out_of_range`. Models that serve the
-    /// problem without force take precedence. Must not be combined with `key`.
+    /// Not 0: the model serves all problems of its operation, whatever its spec says. The quality of its
+    /// predictions for other directions, types and architectures is unknown; selections there are
+    /// `out_of_range`. Models that serve the problem without force take precedence. Must not be combined with
+    /// `key`.
     pub force: i32,
     /// Must be 0.
     pub reserved: i32,
@@ -104,14 +106,15 @@ unsafe impl Versioned for CkModelOptions {
     const LEAST: usize = offset_of!(Self, hardware);
 }
 
-/// Loads a model directory: `feature_spec.json` with `model_tflops.lgbm` (or `.lgbm.gz`) and so on; "embedded:NAME" is
-/// `ck_registry_load_embedded`. `options` may be NULL for the defaults: the model then serves the problems that its spec
-/// names (operation, direction, dtype, architecture) and no others. It replaces a model that was loaded for the same
-/// problems. Concurrent selections use the old model until the new one is ready.
+/// Loads a model directory: `feature_spec.json` with `model_tflops.lgbm` (or `.lgbm.gz`) and so on;
+/// "embedded:NAME" is `ck_registry_load_embedded`. `options` may be NULL for the defaults: the model then
+/// serves the problems that its spec names (operation, direction, dtype, architecture) and no others. It
+/// replaces a model that was loaded for the same problems. Concurrent selections use the old model until the
+/// new one is ready.
 ///
 /// # Safety
-/// `registry` is from `ck_registry_create`; `directory` is a NUL-terminated string; `options` is NULL or points to a
-/// `ck_model_options` with its `struct_size` set, as are those of what it points to.
+/// `registry` is from `ck_registry_create`; `directory` is a NUL-terminated string; `options` is NULL or
+/// points to a `ck_model_options` with its `struct_size` set, as are those of what it points to.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ck_registry_load_model(
     registry: *mut CkRegistry,
@@ -119,9 +122,10 @@ pub unsafe extern "C" fn ck_registry_load_model(
     options: *const CkModelOptions,
 ) -> CkStatus {
     boundary(|| {
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, `registry` is NULL or from `ck_registry_create`; `directory` is NULL or
+        // NUL-terminated.
         let (registry, directory) = unsafe { (read_registry(registry)?, read_text(directory, "directory")?) };
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, `options` is NULL or a struct with its size set and valid pointers.
         let options = unsafe { read_model_options(options) }?;
         let model = Model::open(directory).map_err(Failure::of(CkStatus::InvalidModel))?;
         set_model(registry, model, &options)
@@ -140,9 +144,10 @@ pub unsafe extern "C" fn ck_registry_load_embedded(
     options: *const CkModelOptions,
 ) -> CkStatus {
     boundary(|| {
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, `registry` is NULL or from `ck_registry_create`; `name` is NULL or
+        // NUL-terminated.
         let (registry, name) = unsafe { (read_registry(registry)?, read_text(name, "name")?) };
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, `options` is NULL or a struct with its size set and valid pointers.
         let options = unsafe { read_model_options(options) }?;
         let embedded = EmbeddedModel::find(name).map_err(Failure::of(CkStatus::NotFound))?;
         let model = embedded.load().map_err(Failure::of(CkStatus::InvalidModel))?;
@@ -150,8 +155,8 @@ pub unsafe extern "C" fn ck_registry_load_embedded(
     })
 }
 
-/// Writes the name of the built-in model at an index. To iterate, count from 0 until `CK_STATUS_NOT_FOUND`. The string is
-/// constant.
+/// Writes the name of the built-in model at an index. To iterate, count from 0 until `CK_STATUS_NOT_FOUND`.
+/// The string is constant.
 ///
 /// # Safety
 /// `name` points to a pointer.
@@ -164,7 +169,7 @@ pub unsafe extern "C" fn ck_embedded_model_name(index: usize, name: *mut *const 
             let message = format!("{} models are built in, and none at {index}", models.len());
             Failure::new(CkStatus::NotFound, message)
         })?;
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, `name` is valid for writing.
         unsafe { write_output(name, model.c_name().as_ptr()) };
         Ok(())
     })
@@ -184,7 +189,7 @@ unsafe fn read_model_options(options: *const CkModelOptions) -> Result<Usage, Fa
     if options.is_null() {
         return Ok(Usage::default());
     }
-    // SAFETY: the caller's contract.
+    // SAFETY: by contract, `options` is NULL or a struct with its size set.
     let raw = unsafe { read_struct(options) }?;
     check_reserved("", raw.reserved)?;
     let force = raw.force != 0;
@@ -193,17 +198,18 @@ unsafe fn read_model_options(options: *const CkModelOptions) -> Result<Usage, Fa
             "force and key are given, expected one of them: a forced model is for all of its operation";
         return Err(Failure::new(CkStatus::InvalidArgument, message));
     }
-    // SAFETY: the caller's contract.
+    // SAFETY: by contract, `raw.key` is NULL or a struct with its size set and a valid `arch`.
     let key = if raw.key.is_null() { None } else { Some(unsafe { read_key(raw.key) }?) };
-    // SAFETY: the caller's contract.
+    // SAFETY: by contract, `raw.hardware` is NULL or a struct with its size set.
     let hardware = if raw.hardware.is_null() { None } else { Some(unsafe { read_struct(raw.hardware) }?) };
     Ok(Usage { key, hardware, force })
 }
 
 /// # Safety
-/// `key` is NULL or points to a struct with its `struct_size` set; its `arch` is NULL or a NUL-terminated string.
+/// `key` is NULL or points to a struct with its `struct_size` set; its `arch` is NULL or a NUL-terminated
+/// string.
 unsafe fn read_key(key: *const CkModelKey) -> Result<ModelKey, Failure> {
-    // SAFETY: the caller's contract.
+    // SAFETY: by contract, `key` is NULL or a struct with its size set.
     let raw = unsafe { read_struct(key) }?;
     check_reserved("", raw.reserved)?;
     let op = word("op", raw.op, Op::ALL, Op::WORDS)?;
@@ -216,7 +222,7 @@ unsafe fn read_key(key: *const CkModelKey) -> Result<ModelKey, Failure> {
         op,
         direction: said(raw.direction).map(words::direction).transpose()?,
         dtype: said(raw.dtype).map(|number| words::dtype("dtype", number)).transpose()?,
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, `raw.arch` is NULL or NUL-terminated.
         arch: unsafe { read_arch(raw.arch, "arch") }?,
     })
 }
@@ -239,8 +245,9 @@ fn set_model(registry: &Registry, mut model: Model, usage: &Usage) -> Result<(),
 /// Loads a model from memory. `name` is its name in messages; see `ck_registry_load_model` for the options.
 ///
 /// # Safety
-/// `registry` is from `ck_registry_create`; `name` is a NUL-terminated string; `spec` points to `spec_len` bytes,
-/// `forests` to `forest_count` structs, each with its `struct_size` set and its bytes; `options` as for `ck_registry_load_model`.
+/// `registry` is from `ck_registry_create`; `name` is a NUL-terminated string; `spec` points to `spec_len`
+/// bytes, `forests` to `forest_count` structs, each with its `struct_size` set and its bytes; `options` as
+/// for `ck_registry_load_model`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ck_registry_load_model_bytes(
     registry: *mut CkRegistry,
@@ -252,21 +259,22 @@ pub unsafe extern "C" fn ck_registry_load_model_bytes(
     options: *const CkModelOptions,
 ) -> CkStatus {
     boundary(|| {
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, `registry` is NULL or from `ck_registry_create`; `name` is NULL or
+        // NUL-terminated.
         let (registry, name) = unsafe { (read_registry(registry)?, read_text(name, "name")?) };
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, `spec` has `spec_len` bytes.
         let spec = unsafe { read_bytes(spec, spec_len, "spec") }?;
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, `options` is NULL or a struct with its size set and valid pointers.
         let options = unsafe { read_model_options(options) }?;
         let mut parts = Vec::new();
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, `forests` has `forest_count` structs, each with its size set.
         let forests = unsafe { read_structs(forests, forest_count, "forests") }?;
         for index in 0..forests.len() {
-            // SAFETY: the caller's contract.
+            // SAFETY: `index` is in the array, which by contract lives for the call.
             let forest = unsafe { forests.read(index) }?;
             check_reserved("ck_forest_bytes.", forest.reserved)?;
             let target = word("target", forest.target, &Target::ALL, Target::WORDS)?;
-            // SAFETY: the caller's contract.
+            // SAFETY: by contract, `forest.bytes` has `forest.len` bytes.
             parts.push((target, unsafe { read_bytes(forest.bytes, forest.len, "bytes of a forest") }?));
         }
         let model = Model::from_bytes(name, spec, &parts).map_err(Failure::of(CkStatus::InvalidModel))?;
@@ -284,7 +292,8 @@ pub unsafe extern "C" fn ck_registry_remove_model(
     key: *const CkModelKey,
 ) -> CkStatus {
     boundary(|| {
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, `registry` is NULL or from `ck_registry_create`; `key` is NULL or a struct
+        // with its size set and a valid `arch`.
         let (registry, key) = unsafe { (read_registry(registry)?, read_key(key)?) };
         if registry.remove_model(&key) {
             return Ok(());
@@ -300,7 +309,7 @@ pub unsafe extern "C" fn ck_registry_remove_model(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ck_registry_remove_models(registry: *mut CkRegistry) -> CkStatus {
     boundary(|| {
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, `registry` is NULL or from `ck_registry_create`.
         let registry = unsafe { read_registry(registry) }?;
         for key in registry.model_keys() {
             registry.remove_model(&key);
@@ -316,7 +325,7 @@ pub unsafe extern "C" fn ck_registry_remove_models(registry: *mut CkRegistry) ->
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ck_registry_prepare(registry: *mut CkRegistry) -> CkStatus {
     boundary(|| {
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, `registry` is NULL or from `ck_registry_create`.
         unsafe { read_registry(registry) }?.prepare();
         Ok(())
     })

@@ -9,8 +9,9 @@ use super::{CkStatus, words};
 use crate::problem::{ConvProblem, GemmProblem, Problem};
 use crate::vocab::Arch;
 
-/// A grouped convolution. Axes are in the order depth, height, width. A 2D problem has extent 1, stride 1, dilation 1
-/// and no padding along the depth; a 1D problem also along the height. `c` and `k` are totals over all groups.
+/// A grouped convolution. Axes are in the order depth, height, width. A 2D problem has extent 1, stride 1,
+/// dilation 1 and no padding along the depth; a 1D problem also along the height. `c` and `k` are totals over
+/// all groups.
 ///
 /// Initialise it with `ck_conv_problem_init`, which sets `struct_size` and the defaults.
 #[repr(C)]
@@ -104,8 +105,8 @@ unsafe impl Versioned for CkGemmProblem {
     const LEAST: usize = offset_of!(Self, arch);
 }
 
-/// Initialises a problem: a forward bf16 NHWGC convolution of one image, one channel and one group with 1x1 extents;
-/// sets `struct_size`.
+/// Initialises a problem: a forward bf16 NHWGC convolution of one image, one channel and one group with 1x1
+/// extents; sets `struct_size`.
 ///
 /// # Safety
 /// `problem` points to a `ck_conv_problem`.
@@ -114,7 +115,7 @@ pub unsafe extern "C" fn ck_conv_problem_init(problem: *mut CkConvProblem) -> Ck
     boundary(|| {
         let problem = output(problem, "problem")?;
         let usual = CkConvProblem::from_problem(&ConvProblem::new_2d([1, 1], [1, 1]));
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, `problem` is valid for writing.
         unsafe { write_output(problem, usual) };
         Ok(())
     })
@@ -129,14 +130,15 @@ pub unsafe extern "C" fn ck_gemm_problem_init(problem: *mut CkGemmProblem) -> Ck
     boundary(|| {
         let problem = output(problem, "problem")?;
         let usual = CkGemmProblem::from_problem(&GemmProblem::new(1, 1, 1));
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, `problem` is valid for writing.
         unsafe { write_output(problem, usual) };
         Ok(())
     })
 }
 
 impl CkConvProblem {
-    /// The problem as passed to callbacks. It names no architecture, because a callback belongs to a kernel that has one.
+    /// The problem as passed to callbacks. It names no architecture, because a callback belongs to a kernel
+    /// that has one.
     pub const fn from_problem(problem: &ConvProblem) -> Self {
         Self {
             struct_size: size_of::<Self>(),
@@ -164,7 +166,8 @@ impl CkConvProblem {
 }
 
 impl CkGemmProblem {
-    /// The problem as passed to callbacks. It names no architecture, because a callback belongs to a kernel that has one.
+    /// The problem as passed to callbacks. It names no architecture, because a callback belongs to a kernel
+    /// that has one.
     pub const fn from_problem(problem: &GemmProblem) -> Self {
         Self {
             struct_size: size_of::<Self>(),
@@ -248,20 +251,21 @@ impl AsProblem for CkGemmProblem {
 /// # Safety
 /// As for [`read_any_problem`].
 pub(super) unsafe fn read_problem<T: AsProblem>(address: *const T) -> Result<Problem, Failure> {
-    // SAFETY: the caller's contract.
+    // SAFETY: by contract, `address` is NULL or a struct with its size set and a valid `arch`.
     let problem = unsafe { read_any_problem(address) }?;
     problem.validate().map_err(Failure::of(CkStatus::InvalidProblem))?;
     Ok(problem)
 }
 
-/// Reads a problem without validating it: `select` validates, and skips that for problems that were decided before.
+/// Reads a problem without validating it: `select` validates, and skips that for problems that were decided
+/// before.
 ///
 /// # Safety
 /// As for [`read_struct`]; its `arch` is NULL or a NUL-terminated string.
 pub(super) unsafe fn read_any_problem<T: AsProblem>(address: *const T) -> Result<Problem, Failure> {
-    // SAFETY: the caller's contract.
+    // SAFETY: by contract, `address` is NULL or a struct with its size set.
     let raw = unsafe { read_struct(address) }?;
-    // SAFETY: the caller's contract.
+    // SAFETY: by contract, `raw.arch` is NULL or NUL-terminated.
     let arch = unsafe { read_arch(raw.arch(), "arch") }?;
     raw.problem(arch)
 }

@@ -17,8 +17,8 @@ use crate::registry::{Mode, Options, OptionsError, Registry};
 use crate::tuning::device::Stream;
 use crate::tuning::search::SearchOptions;
 
-/// Kernels, models and options. Any number of threads may use one registry at once, even while others change it;
-/// only `ck_registry_destroy` must come last.
+/// Kernels, models and options. Any number of threads may use one registry at once, even while others change
+/// it; only `ck_registry_destroy` must come last.
 pub struct CkRegistry {
     _opaque: [u8; 0],
 }
@@ -45,26 +45,28 @@ pub struct CkOptions {
     pub struct_size: usize,
     /// A `ck_mode`.
     pub mode: i32,
-    /// Not 0: ignores the environment (`CK_SELECT_MODE`, `_OVERRIDE`, `_STORE`, `_CAPTURE`). `CK_SELECT_LOG` belongs to the
-    /// process and not to a registry: it still sets the log's destination, unless `ck_set_log_callback` was called before.
+    /// Not 0: ignores the environment (`CK_SELECT_MODE`, `_OVERRIDE`, `_STORE`, `_CAPTURE`). `CK_SELECT_LOG`
+    /// belongs to the process and not to a registry: it still sets the log's destination, unless
+    /// `ck_set_log_callback` was called before.
     pub ignore_environment: i32,
-    /// A file of rules `problem -> kernel name`, which take precedence over all other sources; NULL for none. Copied.
+    /// A file of rules `problem -> kernel name`, which take precedence over all other sources; NULL for none.
+    /// Copied.
     pub override_file: *const c_char,
     /// The architecture of problems that name none, such as "gfx950"; NULL for any. Copied.
     pub arch: *const c_char,
-    /// The file that keeps measured winners, or "off" for memory only. NULL: `CK_SELECT_STORE`, or a file in the user's
-    /// cache folder, which is opened only by a registry that measures. Copied.
+    /// The file that keeps measured winners, or "off" for memory only. NULL: `CK_SELECT_STORE`, or a file in
+    /// the user's cache folder, which is opened only by a registry that measures. Copied.
     pub store: *const c_char,
-    /// The name of the device whose winners the store keeps; NULL asks the HIP runtime. The driver is always the current
-    /// one. Copied.
+    /// The name of the device whose winners the store keeps; NULL asks the HIP runtime. The driver is always
+    /// the current one. Copied.
     pub device_name: *const c_char,
-    /// The stream to measure on (`hipStream_t`), which must live as long as the registry uses these options; NULL for
-    /// the default stream.
+    /// The stream to measure on (`hipStream_t`), which must live as long as the registry uses these options;
+    /// NULL for the default stream.
     pub stream: *mut c_void,
     /// How many of the model's best kernels `CK_MODE_REFINE` measures; 0 means 3.
     pub refine: i32,
-    /// How many of the model's best kernels `CK_MODE_MODEL` measures if the problem is outside the model's training
-    /// range; 0 for none.
+    /// How many of the model's best kernels `CK_MODE_MODEL` measures if the problem is outside the model's
+    /// training range; 0 for none.
     pub refine_out_of_range: i32,
     /// Not 0: `CK_MODE_MODEL` measures all kernels if no model serves the problem.
     pub search: i32,
@@ -72,9 +74,9 @@ pub struct CkOptions {
     pub repeats: i32,
     /// Warm-up runs of each kernel; 0 means 3, less than 0 means none.
     pub warmup: i32,
-    /// Not 0: measures kernels with the host's clock, without a GPU. For run callbacks that do all their work on the host
-    /// before they return, such as reference implementations. Requires `arch`, because the host has none; winners are
-    /// stored for the device "host".
+    /// Not 0: measures kernels with the host's clock, without a GPU. For run callbacks that do all their work
+    /// on the host before they return, such as reference implementations. Requires `arch`, because the host
+    /// has none; winners are stored for the device "host".
     pub host_timing: i32,
     /// Not 0: built-in models answer problems that no loaded model serves.
     pub embedded_models: i32,
@@ -84,10 +86,11 @@ pub struct CkOptions {
     pub budget_ms: f64,
     /// A kernel is abandoned if its runs take this many times longer than the best kernel's; 0 means 3.
     pub cutoff: f64,
-    /// Time limit of one run in milliseconds; 0 means 5000. A kernel that the GPU has not finished by then is considered
-    /// hung: it is abandoned, and the search with it. A run callback that does not return cannot be stopped, because it runs
-    /// on the selecting thread: that call waits for it, with or without `host_timing`. Other threads wait one second
-    /// longer than this limit and then measure without it; the kernel of a callback that returns too late is abandoned.
+    /// Time limit of one run in milliseconds; 0 means 5000. A kernel that the GPU has not finished by then is
+    /// considered hung: it is abandoned, and the search with it. A run callback that does not return cannot
+    /// be stopped, because it runs on the selecting thread: that call waits for it, with or without
+    /// `host_timing`. Other threads wait one second longer than this limit and then measure without it; the
+    /// kernel of a callback that returns too late is abandoned.
     pub run_timeout_ms: f64,
 }
 
@@ -97,8 +100,8 @@ unsafe impl Versioned for CkOptions {
     const LEAST: usize = offset_of!(Self, override_file);
 }
 
-/// Creates an empty registry. `options` may be NULL for the defaults. The environment is read now and overrides the
-/// options. Destroy the registry with `ck_registry_destroy`.
+/// Creates an empty registry. `options` may be NULL for the defaults. The environment is read now and
+/// overrides the options. Destroy the registry with `ck_registry_destroy`.
 ///
 /// # Safety
 /// `options` is NULL or points to a `ck_options` with its `struct_size` set; `registry` points to a pointer.
@@ -109,33 +112,34 @@ pub unsafe extern "C" fn ck_registry_create(
 ) -> CkStatus {
     boundary(|| {
         let registry = output(registry, "registry")?;
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, `options` is NULL or a struct with its size set and valid strings.
         let options = unsafe { read_options(options) }?;
         let made = Box::new(Registry::new(options).map_err(options_failure)?);
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, `registry` is valid for writing.
         unsafe { write_output(registry, Box::into_raw(made).cast()) };
         Ok(())
     })
 }
 
-/// Frees the memory of kernels that were removed or replaced. Until this call their names and everything else that was
-/// returned of them stay valid. A kernel that is added again unchanged, with the same hooks, needs no new memory; a
-/// program that keeps adding different kernels should call this now and then. Names, user data and callbacks of registered
-/// kernels do not change; the next selection prepares the models again. `removed` receives the number of freed kernels;
-/// it may be NULL.
+/// Frees the memory of kernels that were removed or replaced. Until this call their names and everything else
+/// that was returned of them stay valid. A kernel that is added again unchanged, with the same hooks, needs
+/// no new memory; a program that keeps adding different kernels should call this now and then. Names, user
+/// data and callbacks of registered kernels do not change; the next selection prepares the models again.
+/// `removed` receives the number of freed kernels; it may be NULL.
 ///
 /// # Safety
-/// `registry` is from `ck_registry_create`, and no other thread uses it during the call; names of removed and replaced kernels are
-/// not used later. `removed` is NULL or points to a `size_t`.
+/// `registry` is from `ck_registry_create`, and no other thread uses it during the call; names of removed and
+/// replaced kernels are not used later. `removed` is NULL or points to a `size_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ck_registry_compact(registry: *mut CkRegistry, removed: *mut usize) -> CkStatus {
     boundary(|| {
-        // SAFETY: the caller's contract: the address is of a `Registry`, which nobody else uses now.
+        // SAFETY: by contract, `registry` is from `ck_registry_create`, so a `Registry`, and no other thread
+        // uses it.
         let registry =
             unsafe { registry.cast::<Registry>().as_mut() }.ok_or_else(|| Failure::null("registry"))?;
         let count = registry.compact();
         if !removed.is_null() {
-            // SAFETY: the caller's contract.
+            // SAFETY: by contract, `removed` is valid for writing.
             unsafe { write_output(removed, count) };
         }
         Ok(())
@@ -150,7 +154,8 @@ pub unsafe extern "C" fn ck_registry_compact(registry: *mut CkRegistry, removed:
 pub unsafe extern "C" fn ck_registry_destroy(registry: *mut CkRegistry) {
     boundary_value((), || {
         if !registry.is_null() {
-            // SAFETY: the caller's contract: the address is from `Box::into_raw` of a `Registry`.
+            // SAFETY: by contract, `registry` is from `ck_registry_create`, so from `Box::into_raw`, and is
+            // destroyed once.
             drop(unsafe { Box::from_raw(registry.cast::<Registry>()) });
         }
     });
@@ -159,24 +164,25 @@ pub unsafe extern "C" fn ck_registry_destroy(registry: *mut CkRegistry) {
 /// Replaces the options. `options` may be NULL for the defaults.
 ///
 /// # Safety
-/// `registry` is from `ck_registry_create`; `options` is NULL or points to a `ck_options` with its `struct_size` set.
+/// `registry` is from `ck_registry_create`; `options` is NULL or points to a `ck_options` with its
+/// `struct_size` set.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ck_registry_set_options(
     registry: *mut CkRegistry,
     options: *const CkOptions,
 ) -> CkStatus {
     boundary(|| {
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, `registry` is NULL or from `ck_registry_create`.
         let registry = unsafe { read_registry(registry) }?;
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, `options` is NULL or a struct with its size set and valid strings.
         let options = unsafe { read_options(options) }?;
         registry.set_options(options).map_err(options_failure)
     })
 }
 
-/// Writes the number of the registry's current state, which increases with every change of kernels, models and options.
-/// While it stays the same, so do the selections of a registry that does not measure. The `generation` of a selection is
-/// that of the state that was asked.
+/// Writes the number of the registry's current state, which increases with every change of kernels, models
+/// and options. While it stays the same, so do the selections of a registry that does not measure. The
+/// `generation` of a selection is that of the state that was asked.
 ///
 /// # Safety
 /// `registry` is from `ck_registry_create`; `generation` points to a `uint64_t`.
@@ -186,40 +192,42 @@ pub unsafe extern "C" fn ck_registry_generation(
     generation: *mut u64,
 ) -> CkStatus {
     boundary(|| {
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, `registry` is NULL or from `ck_registry_create`.
         let registry = unsafe { read_registry(registry) }?;
         let generation = output(generation, "generation")?;
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, `generation` is valid for writing.
         unsafe { write_output(generation, registry.generation()) };
         Ok(())
     })
 }
 
 /// Reads the winners that other processes have stored since the store was last read, and writes those of this
-/// registry that are still waiting (`ck_registry_store_status`). Costs microseconds if there are none and nothing if the
-/// registry has no store; waits up to a quarter of a second for a locked file. It reads a file, so call it now and
-/// then, not before each selection. A registry sees its own winners immediately.
+/// registry that are still waiting (`ck_registry_store_status`). Costs microseconds if there are none and
+/// nothing if the registry has no store; waits up to a quarter of a second for a locked file. It reads a
+/// file, so call it now and then, not before each selection. A registry sees its own winners immediately.
 ///
 /// # Safety
 /// `registry` is from `ck_registry_create`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ck_registry_refresh_store(registry: *mut CkRegistry) -> CkStatus {
     boundary(|| {
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, `registry` is NULL or from `ck_registry_create`.
         let registry = unsafe { read_registry(registry) }?;
         registry.refresh_store().map_err(Failure::of(CkStatus::Io))?;
         Ok(())
     })
 }
 
-/// Reports whether measured winners still have to be written, because the store was locked by another process, damaged,
-/// full, or not writable. `waiting` receives the number of winners that are only in memory. `reason` receives the reason
-/// why the store could not be used the last time, as human-readable text to be freed with `ck_string_free`, or NULL if
-/// it could. Waiting winners are used like others; they are written with a later winner, by
-/// `ck_registry_refresh_store`, or by `ck_registry_destroy`. Waits while another thread uses the store's file.
+/// Reports whether measured winners still have to be written, because the store was locked by another
+/// process, damaged, full, or not writable. `waiting` receives the number of winners that are only in memory.
+/// `reason` receives the reason why the store could not be used the last time, as human-readable text to be
+/// freed with `ck_string_free`, or NULL if it could. Waiting winners are used like others; they are written
+/// with a later winner, by `ck_registry_refresh_store`, or by `ck_registry_destroy`. Waits while another
+/// thread uses the store's file.
 ///
 /// # Safety
-/// `registry` is from `ck_registry_create`; `waiting` points to a `size_t`, `reason` to a pointer; either may be NULL.
+/// `registry` is from `ck_registry_create`; `waiting` points to a `size_t`, `reason` to a pointer; either may
+/// be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ck_registry_store_status(
     registry: *const CkRegistry,
@@ -251,10 +259,11 @@ unsafe fn read_options(options: *const CkOptions) -> Result<Options, Failure> {
     let mut read = Options::default();
     let mut environment = true;
     if !options.is_null() {
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, `options` is NULL or a struct with its size set.
         let raw = unsafe { read_struct(options) }?;
         read.mode = mode(&raw)?;
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, `raw.override_file` is NULL or NUL-terminated; `raw.arch` is NULL or
+        // NUL-terminated; `raw.store` is NULL or NUL-terminated; `raw.device_name` is NULL or NUL-terminated.
         unsafe {
             read.override_file = read_optional_text(raw.override_file, "override_file")?.map(Into::into);
             read.arch = read_arch(raw.arch, "arch")?;

@@ -85,7 +85,8 @@ impl CkStatus {
     }
 }
 
-/// Describes a status in a few words. Never NULL; the string is constant. Unknown statuses get a fallback text.
+/// Describes a status in a few words. Never NULL; the string is constant. Unknown statuses get a fallback
+/// text.
 #[unsafe(no_mangle)]
 pub extern "C" fn ck_status_text(status: i32) -> *const c_char {
     boundary_value(c"unknown status".as_ptr(), || {
@@ -102,8 +103,8 @@ pub extern "C" fn ck_select_version() -> *const c_char {
 
 const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "\0");
 
-/// The ABI version of the library. It increases when programs compiled against an older header can no longer run.
-/// Compare it with the header's `CK_SELECT_ABI_VERSION`.
+/// The ABI version of the library. It increases when programs compiled against an older header can no longer
+/// run. Compare it with the header's `CK_SELECT_ABI_VERSION`.
 #[unsafe(no_mangle)]
 pub extern "C" fn ck_select_abi_version() -> u32 {
     boundary_value(0, || CK_SELECT_ABI_VERSION)
