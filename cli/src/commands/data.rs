@@ -11,7 +11,7 @@ use crate::error::CliError;
 /// Measured rows.
 #[derive(clap::Args)]
 pub(crate) struct Data {
-    /// Measurements: benchmark CSVs as they are, or what `ckselect convert` wrote
+    /// Measurements: benchmark CSVs as they are, or the output of `ckselect convert`
     #[arg(long = "data", value_name = "FILE", required = true, num_args = 1..)]
     pub(crate) files: Vec<PathBuf>,
     /// Only rows of this element type; by default the model's

@@ -40,18 +40,18 @@ pub(crate) struct Args {
     /// CSV with the input columns; - is standard input
     #[arg(long, value_name = "IN.csv", required_unless_present = "list")]
     input: Option<PathBuf>,
-    /// Where the columns f:<name> go; standard output when not given
+    /// Output file for the columns f:<name> [default: standard output]
     #[arg(long, value_name = "OUT.csv")]
     output: Option<PathBuf>,
-    /// Absent cells, and words without a number in the encoding
+    /// How to treat absent cells, and words without a number in the encoding
     #[arg(long, value_enum)]
     unknown: Option<Unknown>,
     #[command(flatten)]
     hardware: HardwareOption,
-    /// List the features with what they depend on and mean, and read nothing
+    /// List the features with their dependencies and meanings; reads no input
     #[arg(long)]
     list: bool,
-    /// How to write the result; by default csv for rows and a table for --list
+    /// Output format; by default csv for rows and a table for --list
     #[arg(long, value_enum)]
     format: Option<Format>,
 }

@@ -69,7 +69,8 @@ pub(crate) struct ModelAndPool {
     /// of a CK registry
     #[arg(long, value_name = "FILE")]
     pool: PathBuf,
-    /// Words without a number in the model's encoding (pipelines, dtypes, layouts); by default the model's own rule
+    /// How to treat words without a number in the model's encoding (pipelines, dtypes, layouts); by default the
+    /// model's rule
     #[arg(long, value_enum)]
     unknown: Option<Unknown>,
     /// Rank by another of the model's targets
@@ -84,8 +85,8 @@ pub(crate) struct ModelAndPool {
 /// Whether a model is asked for what it is not for.
 #[derive(Debug, Clone, Copy, clap::Args)]
 pub(crate) struct Force {
-    /// Ask the model also for directions, types and architectures that it is not for, which it refuses without. Nobody
-    /// knows what its answers are worth there
+    /// Use the model even for directions, types and architectures that it was not trained for, which it otherwise
+    /// refuses. The quality of its predictions there is unknown
     #[arg(long)]
     force_model: bool,
 }

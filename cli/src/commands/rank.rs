@@ -37,19 +37,19 @@ pub(crate) struct Args {
     /// One problem, as key=value pairs
     #[arg(long, value_name = "PAIRS", group = "asked")]
     problem: Option<String>,
-    /// Many problems: a CSV with a column for each field, or a list with one problem a line, with its operation as
-    /// `op=…` (what CK_SELECT_CAPTURE writes) or without. Repeated problems of a list and of a benchmark CSV (with a
-    /// `kernel` column) count once. Misspelt columns are refused; problems that the pool cannot compute are left out and
-    /// counted. Rows are written while problems are still read
+    /// Many problems: a CSV with a column per field, or a list with one problem per line, with or without its operation
+    /// as `op=…` (which CK_SELECT_CAPTURE writes). Repeated problems of a list or a benchmark CSV (with a `kernel`
+    /// column) count once. Misspelt columns are refused; problems that the pool cannot compute are left out and counted.
+    /// Rows are written while problems are still being read
     #[arg(long, value_name = "FILE", group = "asked")]
     problems: Option<PathBuf>,
     /// Only the best COUNT kernels of each problem
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
     top: Option<u64>,
-    /// How to write the result
+    /// Output format
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
-    /// Where to write it instead of standard output
+    /// Output file [default: standard output]
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
 }
