@@ -123,7 +123,7 @@ fn problems_of_a_file_that_the_model_is_not_for_are_passed_over_and_counted() {
     let (code, out, said) = run(&[&words[..], &[list.to_str().unwrap()]].concat());
     assert_eq!((code, out.lines().count()), (Some(0), 3), "{said}");
     assert!(
-        said.contains("1 problems are passed over: ") && said.contains("direction is bwd_data"),
+        said.contains("1 problems are skipped: ") && said.contains("direction is bwd_data"),
         "{said}"
     );
     assert!(said.contains("1 of 2 problems are out of range of the model's training, in G (1)"), "{said}");

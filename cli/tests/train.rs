@@ -251,7 +251,7 @@ mod trained {
             ),
             ("--params num_leaves=1", 2, "num_leaves: found '1', expected a whole number from 2"),
             ("--params subsample=0.5", 2, "subsample: found 0.5, expected subsample_freq of at least 1"),
-            ("--params sharpness=3", 2, "no forest of this training heeds 'sharpness=3'"),
+            ("--params sharpness=3", 2, "no forest of this training uses 'sharpness=3'"),
             ("--seeds 3", 2, "seeds: found 3, expected a subsample or colsample below 1"),
             ("--features magic", 2, "--features: no grouped_conv feature is named magic"),
             ("--features gemm72", 2, "--features: gemm72 is for gemm_universal"),
@@ -269,7 +269,7 @@ mod trained {
         }
         fs::create_dir(path.join("model")).unwrap();
         let message = bad(path, &format!("{BASE} --out model"), 1);
-        assert!(message.contains("model: is there already; --overwrite replaces it"), "{message}");
+        assert!(message.contains("model: already exists; --overwrite replaces it"), "{message}");
     }
 
     #[cfg(unix)]

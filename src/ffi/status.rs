@@ -66,21 +66,21 @@ impl CkStatus {
     const fn words(self) -> &'static CStr {
         match self {
             Self::Ok => c"done",
-            Self::NullPointer => c"an address is NULL",
+            Self::NullPointer => c"a required pointer is NULL",
             Self::InvalidArgument => c"an argument is out of range",
             Self::InvalidStruct => c"a struct has an unknown size",
-            Self::NotUtf8 => c"a text is not UTF-8",
+            Self::NotUtf8 => c"a string is not UTF-8",
             Self::InvalidProblem => c"the problem is not valid",
             Self::InvalidKernel => c"the kernel is not valid",
-            Self::AlreadyRegistered => c"the kernel is registered already",
-            Self::NotFound => c"nothing of that name or place",
+            Self::AlreadyRegistered => c"the kernel is already registered",
+            Self::NotFound => c"nothing with that name or index",
             Self::NoKernel => c"no kernel fits",
             Self::OverrideFailed => c"an override cannot be applied",
             Self::InvalidModel => c"the model is not valid",
             Self::NoModel => c"no model fits",
             Self::Io => c"a file cannot be read or written",
             Self::BufferTooSmall => c"the buffer is too small",
-            Self::Panic => c"a mistake inside the library",
+            Self::Panic => c"an internal error",
         }
     }
 }

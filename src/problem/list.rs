@@ -106,7 +106,7 @@ pub enum ProblemLineFault {
     #[error("{0}")]
     Row(String),
     /// One number for two problems.
-    #[error("problem_idx {0} stands for two different problems")]
+    #[error("problem_idx {0} denotes two different problems")]
     Number(u64),
     /// A file that cannot be read.
     #[error("{0}")]
@@ -119,8 +119,8 @@ pub enum ProblemLineFault {
 fn also(others: u64, torn: u64) -> String {
     match (others, torn) {
         (0, 0) => String::new(),
-        (others, 0) => format!("; {others} of another operation were passed over"),
-        (_, torn) => format!("; {others} of another operation and {torn} torn lines were passed over"),
+        (others, 0) => format!("; {others} of another operation were skipped"),
+        (_, torn) => format!("; {others} of another operation and {torn} torn lines were skipped"),
     }
 }
 
@@ -170,17 +170,17 @@ impl PassedOver {
         let mut notes = Vec::new();
         if !unknown.is_empty() {
             notes.push(format!(
-                "columns passed over, which are no field of a problem: {}",
+                "ignored columns, which are not fields of a problem: {}",
                 unknown.join(", ")
             ));
         }
         if *torn > 0 {
             notes.push(format!(
-                "{torn} incomplete lines are passed over, the first is line {first_torn}: they do not say op=…"
+                "{torn} incomplete lines are skipped, the first is line {first_torn}: they do not say op=…"
             ));
         }
         if *others > 0 {
-            notes.push(format!("{others} problems are passed over: they are of another operation"));
+            notes.push(format!("{others} problems are skipped: they are of another operation"));
         }
         notes
     }
@@ -515,7 +515,7 @@ mod tests {
         assert_eq!((numbers, &list.passed.unknown[..]), (vec![7, 7, 9], &["note".to_owned()][..]));
         let Problem::Conv(problem) = list.problems[0].problem else { panic!() };
         assert_eq!((problem.direction, list.problems[0].said.direction), (Direction::BwdData, true));
-        assert_eq!(list.passed.notes(), ["columns passed over, which are no field of a problem: note"]);
+        assert_eq!(list.passed.notes(), ["ignored columns, which are not fields of a problem: note"]);
         let measured = "kernel,C,K,Hi,Wi,Y,X\na,64,64,8,8,1,1\nb,64,64,8,8,1,1\n";
         assert_eq!(conv(measured).unwrap().problems.len(), 1, "a row a kernel");
         let both = "op,m,n,k,C,K,Hi,Wi,Y,X\ngemm_universal,1,2,3,,,,,,\ngrouped_conv,,,,4,4,5,5,1,1\n";
@@ -539,7 +539,7 @@ mod tests {
             ("C,K,Hi,Wi,Y,X\n# x\n64,64,8,8,1,\n", "l: line 3: X: found nothing, expected a whole number"),
             (
                 "problem_idx,C,K,Hi,Wi,Y,X\n7,64,64,8,8,1,1\n7,64,64,8,8,3,3\n",
-                "l: line 3: problem_idx 7 stands for two different problems",
+                "l: line 3: problem_idx 7 denotes two different problems",
             ),
             (
                 "problem_idx,C,K,Hi,Wi,Y,X\n-1,64,64,8,8,1,1\n",

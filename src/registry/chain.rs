@@ -141,7 +141,7 @@ pub enum SelectError {
     #[error("problem: {0}")]
     Problem(#[from] InvalidField),
     /// A rule for this problem that cannot be followed. It is never passed over: whoever wrote it wants that kernel.
-    #[error("the override says '{kernel}', which {reason}")]
+    #[error("the override names '{kernel}', which {reason}")]
     Override {
         /// The name in the rule.
         kernel: String,

@@ -91,7 +91,7 @@ pub struct Registry {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AddError {
     /// A kernel of that name is there, with the same or a higher priority.
-    #[error("kernel '{0}' is registered already, with at least this priority")]
+    #[error("kernel '{0}' is already registered, with the same or a higher priority")]
     AlreadyThere(String),
     /// A descriptor that is none.
     #[error("kernel '{name}': {source}")]

@@ -17,7 +17,7 @@ pub enum RankError {
     ProblemSide(SideError),
     /// The model is for other problems.
     #[error(
-        "the model is for {}, and not for this problem: {}; take a model that is for it, or force \
+        "the model is for {}, not for this problem: {}; use a model for it, or force \
          this one (`--force-model` of ckselect, `force` of ck_model_options, `Model::forced`)",
         .key, listed(.misfits)
     )]
@@ -56,7 +56,7 @@ pub enum RankError {
         first: String,
     },
     /// A place that the pool does not have.
-    #[error("the pool has {kernels} kernels, there is none at {index}")]
+    #[error("the pool has {kernels} kernels, none at index {index}")]
     Index {
         /// Kernels in the pool.
         kernels: usize,

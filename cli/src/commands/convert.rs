@@ -103,13 +103,13 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     }
     if args.strict && shown.count > 0 {
         return Err(CliError::failed(format!(
-            "a place was rejected and --strict was given: {} is not written",
+            "a row was rejected and --strict was given: {} is not written",
             args.output.display()
         )));
     }
     if shown.count > SHOWN && args.rejects.is_none() {
         let more = shown.count - SHOWN;
-        say!("ckselect: and {} more rejected places; --rejects FILE lists them", HumanCount(more));
+        say!("ckselect: and {} more rejected rows; --rejects FILE lists them", HumanCount(more));
     }
     let reports = converted.map_err(|error| CliError::of_writer(&error))?;
     // What went to standard output as a table is not followed by anything else.
@@ -133,7 +133,7 @@ fn summary(reports: &[FileReport], format: Format) -> Result<(), CliError> {
     for report in reports {
         if !report.unknown.is_empty() {
             let file = report.path.display();
-            say!("ckselect: warning: {file}: columns passed over: {}", report.unknown.join(", "));
+            say!("ckselect: warning: {file}: ignored columns: {}", report.unknown.join(", "));
         }
         table.push(vec![
             Cell::from(report.path.display().to_string()),

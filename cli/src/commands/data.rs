@@ -56,7 +56,7 @@ impl Data {
         for source in measurements.sources() {
             if !source.unknown.is_empty() {
                 let file = source.path.display();
-                say!("ckselect: warning: {file}: columns passed over: {}", source.unknown.join(", "));
+                say!("ckselect: warning: {file}: ignored columns: {}", source.unknown.join(", "));
             }
             if let Some(left_out) = source.left_out(measurements.wanted()) {
                 say!("ckselect: {left_out}");

@@ -143,7 +143,7 @@ fn check_pool(found: &Enumeration) -> Result<(), CliError> {
     if left_out.is_empty() {
         return Ok(());
     }
-    let message = format!("{} cannot be part of a pool: they are no implicit GEMMs", left_out.join(" and "));
+    let message = format!("{} cannot be part of a pool: they are not implicit GEMMs", left_out.join(" and "));
     if found.kernels.is_empty() {
         return Err(CliError::failed(format!("{message}; there are no other kernels")));
     }

@@ -74,7 +74,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         measurements.sources().iter().zip(&evaluation.trained_files).filter(|(_, known)| **known)
     {
         say!(
-            "ckselect: {}: the model was trained on this file: the figures say little of other problems",
+            "ckselect: {}: the model was trained on this file: the figures say little about other problems",
             source.path.display()
         );
     }

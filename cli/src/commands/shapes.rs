@@ -152,7 +152,7 @@ fn imported(path: &Path, args: &Args) -> Result<Vec<Problem>, CliError> {
         say!("ckselect: {}: line {}: {}", path.display(), skip.line, skip.reason);
     }
     if !skipped.is_empty() {
-        say!("ckselect: {}: {} lines are no convolutions and are left out", path.display(), skipped.len());
+        say!("ckselect: {}: {} lines are not convolutions and are left out", path.display(), skipped.len());
     }
     if problems.is_empty() {
         return Err(CliError::failed(format!("{}: no convolution found", path.display())));

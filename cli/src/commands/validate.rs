@@ -136,7 +136,7 @@ pub(super) fn read_predictions(
     let predictions = Predictions::read(path, measurements, labels.as_ref())?;
     if !predictions.unknown().is_empty() {
         let (file, unknown) = (path.display(), predictions.unknown().join(", "));
-        say!("ckselect: warning: {file}: columns passed over: {unknown}");
+        say!("ckselect: warning: {file}: ignored columns: {unknown}");
     }
     Ok(predictions)
 }

@@ -88,7 +88,7 @@ pub enum Failure {
     #[error("{0}")]
     Device(DeviceError),
     /// What came out is no time: zero (nothing was launched, or nothing was timed), negative or not finite.
-    #[error("{0} ms is no time")]
+    #[error("{0} ms is not a valid time")]
     NotATime(f64),
     /// A run took more milliseconds than a run may take, but came to an end.
     #[error("a run took {0} ms, longer than the time limit of a run")]

@@ -107,7 +107,7 @@ impl Live {
             let cookie = schema::cookie(&transaction)?;
             if *confirmed != Some(cookie) {
                 if schema::inspect(&transaction)? != Contents::Winners {
-                    return Err(schema::damaged("it is no store of winners any more".to_owned()));
+                    return Err(schema::damaged("it is no longer a store of winners".to_owned()));
                 }
                 *confirmed = Some(cookie);
             }

@@ -283,12 +283,12 @@ fn exit_code(ran: &Summary, output: &Path) -> ExitCode {
     match ran.stopped {
         Some(StopReason::Signal(signal)) => {
             say!(
-                "ckselect: {output}: ended by signal {signal}, {remaining} rows remain: go on with --resume"
+                "ckselect: {output}: ended by signal {signal}, {remaining} rows remain: continue with --resume"
             );
             ExitCode::from(u8::try_from(128 + signal).unwrap_or(1))
         }
         Some(StopReason::Budget) => {
-            say!("ckselect: {output}: the budget is spent, {remaining} rows remain: go on with --resume");
+            say!("ckselect: {output}: the budget is spent, {remaining} rows remain: continue with --resume");
             if nothing { failed(ran, &output) } else { ExitCode::SUCCESS }
         }
         None if nothing => failed(ran, &output),

@@ -77,7 +77,7 @@ pub(super) fn run(
     }
     if args.overwrite {
         return Err(CliError::usage(
-            "--overwrite and --slurm exclude each other: tasks resume what is there",
+            "--overwrite and --slurm exclude each other: tasks resume existing output",
         ));
     }
     let (mut parts, mut open) = (Vec::new(), Vec::new());
@@ -85,7 +85,7 @@ pub(super) fn run(
         let log = shard_log(&args.output, shard);
         if log.exists() && !args.resume {
             let log = log.display();
-            return Err(CliError::failed(format!("{log} exists: --resume submits what is not done")));
+            return Err(CliError::failed(format!("{log} exists: --resume submits the unfinished shards")));
         }
         if shard.of(plan, cost, batch).is_empty() {
             continue;
@@ -96,7 +96,7 @@ pub(super) fn run(
         }
     }
     if open.is_empty() {
-        say!("ckselect: all {shards} shards are done: `ckselect merge` puts them together");
+        say!("ckselect: all {shards} shards are done: `ckselect merge` combines them");
         return Ok(ExitCode::SUCCESS);
     }
     let folder = std::env::current_dir()?;
