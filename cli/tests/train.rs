@@ -258,7 +258,7 @@ mod trained {
             ("--targets relative --objective log1p", 2, "--targets: relative needs an objective that ranks"),
             ("--targets tflops,speed", 2, "--targets: unknown target 'speed'"),
             ("--rank-target latency", 2, "latency ranks, but it is not trained"),
-            ("--weight other.csv=2", 2, "'other.csv' is none of the files"),
+            ("--weight other.csv=2", 2, "'other.csv' is not a file of"),
             ("--weight sweep.csv=-1", 2, "expected FILE=WEIGHT with a weight above 0"),
             ("--extra-data sweep.csv", 2, "sweep.csv is given twice"),
             ("--targets tflops,bandwidth", 1, "target bandwidth: no valid row of the data has a value of it"),
