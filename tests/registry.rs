@@ -435,7 +435,7 @@ fn what_a_registry_does_not_know_it_says_once_on_standard_error() {
     };
     let lines = said(None);
     let count = |part: &str| lines.iter().filter(|line| line.contains(part)).count();
-    assert_eq!(count("the first by priority, for want of a model: none is loaded"), 2, "{lines:?}");
+    assert_eq!(count("the first by priority, without a model: none is loaded"), 2, "{lines:?}");
     let embedded = usize::from(!EmbeddedModel::all().is_empty());
     assert_eq!(count("which may not be the architecture of this device"), embedded, "{lines:?}");
     assert!(said(Some("off")).is_empty() && said(Some("error")).is_empty());

@@ -118,7 +118,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         .collect();
     let (old, new): (Vec<Outcome>, Vec<Outcome>) = both.into_iter().unzip();
     if old.is_empty() {
-        return Err(CliError::failed("no problem of the measurements is ranked by both"));
+        return Err(CliError::failed("none of the measured problems is ranked by both"));
     }
     let limits = Limits {
         mean: args.max_mean_loss,

@@ -91,7 +91,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         // In this order the first signal stops the conversion, and a second one the process.
         signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&stop))
             .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&stop)))
-            .map_err(|error| CliError::failed(format!("cannot listen for signals: {error}")))?;
+            .map_err(|error| CliError::failed(format!("cannot handle signals: {error}")))?;
     }
     let mut shown = Shown::new(args.rejects.is_some(), args.strict.then(|| Arc::clone(&stop)));
     let converted = convert(&inputs, &args.output, &options, &stop, &mut shown);

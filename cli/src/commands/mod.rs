@@ -152,7 +152,7 @@ pub(crate) fn say_out_of_range(ranker: &Ranker, problem: &Problem) -> Result<(),
     let outside = ranker.out_of_range(problem)?;
     if !outside.is_empty() {
         let outside = outside.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
-        say!("ckselect: the problem is out of range of the model's training: {outside}");
+        say!("ckselect: the problem is outside the model's training range: {outside}");
     }
     Ok(())
 }

@@ -95,7 +95,7 @@ impl<'a> Notes<'a> {
                 .map(|(name, count)| format!("{name} ({count})"))
                 .collect();
             say!(
-                "ckselect: {file}: {outside} of {ranked} problems are out of range of the model's training, in {}",
+                "ckselect: {file}: {outside} of {ranked} problems are outside the model's training range, in {}",
                 fields.join(", ")
             );
         }

@@ -248,7 +248,7 @@ fn open(location: &Location, mode: Mode) -> Result<Store, CliError> {
 fn records(store: &Store, filter: &Filter) -> Result<Vec<Record>, CliError> {
     let (records, unreadable) = store.records(filter)?;
     if unreadable > 0 {
-        say!("ckselect: warning: {unreadable} winners are left out: another version of ckselect wrote them");
+        say!("ckselect: warning: {unreadable} winners are skipped: another version of ckselect wrote them");
     }
     Ok(records)
 }

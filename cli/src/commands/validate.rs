@@ -109,7 +109,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         (None, None) => return Err(CliError::usage("give --model or --predictions")),
     };
     if validation.verdicts.is_empty() {
-        return Err(CliError::failed("no problem of the measurements was asked about"));
+        return Err(CliError::failed("none of the measured problems has a choice"));
     }
     if let Some(path) = &args.output {
         let mut out = Output::create(Some(path))?;

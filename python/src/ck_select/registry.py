@@ -160,7 +160,7 @@ class Selection:
     ``score`` is what the model says, usually TFLOPS; None from other sources. ``measured_ms`` is None when it was not
     measured.
 
-    ``out_of_range`` says whether the problem lies outside of what the model was trained on, ``out_of_range_fields`` in
+    ``out_of_range`` says whether the problem is outside the model's training range, ``out_of_range_fields`` in
     which fields. ``unmeasured``: no kernel that was measured for the model had the pipeline or the suffixes of this
     one. ``arch_unknown``: the model is for one architecture, and neither problem nor registry name any. ``no_model``:
     the first kernel by priority was taken because no model and nothing else had an answer.
