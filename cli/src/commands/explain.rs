@@ -11,8 +11,8 @@ const EXAMPLES: &str = "Examples:
   ckselect explain --model models/M --pool kernels.txt --problem 'N=16,C=256,K=128,Hi=28,Wi=28,Y=3,X=3'
   ckselect explain --model models/M --pool kernels.txt --problem '…' --first NAME --second NAME
 
-Each feature's contribution is what the splits on it add along the kernel's way through the trees. Bias,
-contributions and rounding add up to the raw score exactly.";
+A feature's contribution is what the splits on it add along the kernel's path through the trees. Bias, contributions
+and rounding add up to the raw score exactly.";
 
 /// Explain which features make a model rank one kernel above another
 #[derive(clap::Args)]

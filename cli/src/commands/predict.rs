@@ -20,7 +20,7 @@ Output columns: `raw` is the forest's prediction, LightGBM's predict() bit for b
 inverse transform of the spec (expm1 for log targets, otherwise clamped at 0). A LightGBM file without a spec has
 no transform, so both are equal.
 
-Rows hold the constants of their GPU in them: `ckselect features --hardware` computes rows for another one.";
+Rows contain the constants of their GPU; `ckselect features --hardware` computes rows for another GPU.";
 
 /// Predict raw feature rows
 #[derive(clap::Args)]

@@ -108,8 +108,8 @@ struct ImportArgs {
   ckselect store merge node1.db node2.db
   ckselect store merge --store all.db node*.db --format json
 
-For hosts that cannot share a file. Of two winners for one problem and scope the newer stays, of two from the same
-second the faster; `replaced` and `kept` count these conflicts. The order of merging does not matter.")]
+For hosts that cannot share a file. Of two winners for one problem and scope, the newer is kept, or the faster if both
+are from the same second; `replaced` and `kept` count these conflicts. The order of merging does not matter.")]
 struct MergeArgs {
     /// The other stores
     #[arg(value_name = "FILE", required = true)]
