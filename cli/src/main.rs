@@ -1,7 +1,7 @@
 //! The command `ckselect`: everything around choosing kernels outside of a C++ process.
 //!
-//! Results go to standard output, messages to standard error. Exit codes: 0 success, 1 failure, 2 usage error, 3 a
-//! check failed.
+//! Results go to standard output, messages to standard error. Exit codes: 0 success, 1 failure, 2 usage
+//! error, 3 a check failed.
 
 #![allow(
     clippy::doc_markdown,

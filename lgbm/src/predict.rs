@@ -33,8 +33,8 @@ entry! {
     ) {
         let matrix = Matrix::new(data, data_type, nrow, ncol, is_row_major)?;
         let what = What { predict_type, start_iteration, num_iteration, parameter };
-        // SAFETY: LightGBM's contract: the data is as large as its sizes say, `parameter` is NULL or a C string, and the
-        // outputs have room for the results; nobody frees the handle during the call.
+        // SAFETY: LightGBM's contract: the data is as large as its sizes say, `parameter` is NULL or a C
+        // string, and the outputs have room for the results; nobody frees the handle during the call.
         unsafe { predict(handle, &matrix, &what, out_len, out_result) }
     }
 }
@@ -56,8 +56,8 @@ entry! {
     ) {
         let matrix = Matrix::new(data, data_type, 1, ncol, is_row_major)?;
         let what = What { predict_type, start_iteration, num_iteration, parameter };
-        // SAFETY: LightGBM's contract: the data is as large as its sizes say, `parameter` is NULL or a C string, and the
-        // outputs have room for the results; nobody frees the handle during the call.
+        // SAFETY: LightGBM's contract: the data is as large as its sizes say, `parameter` is NULL or a C
+        // string, and the outputs have room for the results; nobody frees the handle during the call.
         unsafe { predict(handle, &matrix, &what, out_len, out_result) }
     }
 }

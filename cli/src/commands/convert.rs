@@ -52,8 +52,8 @@ pub(crate) struct Args {
     /// Only convolutions of this direction: forward, bwd_data, bwd_weight
     #[arg(long, value_name = "DIRECTION", value_parser = word::<Direction>)]
     variant: Option<Direction>,
-    /// Value of the column run_id; an integer for convolutions. By default what the rows record, else a digest of the
-    /// file's name for GEMMs and 0 for convolutions
+    /// Value of the column run_id; an integer for convolutions. By default what the rows record, else a
+    /// digest of the file's name for GEMMs and 0 for convolutions
     #[arg(long, value_name = "ID")]
     run_id: Option<String>,
     /// Ask rocminfo about this machine's GPU and record it in the columns hw_*

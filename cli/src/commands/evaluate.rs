@@ -36,8 +36,8 @@ pub(crate) struct Args {
     model: PathBuf,
     #[command(flatten)]
     data: Data,
-    /// How to treat words without a number in the model's encoding (pipelines, dtypes, layouts); by default the
-    /// model's rule
+    /// How to treat words without a number in the model's encoding (pipelines, dtypes, layouts); by default
+    /// the model's rule
     #[arg(long, value_enum)]
     unknown: Option<Unknown>,
     /// Rank by another of the model's targets

@@ -69,8 +69,8 @@ pub(crate) struct ModelAndPool {
     /// of a CK registry
     #[arg(long, value_name = "FILE")]
     pool: PathBuf,
-    /// How to treat words without a number in the model's encoding (pipelines, dtypes, layouts); by default the
-    /// model's rule
+    /// How to treat words without a number in the model's encoding (pipelines, dtypes, layouts); by default
+    /// the model's rule
     #[arg(long, value_enum)]
     unknown: Option<Unknown>,
     /// Rank by another of the model's targets
@@ -85,8 +85,8 @@ pub(crate) struct ModelAndPool {
 /// Whether a model is asked for what it is not for.
 #[derive(Debug, Clone, Copy, clap::Args)]
 pub(crate) struct Force {
-    /// Use the model even for directions, types and architectures that it was not trained for, which it otherwise
-    /// refuses. The quality of its predictions there is unknown
+    /// Use the model even for directions, types and architectures that it was not trained for, which it
+    /// otherwise refuses. The quality of its predictions there is unknown
     #[arg(long)]
     force_model: bool,
 }

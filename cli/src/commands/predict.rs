@@ -35,8 +35,8 @@ pub(crate) struct Args {
     /// The target whose forest predicts; by default the one that ranks
     #[arg(long, value_name = "TARGET", value_parser = super::target)]
     target: Option<Target>,
-    /// CSV of feature rows; an empty cell is NaN. With a header of feature names (with or without f:) the columns
-    /// are found by name, otherwise they are in the model's order
+    /// CSV of feature rows; an empty cell is NaN. With a header of feature names (with or without f:) the
+    /// columns are found by name, otherwise they are in the model's order
     #[arg(long, value_name = "IN.csv")]
     matrix: PathBuf,
     /// Output file for the columns raw and value [default: standard output]

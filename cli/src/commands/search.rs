@@ -37,7 +37,8 @@ pub(crate) struct Args {
     /// The problem, as key=value pairs
     #[arg(long, value_name = "PAIRS")]
     problem: String,
-    /// Score all kernels of this pool instead of drawing from upstream's space: a list of names, or a CK export
+    /// Score all kernels of this pool instead of drawing from upstream's space: a list of names, or a CK
+    /// export
     #[arg(long, value_name = "FILE", conflicts_with_all = ["strategy", "budget", "seed", "constraints"])]
     pool: Option<PathBuf>,
     /// Search strategy: random, de (discrete differential evolution) or exhaustive
@@ -52,9 +53,9 @@ pub(crate) struct Args {
     /// Only the best COUNT kernels
     #[arg(long, value_name = "COUNT", default_value_t = 10)]
     top: usize,
-    /// Which kernels are allowed: buildable (accepted by the tile engine's validator for the architecture), memory (fit
-    /// into shared memory) or upstream (the same with one byte per element). The last two also find kernels that no
-    /// compiler accepts
+    /// Which kernels are allowed: buildable (accepted by the tile engine's validator for the architecture),
+    /// memory (fit into shared memory) or upstream (the same with one byte per element). The last two also
+    /// find kernels that no compiler accepts
     #[arg(long, value_name = "RULES", default_value = "buildable", value_parser = constraints)]
     constraints: Constraints,
     /// How to treat words without a number in the model's encoding; by default the model's rule

@@ -47,8 +47,8 @@ pub(crate) struct Args {
     /// List the sets with their sizes
     #[arg(long, group = "source", conflicts_with_all = ["set", "driver", "validation"])]
     list: bool,
-    /// Select from --driver like upstream's training set: common channels, batches up to 16, two of a kind, 300 in all
-    /// (or --count)
+    /// Select from --driver like upstream's training set: common channels, batches up to 16, two of a kind,
+    /// 300 in all (or --count)
     #[arg(long, requires = "driver")]
     training_set: bool,
     /// The operation of --validation

@@ -81,8 +81,8 @@ pub(crate) struct Args {
     /// Shuffle groups of equal size among the folds
     #[arg(long, value_name = "SEED")]
     fold_seed: Option<u64>,
-    /// Which problems decide when to stop: a part of the training problems, the held-out ones (upstream's way), or none.
-    /// By default inner for objectives that only rank, and held-out for the others
+    /// Which problems decide when to stop: a part of the training problems, the held-out ones (upstream's
+    /// way), or none. By default inner for objectives that only rank, and held-out for the others
     #[arg(long, value_enum)]
     early_stopping: Option<Stopping>,
     /// Try COUNT sets of random parameters, judged within the training problems

@@ -34,8 +34,8 @@ pub(crate) struct Args {
     /// Model directory, or embedded:NAME
     #[arg(long, value_name = "DIR", group = "chooser")]
     model: Option<PathBuf>,
-    /// Choices in a CSV instead of a model: `kernel` (with `rank`, of which 1 counts) for a problem with all its fields,
-    /// or with its number (`problem_idx`) in the first file of --data
+    /// Choices in a CSV instead of a model: `kernel` (with `rank`, of which 1 counts) for a problem with all
+    /// its fields, or with its number (`problem_idx`) in the first file of --data
     #[arg(long, value_name = "FILE", group = "chooser")]
     predictions: Option<PathBuf>,
     /// Kernels to choose from; by default the measured ones

@@ -152,8 +152,8 @@ unsafe extern "C" fn add_kernel(
     if size != size_of::<CkKernelHooks>() {
         return CkStatus::InvalidStruct;
     }
-    // SAFETY: by contract, `name` is NUL-terminated, `hooks` has the size that was checked, and `context` is the map of
-    // `KernelLibrary::open`.
+    // SAFETY: by contract, `name` is NUL-terminated, `hooks` has the size that was checked, and `context` is
+    // the map of `KernelLibrary::open`.
     let (name, hooks, kernels) = unsafe { (CStr::from_ptr(name), *hooks, &mut *context.cast::<Kernels>()) };
     let Ok(name) = name.to_str() else { return CkStatus::NotUtf8 };
     let add = AssertUnwindSafe(|| {

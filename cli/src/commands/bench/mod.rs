@@ -56,7 +56,8 @@ pub(crate) struct Args {
     /// Kernels to measure: any file that `ckselect rank --pool` accepts
     #[arg(long, value_name = "FILE")]
     pool: PathBuf,
-    /// Problems: a CSV as for `ckselect rank --problems`, or text with one problem per line, as they are captured
+    /// Problems: a CSV as for `ckselect rank --problems`, or text with one problem per line, as they are
+    /// captured
     #[arg(long, value_name = "FILE")]
     problems: PathBuf,
     /// Output file for the measurements

@@ -15,8 +15,8 @@ use crate::output::Output;
 /// Beyond one machine
 #[derive(clap::Args)]
 pub(super) struct Options {
-    /// Submit a Slurm job array of this many shards, and a job that merges them; with --resume only the unfinished
-    /// shards
+    /// Submit a Slurm job array of this many shards, and a job that merges them; with --resume only the
+    /// unfinished shards
     #[arg(long, value_name = "SHARDS", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     slurm: Option<u32>,
     /// Print the scripts instead of submitting them
