@@ -18,10 +18,10 @@ pub struct EmbeddedModel {
 static MODELS: &[EmbeddedModel] = include!(concat!(env!("OUT_DIR"), "/embedded_models.rs"));
 
 impl EmbeddedModel {
-    /// What the names of embedded models begin with where a directory could stand, too.
+    /// Prefix of the names of embedded models wherever a directory is also accepted.
     pub const PREFIX: &'static str = "embedded:";
 
-    /// All models of this build, by name; none when it was built without.
+    /// All models of this build, by name; empty if it was built without.
     pub fn all() -> &'static [Self] {
         MODELS
     }
@@ -44,24 +44,24 @@ impl EmbeddedModel {
         self.name.to_str().unwrap_or_default()
     }
 
-    /// Its name, as C wants it.
+    /// Its name as a C string.
     pub const fn c_name(&self) -> &'static CStr {
         self.name
     }
 
-    /// Its spec, which says what it is for; the forests are not read for it.
+    /// Its spec; the forests are not read.
     pub fn spec(&self) -> Result<FeatureSpec, ModelError> {
         FeatureSpec::from_json(&self.label(), self.spec)
     }
 
-    /// What the library has of it: the spec as it lies in `models/`, and the forests in the form into which the build
-    /// script packed them, with `.packed` behind their names.
+    /// Its files in the library: the spec as it is in `models/`, and the forests as packed by the build
+    /// script, with `.packed` appended to their names.
     pub fn files(&self) -> impl Iterator<Item = (String, &'static [u8])> + '_ {
         let forests = self.forests.iter().map(|&(target, packed)| (target.file_name() + ".packed", packed));
         std::iter::once(("feature_spec.json".to_owned(), self.spec)).chain(forests)
     }
 
-    /// Reads and checks it, as if it were loaded from its directory.
+    /// Reads and checks it, as when loading it from its directory.
     pub fn load(&self) -> Result<Model, ModelError> {
         let label = self.label();
         let model = Model::from_packed(&label, self.spec()?, self.forests)?;
@@ -79,7 +79,7 @@ impl Model {
         EmbeddedModel::find(name)?.load()
     }
 
-    /// Loads an embedded model by `embedded:NAME`, a model directory by anything else.
+    /// Loads an embedded model for `embedded:NAME`, otherwise a model directory.
     pub fn open(place: impl AsRef<std::path::Path>) -> Result<Self, ModelError> {
         let place = place.as_ref();
         match place.to_str().and_then(|text| text.strip_prefix(EmbeddedModel::PREFIX)) {
