@@ -140,13 +140,13 @@ pub trait Device {
     /// Gives an event back, recorded or not, reached or not. There is nobody to tell when that fails.
     fn destroy_event(&self, event: EventHandle);
 
-    /// Puts the event behind all work that is on the stream.
+    /// Records the event after all work on the stream.
     fn record(&self, event: EventHandle, stream: Stream) -> Result<(), DeviceError>;
 
-    /// Whether the device has reached the event. Never waits.
+    /// Whether the device has reached the event. Never blocks.
     fn query(&self, event: EventHandle) -> Result<bool, DeviceError>;
 
-    /// Waits until the device has reached the event, for ever if need be.
+    /// Waits until the device has reached the event, without a time limit.
     fn synchronize(&self, event: EventHandle) -> Result<(), DeviceError>;
 
     /// Milliseconds between two events that the device has reached.
@@ -174,17 +174,17 @@ impl<'d> Event<'d> {
         Ok(Self { device, handle: device.create_event()? })
     }
 
-    /// Puts the event behind all work that is on the stream.
+    /// Records the event after all work on the stream.
     pub fn record(&self, stream: Stream) -> Result<(), DeviceError> {
         self.device.record(self.handle, stream)
     }
 
-    /// Whether the device has reached the event. Never waits.
+    /// Whether the device has reached the event. Never blocks.
     pub fn query(&self) -> Result<bool, DeviceError> {
         self.device.query(self.handle)
     }
 
-    /// Waits until the device has reached the event, for ever if need be.
+    /// Waits until the device has reached the event, without a time limit.
     pub fn synchronize(&self) -> Result<(), DeviceError> {
         self.device.synchronize(self.handle)
     }
