@@ -1802,7 +1802,7 @@ ck_status ck_extract_gemm_features(const ck_registry *registry,
  *
  * # Safety
  * `registry` is from `ck_registry_create`; `problem` points to a struct with its `struct_size` set; `text`
- * points to an address.
+ * points to a pointer.
  */
 ck_status ck_explain_selection(const ck_registry *registry,
                                const ck_conv_problem *problem,

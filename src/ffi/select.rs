@@ -449,7 +449,7 @@ unsafe fn extract<T: AsProblem>(
 ///
 /// # Safety
 /// `registry` is from `ck_registry_create`; `problem` points to a struct with its `struct_size` set; `text`
-/// points to an address.
+/// points to a pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ck_explain_selection(
     registry: *const CkRegistry,
