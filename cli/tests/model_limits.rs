@@ -122,10 +122,7 @@ fn problems_of_a_file_that_the_model_is_not_for_are_passed_over_and_counted() {
     let words = ["rank", "--model", GFX950, "--pool", POOL, "--top", "1", "--format", "csv", "--problems"];
     let (code, out, said) = run(&[&words[..], &[list.to_str().unwrap()]].concat());
     assert_eq!((code, out.lines().count()), (Some(0), 3), "{said}");
-    assert!(
-        said.contains("1 problems are skipped: ") && said.contains("direction is bwd_data"),
-        "{said}"
-    );
+    assert!(said.contains("1 problems are skipped: ") && said.contains("direction is bwd_data"), "{said}");
     assert!(said.contains("1 of 2 problems are outside the model's training range, in G (1)"), "{said}");
 }
 

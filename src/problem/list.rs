@@ -169,10 +169,7 @@ impl PassedOver {
         let Self { others, torn, first_torn, unknown } = self;
         let mut notes = Vec::new();
         if !unknown.is_empty() {
-            notes.push(format!(
-                "ignored columns, which are not fields of a problem: {}",
-                unknown.join(", ")
-            ));
+            notes.push(format!("ignored columns, which are not fields of a problem: {}", unknown.join(", ")));
         }
         if *torn > 0 {
             notes.push(format!(

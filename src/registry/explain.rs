@@ -253,11 +253,8 @@ impl Registry {
                 let outside = ranker.and_then(|ranker| ranker.out_of_range_on(problem, arch).ok());
                 let outside: Vec<_> = outside.iter().flatten().map(ToString::to_string).collect();
                 if !outside.is_empty() {
-                    let _ = write!(
-                        text,
-                        "\n  the problem is outside its training range: {}",
-                        outside.join("; ")
-                    );
+                    let _ =
+                        write!(text, "\n  the problem is outside its training range: {}", outside.join("; "));
                 }
                 for (rank, ranked) in scratch.ranking().iter().enumerate() {
                     let entry = model.places.get(ranked.index).and_then(|&place| self.entry_at(state, place));
