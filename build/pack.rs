@@ -115,6 +115,6 @@ fn put_line(to: &mut Vec<u8>, key: &str, value: &str) -> Result<(), String> {
 }
 
 fn numbers<T: std::str::FromStr>(key: &str, value: &str) -> Result<Vec<T>, String> {
-    let number = |token: &str| token.parse().map_err(|_| format!("{key}: '{token}' is no number"));
+    let number = |token: &str| token.parse().map_err(|_| format!("{key}: '{token}' is not a number"));
     value.split(' ').filter(|token| !token.is_empty()).map(number).collect()
 }

@@ -1,22 +1,21 @@
 /* ck_select: chooses the fastest GPU kernel for a problem without trying them all.
  *
- * Made from the sources by cbindgen. Do not edit: run `CK_SELECT_UPDATE_HEADER=1 cargo test --test header`.
+ * Generated from the sources by cbindgen. Do not edit: run `CK_SELECT_UPDATE_HEADER=1 cargo test --test header`.
  *
  * Conventions
- *   Answers    Every function that can fail returns a ck_status; outputs are written only when it is CK_STATUS_OK, but
- *              for the size that is needed with CK_STATUS_BUFFER_TOO_SMALL. ck_last_error() has the message of this
+ *   Errors     Every function that can fail returns a ck_status. Outputs are written only if it is CK_STATUS_OK, except
+ *              for the required size with CK_STATUS_BUFFER_TOO_SMALL. ck_last_error() returns the message of the calling
  *              thread's last failure.
- *   Ownership  Handles are made by ck_*_create and given back to ck_*_destroy, for which NULL is fine. What a call is
- *              given is borrowed for the call or copied; what it hands out says how long it lives.
- *   Structs    The caller sets struct_size to sizeof the struct, so that later versions can add fields at the end. Fields
- *              that a smaller size leaves out count as 0, and are not written; arrays of structs are as far apart as
- *              their first one is large. A size beyond what the library knows is CK_STATUS_INVALID_STRUCT.
- *              Fields that are reserved must be 0.
- *   Enums      Passed as int32_t; a number that is none of the enum's is CK_STATUS_INVALID_ARGUMENT.
- *   Texts      NUL-terminated UTF-8.
- *   Threads    Any number of threads may use one registry at once, also while others change it; models and pools
- *              never change.
- *   Never      No function throws, aborts, exits or prints.
+ *   Ownership  Handles are created by ck_*_create and released by ck_*_destroy, which accepts NULL. Arguments are
+ *              borrowed for the call or copied. The documentation of each result says how long it lives.
+ *   Structs    The caller sets struct_size to sizeof the struct, so that later versions can append fields. Fields beyond
+ *              a smaller size are read as 0 and not written; the first element's size is the stride of an array.
+ *              A size larger than the library's is CK_STATUS_INVALID_STRUCT. Reserved fields must be 0.
+ *   Enums      Passed as int32_t; an unknown value is CK_STATUS_INVALID_ARGUMENT.
+ *   Strings    NUL-terminated UTF-8.
+ *   Threads    Any number of threads may use one registry at once, even while others change it; models and pools
+ *              are immutable.
+ *   Never      No function throws, aborts, exits or prints, except for two warnings: see ck_set_log_callback.
  */
 
 #ifndef CK_SELECT_H
@@ -26,105 +25,105 @@
 #include <stdint.h>
 
 /**
- * The number of the binary interface that this header describes.
+ * The ABI version that this header describes.
  */
 #define CK_SELECT_ABI_VERSION 1
 
 /**
- * Where a word or a number may be any: a direction, a type.
+ * Any direction, any type.
  */
 #define CK_ANY -1
 
 /**
- * What a call answers. Numbers are never changed or used again.
+ * The result of a call. Numbers are never changed or reused.
  */
 typedef enum {
   /**
-   * Done; outputs are written.
+   * Success; outputs are written.
    */
   CK_STATUS_OK = 0,
   /**
-   * An address that must not be NULL is.
+   * A required pointer was NULL.
    */
   CK_STATUS_NULL_POINTER = 1,
   /**
-   * An argument has a value that it may not have.
+   * An argument is out of range.
    */
   CK_STATUS_INVALID_ARGUMENT = 2,
   /**
-   * A struct's size is none that this library knows: `struct_size` was not set, or the struct is from another version.
+   * Unknown struct size: `struct_size` was not set, or the struct is from another version.
    */
   CK_STATUS_INVALID_STRUCT = 3,
   /**
-   * Text is not UTF-8.
+   * A string is not UTF-8.
    */
   CK_STATUS_NOT_UTF8 = 4,
   /**
-   * The problem is not one.
+   * Invalid problem.
    */
   CK_STATUS_INVALID_PROBLEM = 5,
   /**
-   * A kernel's name or descriptor is not one.
+   * Invalid kernel name or descriptor.
    */
   CK_STATUS_INVALID_KERNEL = 6,
   /**
-   * A kernel of that name is registered already, with at least that priority.
+   * A kernel with that name is already registered, with the same or a higher priority.
    */
   CK_STATUS_ALREADY_REGISTERED = 7,
   /**
-   * Nothing of that name or at that place.
+   * There is nothing with that name or at that index.
    */
   CK_STATUS_NOT_FOUND = 8,
   /**
-   * No registered kernel fits the problem and is supported.
+   * No registered kernel matches the problem and supports it.
    */
   CK_STATUS_NO_KERNEL = 9,
   /**
-   * An override names a kernel for this problem that cannot be taken.
+   * An override names a kernel for this problem that cannot be used.
    */
   CK_STATUS_OVERRIDE_FAILED = 10,
   /**
-   * A model that cannot be loaded.
+   * A model cannot be loaded.
    */
   CK_STATUS_INVALID_MODEL = 11,
   /**
-   * No model fits the problem.
+   * No model serves the problem.
    */
   CK_STATUS_NO_MODEL = 12,
   /**
-   * A file that cannot be read or written.
+   * A file cannot be read or written.
    */
   CK_STATUS_IO = 13,
   /**
-   * The room that the caller gave is too small; the needed size is written.
+   * The caller's buffer is too small; the required size is written.
    */
   CK_STATUS_BUFFER_TOO_SMALL = 14,
   /**
-   * A mistake inside the library; the registry stays usable.
+   * An internal error (a caught panic); the registry stays usable.
    */
   CK_STATUS_PANIC = 15,
 } ck_status;
 
 /**
- * Which convolution.
+ * Direction of a convolution.
  */
 typedef enum {
   /**
-   * Output from input and weight.
+   * Computes the output from input and weight.
    */
   CK_DIRECTION_FORWARD = 0,
   /**
-   * Gradient of the input.
+   * Computes the gradient of the input.
    */
   CK_DIRECTION_BWD_DATA = 1,
   /**
-   * Gradient of the weight.
+   * Computes the gradient of the weight.
    */
   CK_DIRECTION_BWD_WEIGHT = 2,
 } ck_direction;
 
 /**
- * Type of an element. FP8 is E4M3, BF8 is E5M2; the 4-bit types are packed.
+ * Element type. FP8 is E4M3, BF8 is E5M2; the 4-bit types are packed.
  */
 typedef enum {
   CK_DTYPE_FP16 = 0,
@@ -141,25 +140,25 @@ typedef enum {
 } ck_dtype;
 
 /**
- * Memory order of one GEMM operand.
+ * Memory layout of one GEMM operand.
  */
 typedef enum {
   /**
-   * Rows are contiguous.
+   * Row-major.
    */
   CK_MAJOR_ROW = 0,
   /**
-   * Columns are contiguous.
+   * Column-major.
    */
   CK_MAJOR_COL = 1,
   /**
-   * In the order in which a kernel reads it.
+   * Packed in the order in which a kernel reads it.
    */
   CK_MAJOR_PACKED = 2,
 } ck_major;
 
 /**
- * Memory order of the convolution tensors: N images, G groups, C channels, D depth, H height, W width.
+ * Memory layout of the convolution tensors: N images, G groups, C channels, D depth, H height, W width.
  */
 typedef enum {
   CK_CONV_LAYOUT_NWGC = 0,
@@ -184,7 +183,7 @@ typedef enum {
  */
 typedef enum {
   /**
-   * Trillions of operations a second.
+   * Trillions of operations per second.
    */
   CK_TARGET_TFLOPS = 0,
   /**
@@ -192,17 +191,17 @@ typedef enum {
    */
   CK_TARGET_LATENCY = 1,
   /**
-   * Gigabytes a second.
+   * Gigabytes per second.
    */
   CK_TARGET_BANDWIDTH = 2,
   /**
-   * Speed relative to the problem's fastest kernel, as a logarithm: it only ranks.
+   * Logarithm of the speed relative to the problem's fastest kernel: only for ranking.
    */
   CK_TARGET_RELATIVE = 3,
 } ck_target;
 
 /**
- * Which sources are asked, in this order.
+ * Which sources are asked, and in which order.
  */
 typedef enum {
   /**
@@ -210,7 +209,7 @@ typedef enum {
    */
   CK_MODE_MODEL = 0,
   /**
-   * Override, store, search, model, priority: what the store lacks is measured.
+   * Override, store, search, model, priority: problems that are not in the store are measured.
    */
   CK_MODE_SEARCH = 1,
   /**
@@ -224,7 +223,7 @@ typedef enum {
 } ck_mode;
 
 /**
- * Who chose a kernel.
+ * The source that chose a kernel.
  */
 typedef enum {
   /**
@@ -232,7 +231,7 @@ typedef enum {
    */
   CK_SOURCE_OVERRIDE = 0,
   /**
-   * A winner that was measured earlier.
+   * The store: a winner that was measured earlier.
    */
   CK_SOURCE_STORE = 1,
   /**
@@ -240,7 +239,7 @@ typedef enum {
    */
   CK_SOURCE_MODEL = 2,
   /**
-   * Measured now.
+   * A search: measured during the call.
    */
   CK_SOURCE_SEARCH = 3,
   /**
@@ -250,7 +249,7 @@ typedef enum {
 } ck_source;
 
 /**
- * How much is said. A `ck_log_level` is passed as `int32_t`.
+ * How much is logged. A `ck_log_level` is passed as `int32_t`.
  */
 typedef enum {
   /**
@@ -258,15 +257,15 @@ typedef enum {
    */
   CK_LOG_LEVEL_OFF = 0,
   /**
-   * What went wrong, so that an answer is missing.
+   * Failures that leave a call without an answer.
    */
   CK_LOG_LEVEL_ERROR = 1,
   /**
-   * What went wrong, so that an answer is from a worse source.
+   * Failures after which a worse source answers.
    */
   CK_LOG_LEVEL_WARN = 2,
   /**
-   * What is loaded and measured.
+   * Loading and measuring.
    */
   CK_LOG_LEVEL_INFO = 3,
   /**
@@ -294,11 +293,11 @@ typedef enum {
 } ck_op;
 
 /**
- * What absent cells and words without a number in the model's encoding do.
+ * How to treat absent cells, and words without a number in the model's encoding.
  */
 typedef enum {
   /**
-   * What the model's spec says; without a word there, they are errors.
+   * As the model's spec says; if it says nothing, they are errors.
    */
   CK_UNCODED_SPEC = 0,
   /**
@@ -312,26 +311,27 @@ typedef enum {
 } ck_uncoded;
 
 /**
- * One forest of a model directory with its features. Any number of threads may use one at once.
+ * One forest of a model directory with its features. Immutable: any number of threads may use it at once.
  */
 typedef struct ck_model ck_model;
 
 /**
- * Kernels that a model is prepared for. Any number of threads may use one at once.
+ * Kernels that a model is prepared for. Immutable: any number of threads may use it at once.
  */
 typedef struct ck_pool ck_pool;
 
 /**
- * Kernels, models and options. Any number of threads may use one at once, also while others change it; only
- * `ck_registry_destroy` must be the last.
+ * Kernels, models and options. Any number of threads may use one registry at once, even while others change
+ * it; only `ck_registry_destroy` must come last.
  */
 typedef struct ck_registry ck_registry;
 
 /**
- * A grouped convolution. Axes stand in the order depth, height, width; a 2D problem has extent 1, stride 1, dilation 1
- * and no padding along the depth, a 1D problem along the height, too. `c` and `k` are totals over all groups.
+ * A grouped convolution. Axes are in the order depth, height, width. A 2D problem has extent 1, stride 1,
+ * dilation 1 and no padding along the depth; a 1D problem also along the height. `c` and `k` are totals over
+ * all groups.
  *
- * Begin with `ck_conv_problem_init`, which sets `struct_size` and everything that has a usual value.
+ * Initialise it with `ck_conv_problem_init`, which sets `struct_size` and the defaults.
  */
 typedef struct {
   /**
@@ -347,7 +347,7 @@ typedef struct {
    */
   int32_t ndim;
   /**
-   * Images.
+   * Number of images (batch size).
    */
   int64_t n;
   /**
@@ -359,7 +359,7 @@ typedef struct {
    */
   int64_t k;
   /**
-   * Groups.
+   * Number of groups.
    */
   int64_t g;
   /**
@@ -387,7 +387,7 @@ typedef struct {
    */
   int64_t pad_right[3];
   /**
-   * Parts into which the reduction is split; 1 for none.
+   * Number of parts into which the reduction is split; 1 for no split.
    */
   int32_t split_k;
   /**
@@ -411,7 +411,7 @@ typedef struct {
    */
   int32_t reserved;
   /**
-   * The architecture, such as "gfx950"; NULL for the registry's. Borrowed for the call.
+   * The architecture, such as "gfx950"; NULL for the registry's default. Borrowed for the call.
    */
   const char *arch;
 } ck_conv_problem;
@@ -419,7 +419,7 @@ typedef struct {
 /**
  * A GEMM: C (m x n) = A (m x k) times B (k x n).
  *
- * Begin with `ck_gemm_problem_init`, which sets `struct_size` and everything that has a usual value.
+ * Initialise it with `ck_gemm_problem_init`, which sets `struct_size` and the defaults.
  */
 typedef struct {
   /**
@@ -439,7 +439,7 @@ typedef struct {
    */
   int64_t k;
   /**
-   * Parts into which K is split; 1 for none.
+   * Number of parts into which K is split; 1 for no split.
    */
   int32_t split_k;
   /**
@@ -471,13 +471,13 @@ typedef struct {
    */
   int32_t reserved;
   /**
-   * The architecture, such as "gfx950"; NULL for the registry's. Borrowed for the call.
+   * The architecture, such as "gfx950"; NULL for the registry's default. Borrowed for the call.
    */
   const char *arch;
 } ck_gemm_problem;
 
 /**
- * How a registry chooses. Begin with all bytes 0 and `struct_size` set: those are the defaults.
+ * Options of a registry. All bytes 0 with `struct_size` set are the defaults.
  */
 typedef struct {
   /**
@@ -489,31 +489,33 @@ typedef struct {
    */
   int32_t mode;
   /**
-   * Not 0: the environment (`CK_SELECT_MODE`, `_OVERRIDE`, `_STORE`, `_CAPTURE`) changes nothing. `CK_SELECT_LOG` is
-   * the process's and not a registry's: it still says where the log goes, unless `ck_set_log_callback` was called before.
+   * Not 0: ignores the environment (`CK_SELECT_MODE`, `_OVERRIDE`, `_STORE`, `_CAPTURE`). `CK_SELECT_LOG`
+   * belongs to the process and not to a registry: it still sets the log's destination, unless
+   * `ck_set_log_callback` was called before.
    */
   int32_t ignore_environment;
   /**
-   * A file of rules `problem -> kernel name`, which come before everything else; NULL for none. Copied.
+   * A file of rules `problem -> kernel name`, which take precedence over all other sources; NULL for none.
+   * Copied.
    */
   const char *override_file;
   /**
-   * The architecture to assume when a problem names none, such as "gfx950"; NULL for any. Copied.
+   * The architecture of problems that name none, such as "gfx950"; NULL for any. Copied.
    */
   const char *arch;
   /**
-   * The file that keeps measured winners, or "off" for memory only; NULL for `CK_SELECT_STORE` or a file in the
-   * user's cache folder, which is then opened only by a registry that measures. Copied.
+   * The file that keeps measured winners, or "off" for memory only. NULL: `CK_SELECT_STORE`, or a file in
+   * the user's cache folder, which is opened only by a registry that measures. Copied.
    */
   const char *store;
   /**
-   * The name of the device whose winners the store holds; NULL asks the HIP runtime. The driver is always the present
-   * one's. Copied.
+   * The name of the device whose winners the store keeps; NULL asks the HIP runtime. The driver is always
+   * the current one. Copied.
    */
   const char *device_name;
   /**
-   * The stream to measure on (`hipStream_t`), which must live as long as the registry uses these options; NULL is the
-   * default stream.
+   * The stream to measure on (`hipStream_t`), which must live as long as the registry uses these options;
+   * NULL for the default stream.
    */
   void *stream;
   /**
@@ -521,29 +523,30 @@ typedef struct {
    */
   int32_t refine;
   /**
-   * How many of the model's best kernels `CK_MODE_MODEL` measures when the problem lies outside of what the model
-   * saw in training; 0 for none.
+   * How many of the model's best kernels `CK_MODE_MODEL` measures if the problem is outside the model's
+   * training range; 0 for none.
    */
   int32_t refine_out_of_range;
   /**
-   * Not 0: `CK_MODE_MODEL` measures all kernels when no model fits.
+   * Not 0: `CK_MODE_MODEL` measures all kernels if no model serves the problem.
    */
   int32_t search;
   /**
-   * Runs of each kernel that count; 0 means 10. Those that noise does not tell from the fastest run again, in turn.
+   * Timed runs of each kernel; 0 means 10. Kernels within noise of the fastest run again, in turn.
    */
   int32_t repeats;
   /**
-   * Runs of each kernel before those; 0 means 3, less than 0 means none.
+   * Warm-up runs of each kernel; 0 means 3, less than 0 means none.
    */
   int32_t warmup;
   /**
-   * Not 0: kernels are measured by the host's clock, without a GPU. For run callbacks that do all their work on the host
-   * before they return, such as reference implementations. Needs `arch`, because the host tells none; winners are kept for the device "host".
+   * Not 0: measures kernels with the host's clock, without a GPU. For run callbacks that do all their work
+   * on the host before they return, such as reference implementations. Requires `arch`, because the host
+   * has none; winners are stored for the device "host".
    */
   int32_t host_timing;
   /**
-   * Not 0: the models that are built into the library answer where no loaded model fits.
+   * Not 0: built-in models answer problems that no loaded model serves.
    */
   int32_t embedded_models;
   /**
@@ -551,33 +554,34 @@ typedef struct {
    */
   int32_t reserved;
   /**
-   * Milliseconds for one search; 0 means a minute.
+   * Time limit of one search in milliseconds; 0 means one minute.
    */
   double budget_ms;
   /**
-   * A kernel is given up when its runs take so many times longer than the best one's; 0 means 3.
+   * A kernel is abandoned if its runs take this many times longer than the best kernel's; 0 means 3.
    */
   double cutoff;
   /**
-   * Milliseconds that one run may take; 0 means 5000. What the GPU has not finished by then hangs: it is abandoned, and
-   * with it the search. A run callback that does not return cannot be ended, because it runs on the thread that selects: its
-   * call waits for it, with `host_timing` and without. Other threads wait a second longer than this, and
-   * then measure without it; the kernel of a callback that returns too late is given up.
+   * Time limit of one run in milliseconds; 0 means 5000. A kernel that the GPU has not finished by then is
+   * considered hung: it is abandoned, and the search with it. A run callback that does not return cannot
+   * be stopped, because it runs on the selecting thread: that call waits for it, with or without
+   * `host_timing`. Other threads wait one second longer than this limit and then measure without it; the
+   * kernel of a callback that returns too late is abandoned.
    */
   double run_timeout_ms;
 } ck_options;
 
 /**
- * What the owner of a kernel can tell and do, and wants to get back. Every callback may be NULL. Callbacks are called
- * on the thread that selects, which may be any, by several threads at a time. They must not throw, nor change the
- * registry that calls them. They may select: what has no answer yet is then not measured, but answered by the next source, and
- * not remembered. The problem that they get lives as long as the call.
+ * Callbacks, user data and priority of a kernel. Every callback may be NULL. Callbacks run on the selecting
+ * thread, which may be any thread, several at a time. They must not throw or change the registry that calls
+ * them. They may select: a problem without an answer yet is then not measured but answered by the next
+ * source, and that answer is not cached. The problem that they receive lives as long as the call.
  *
- * A run callback that leaves by `longjmp` leaks what its search has, but leaves no lock behind: its problem is not measured again
- * before the registry changes, its thread measures again once `run_timeout_ms` and a second have passed, and others that
- * wait for it wait no longer than that.
+ * A run callback that leaves by `longjmp` leaks the memory of its search, but holds no lock: its problem is
+ * not measured again until the registry changes, its thread measures again after `run_timeout_ms` plus one
+ * second, and threads that wait for it wait no longer than that.
  *
- * Begin with all bytes 0 and `struct_size` set; `priority` 1 is CK's usual one.
+ * Begin with all bytes 0 and `struct_size` set; CK's normal `priority` is 1.
  */
 typedef struct {
   /**
@@ -585,11 +589,11 @@ typedef struct {
    */
   size_t struct_size;
   /**
-   * Given to the callbacks, and back with each selection. Never looked behind.
+   * Passed to the callbacks and returned with each selection. Never dereferenced.
    */
   void *user;
   /**
-   * How the kernel ranks when nothing better is known, higher is better: CK's low, normal, high are 0, 1, 2.
+   * Rank of the kernel if no better source answers; higher is better. CK's low, normal, high are 0, 1, 2.
    */
   int32_t priority;
   /**
@@ -597,17 +601,17 @@ typedef struct {
    */
   int32_t reserved;
   /**
-   * Whether the kernel can run a convolution: not 0 for yes. NULL: it can. Asked on the select path.
+   * Whether the kernel can run a convolution: not 0 for yes. NULL: always. Called on the select path.
    */
   int32_t (*supports_conv)(const ck_conv_problem *problem, void *user);
   /**
-   * Whether the kernel can run a GEMM: not 0 for yes. NULL: it can. Asked on the select path.
+   * Whether the kernel can run a GEMM: not 0 for yes. NULL: always. Called on the select path.
    */
   int32_t (*supports_gemm)(const ck_gemm_problem *problem, void *user);
   /**
-   * Runs a convolution once, with all its work on the stream. Answers the milliseconds that it took by its own timing;
-   * 0 when it is only launched, and events shall time it; less than 0, as the negative of an error code, when it
-   * could not be run. NULL: the kernel is never measured.
+   * Runs a convolution once, with all its work on the stream. Returns the milliseconds that it took by its
+   * own timing; 0 if it was only launched, so that events time it; a negative error code if it could not
+   * be run. NULL: the kernel is never measured.
    */
   float (*run_conv)(const ck_conv_problem *problem, void *stream, void *user);
   /**
@@ -625,19 +629,20 @@ typedef struct {
    */
   size_t struct_size;
   /**
-   * Its name. Lives until the registry is destroyed or, once the kernel is removed, until `ck_registry_compact`.
+   * The kernel's name. Lives until the registry is destroyed or, once the kernel is removed, until
+   * `ck_registry_compact`.
    */
   const char *name;
   /**
-   * What its owner wants to get back.
+   * The `user` pointer of its hooks.
    */
   void *user;
   /**
-   * Its place: the order of registration, without removed kernels.
+   * Its index in the order of registration, not counting removed kernels.
    */
   size_t index;
   /**
-   * How it ranks when nothing better is known.
+   * The priority of its hooks.
    */
   int32_t priority;
   /**
@@ -647,10 +652,12 @@ typedef struct {
 } ck_kernel_info;
 
 /**
- * A grouped-convolution kernel, with the fields of CK's `GroupedConvKernelKey` and what only its names tell.
+ * A grouped-convolution kernel, with the fields of CK's `GroupedConvKernelKey` and those that only its names
+ * contain.
  *
- * Begin with `ck_conv_kernel_desc_init`. Words are those of kernel names, such as "compv3"; they are texts, because CK adds some with
- * each version. Texts are borrowed for the call that takes the descriptor.
+ * Initialise it with `ck_conv_kernel_desc_init`. Words are those of kernel names, such as "compv3"; they are
+ * strings, because CK adds some with each version. Strings are borrowed for the call that takes the
+ * descriptor.
  */
 typedef struct {
   /**
@@ -658,12 +665,12 @@ typedef struct {
    */
   size_t struct_size;
   /**
-   * The name to register it under, one line of any text; NULL for the one that CK's code generator gives, which tells everything
-   * but the types of weight and output and the architecture.
+   * The name to register it under, any single line of text; NULL for the name of CK's code generator,
+   * which contains everything except for the types of weight and output and the architecture.
    */
   const char *name;
   /**
-   * The architecture that it was built for, such as "gfx950"; NULL when not known: it then runs on any.
+   * The architecture that it was built for, such as "gfx950"; NULL if unknown: it then runs on any.
    */
   const char *arch;
   /**
@@ -675,15 +682,16 @@ typedef struct {
    */
   const char *scheduler;
   /**
-   * How results leave the registers: "cshuffle", "default" and so on.
+   * How results are written from the registers: "cshuffle", "default" and so on.
    */
   const char *epilogue;
   /**
-   * What it takes for granted: `default`, `filter1x1_stride1_pad0` and so on; NULL is `default`.
+   * What the kernel assumes of problems: `default`, `filter1x1_stride1_pad0` and so on; NULL is `default`.
    */
   const char *specialization;
   /**
-   * How a stream-K kernel adds its partial results: "none", "tree" or "linear"; NULL when it is none.
+   * How a stream-K kernel reduces its partial results: "none", "tree" or "linear"; NULL if it is not a
+   * stream-K kernel.
    */
   const char *stream_k_reduction;
   /**
@@ -715,7 +723,7 @@ typedef struct {
    */
   int32_t tile[3];
   /**
-   * Waves of a workgroup: m, n, k.
+   * Waves per workgroup: m, n, k.
    */
   int32_t wave[3];
   /**
@@ -727,11 +735,11 @@ typedef struct {
    */
   int32_t vector[3];
   /**
-   * Workgroups that should fit on one compute unit.
+   * Workgroups intended to fit on one compute unit.
    */
   int32_t block_per_cu;
   /**
-   * Groups that the waves of a workgroup form.
+   * Number of groups that the waves of a workgroup form.
    */
   int32_t num_wave_groups;
   /**
@@ -743,7 +751,7 @@ typedef struct {
    */
   int32_t double_smem_buffer;
   /**
-   * Not 0: splits images for large tensors ("_si", CK's `large_tensor`).
+   * Not 0: splits images to support large tensors ("_si", CK's `large_tensor`).
    */
   int32_t split_image;
   /**
@@ -761,8 +769,8 @@ typedef struct {
 } ck_conv_kernel_desc;
 
 /**
- * A GEMM kernel, with the fields of CK's `KernelKey`. Begin with `ck_gemm_kernel_desc_init`; see `ck_conv_kernel_desc` for words
- * and texts.
+ * A GEMM kernel, with the fields of CK's `KernelKey`. Initialise it with `ck_gemm_kernel_desc_init`; see
+ * `ck_conv_kernel_desc` for words and strings.
  */
 typedef struct {
   /**
@@ -770,12 +778,12 @@ typedef struct {
    */
   size_t struct_size;
   /**
-   * The name to register it under, one line of any text; NULL for CK's identifier, which does not tell the types of B, C and
-   * the accumulators, the transposes, `grouped`, the block size and the architecture.
+   * The name to register it under, any single line of text; NULL for CK's identifier, which lacks the
+   * types of B, C and the accumulators, the transposes, `grouped`, the block size and the architecture.
    */
   const char *name;
   /**
-   * The architecture that it was built for, such as "gfx950"; NULL when not known: it then runs on any.
+   * The architecture that it was built for, such as "gfx950"; NULL if unknown: it then runs on any.
    */
   const char *arch;
   /**
@@ -787,11 +795,11 @@ typedef struct {
    */
   const char *scheduler;
   /**
-   * How results leave the registers: "cshuffle", "default" and so on.
+   * How results are written from the registers: "cshuffle", "default" and so on.
    */
   const char *epilogue;
   /**
-   * What it does to each element of the result: `Relu`, `MultiDAdd` and so on; NULL is `PassThrough`.
+   * The operation on each element of the result: `Relu`, `MultiDAdd` and so on; NULL is `PassThrough`.
    */
   const char *elementwise;
   /**
@@ -835,11 +843,11 @@ typedef struct {
    */
   int32_t grouped;
   /**
-   * Parts into which K is split; 1 for none.
+   * Number of parts into which K is split; 1 for no split.
    */
   int32_t split_k;
   /**
-   * Further tensors that the elementwise operation reads.
+   * Number of additional tensors that the elementwise operation reads.
    */
   int32_t num_d_tensors;
   /**
@@ -851,7 +859,7 @@ typedef struct {
    */
   int32_t tile[3];
   /**
-   * Waves of a workgroup: m, n, k.
+   * Waves per workgroup: m, n, k.
    */
   int32_t wave[3];
   /**
@@ -859,15 +867,15 @@ typedef struct {
    */
   int32_t warp_tile[3];
   /**
-   * Not 0: handles m, n, k that the tile does not divide.
+   * Not 0: handles m, n, k that are not multiples of the tile.
    */
   int32_t pad[3];
   /**
-   * Fixed vector widths of A, B, C; 0 is the kernel's own.
+   * Fixed vector widths of A, B, C; 0 for the kernel's own.
    */
   int32_t vector[3];
   /**
-   * Threads of a workgroup; 0 when not known.
+   * Threads per workgroup; 0 if unknown.
    */
   int32_t block_size;
   /**
@@ -887,13 +895,13 @@ typedef struct {
    */
   int32_t transpose_c;
   /**
-   * Groups that the waves of a workgroup form.
+   * Number of groups that the waves of a workgroup form.
    */
   int32_t num_wave_groups;
 } ck_gemm_kernel_desc;
 
 /**
- * What an export holds beside the kernels. Begin with all bytes 0 and `struct_size` set: those are the defaults.
+ * Options of an export. All bytes 0 with `struct_size` set are the defaults.
  */
 typedef struct {
   /**
@@ -901,16 +909,16 @@ typedef struct {
    */
   size_t struct_size;
   /**
-   * What the text calls the registry; NULL for "default".
+   * The registry's name in the export; NULL for "default".
    */
   const char *registry_name;
   /**
-   * The time of a GEMM export as CK writes it, "YYYY-MM-DDThh:mm:ss"; NULL leaves it out, so that the same kernels give the
-   * same text. Convolution exports have none.
+   * The time of a GEMM export in CK's format, "YYYY-MM-DDThh:mm:ss"; NULL omits it, so that the same
+   * kernels give the same text. Convolution exports have no timestamp.
    */
   const char *timestamp;
   /**
-   * Not 0: kernels are counted by type, pipeline, architecture and so on.
+   * Not 0: adds counts of kernels by type, pipeline, architecture and so on.
    */
   int32_t statistics;
   /**
@@ -920,7 +928,8 @@ typedef struct {
 } ck_export_options;
 
 /**
- * What features know about a GPU. Sizes of caches are in KiB, of shared memory in bytes. Begin with `ck_hardware_init`.
+ * The hardware constants that features use. Cache sizes are in KiB, shared memory in bytes. Initialise it
+ * with `ck_hardware_init`.
  */
 typedef struct {
   /**
@@ -932,7 +941,7 @@ typedef struct {
    */
   int64_t num_cus;
   /**
-   * SIMD units of one compute unit.
+   * SIMD units per compute unit.
    */
   int64_t simds_per_cu;
   /**
@@ -940,19 +949,19 @@ typedef struct {
    */
   int64_t shader_engines;
   /**
-   * Highest clock in MHz.
+   * Maximum clock in MHz.
    */
   int64_t max_clock_mhz;
   /**
-   * Waves that one compute unit can hold.
+   * Maximum number of waves per compute unit.
    */
   int64_t max_waves_per_cu;
   /**
-   * Threads of one wave.
+   * Lanes per wave.
    */
   int64_t wavefront_size;
   /**
-   * Shared memory of one compute unit in bytes.
+   * Shared memory per compute unit in bytes.
    */
   int64_t lds_capacity;
   /**
@@ -968,13 +977,14 @@ typedef struct {
    */
   int64_t l3_cache_kb;
   /**
-   * Dies that share the work.
+   * Number of dies (XCDs) that share the work.
    */
   int64_t num_xcd;
 } ck_hardware;
 
 /**
- * Which problems a model is for. A model that says more about a problem goes before one that says less.
+ * The problems that a model serves. A model with a more specific key takes precedence over one with a less
+ * specific key.
  */
 typedef struct {
   /**
@@ -986,7 +996,7 @@ typedef struct {
    */
   int32_t op;
   /**
-   * A `ck_direction`, or `CK_ANY`; a GEMM has none.
+   * A `ck_direction`, or `CK_ANY`; `CK_ANY` for GEMMs.
    */
   int32_t direction;
   /**
@@ -1004,7 +1014,7 @@ typedef struct {
 } ck_model_key;
 
 /**
- * How a model is used. Begin with all bytes 0 and `struct_size` set: those are the defaults.
+ * Options of a model. All bytes 0 with `struct_size` set are the defaults.
  */
 typedef struct {
   /**
@@ -1012,18 +1022,19 @@ typedef struct {
    */
   size_t struct_size;
   /**
-   * The problems that it is for; NULL for those that its spec names. Borrowed for the call.
+   * The problems that the model serves; NULL for those that its spec names. Borrowed for the call.
    */
   const ck_model_key *key;
   /**
-   * What its features are told about the GPU, in place of what it was trained with: its answers are then for a GPU that it has
-   * never seen. NULL for what its spec says. Borrowed for the call.
+   * The hardware constants for its features, instead of those of its training: it then predicts for a GPU
+   * that it has never seen. NULL for the constants of its spec. Borrowed for the call.
    */
   const ck_hardware *hardware;
   /**
-   * Not 0: it is asked for everything of its operation, whatever its spec says that it is for. Nobody knows what its
-   * answers for other directions, types and architectures are worth; a selection there is `out_of_range`. A model that
-   * is for the problem goes before it. Not together with `key`.
+   * Not 0: the model serves all problems of its operation, whatever its spec says. The quality of its
+   * predictions for other directions, types and architectures is unknown; selections there are
+   * `out_of_range`. Models that serve the problem without force take precedence. Must not be combined with
+   * `key`.
    */
   int32_t force;
   /**
@@ -1041,7 +1052,7 @@ typedef struct {
    */
   size_t struct_size;
   /**
-   * A `ck_target`: what it predicts.
+   * A `ck_target`: what the forest predicts.
    */
   int32_t target;
   /**
@@ -1053,7 +1064,7 @@ typedef struct {
    */
   const uint8_t *bytes;
   /**
-   * How many there are.
+   * Number of bytes.
    */
   size_t len;
 } ck_forest_bytes;
@@ -1067,60 +1078,62 @@ typedef struct {
    */
   size_t struct_size;
   /**
-   * Its name. Lives until the registry is destroyed or, once the kernel is removed, until `ck_registry_compact`.
+   * The kernel's name. Lives until the registry is destroyed or, once the kernel is removed, until
+   * `ck_registry_compact`.
    */
   const char *name;
   /**
-   * What its owner wants to get back.
+   * The `user` pointer of its hooks.
    */
   void *user;
   /**
-   * Its place among the registered kernels at the time of the call.
+   * Its index among the registered kernels at the time of the call.
    */
   size_t index;
   /**
-   * Its place in the order of the source, counted from 0.
+   * Its rank in the order of the source, counted from 0.
    */
   size_t rank;
   /**
-   * Kernels that stand before it in that order and do not support the problem.
+   * Number of kernels before it in that order that do not support the problem.
    */
   size_t unsupported;
   /**
-   * What the model says of it, in the unit of its target, usually TFLOPS; NaN from other sources.
+   * The model's score in the unit of its target, usually TFLOPS; NaN from other sources.
    */
   double score;
   /**
-   * How long it took when it was measured, in milliseconds; NaN when it was not.
+   * Its measured time in milliseconds; NaN if it was not measured.
    */
   double measured_ms;
   /**
-   * The state of the registry that was asked: it rises with every change.
+   * The number of the registry's state that was asked; see `ck_registry_generation`.
    */
   uint64_t generation;
   /**
-   * A `ck_source`: who chose it.
+   * A `ck_source`: the source that chose it.
    */
   int32_t source;
   /**
-   * 1 when the problem lies outside of what the model saw in training, else 0.
+   * 1 if the problem is outside the model's training range, else 0.
    */
   int32_t out_of_range;
   /**
-   * The fields in which it does, a bit for each: `ck_problem_field_name` has their names.
+   * The fields that are out of range, one bit each; `ck_problem_field_name` returns their names.
    */
   uint64_t out_of_range_fields;
   /**
-   * 1 when no kernel that was measured for the model had the pipeline or the suffixes of this one, else 0.
+   * 1 if no kernel measured for the model had this kernel's pipeline or suffixes, else 0.
    */
   int32_t unmeasured;
   /**
-   * 1 when the model is for one architecture and neither the problem nor the options name any, else 0: the device may
-   * be another one.
+   * 1 if the model is for one architecture and neither the problem nor the options name one, else 0: the
+   * device may be different.
    */
   int32_t arch_unknown;
   /**
-   * 1 when the first kernel by priority was taken only because no model and nothing else had an answer, else 0.
+   * 1 if the first kernel by priority was chosen only because no model and no other source had an answer,
+   * else 0.
    */
   int32_t no_model;
   /**
@@ -1138,29 +1151,30 @@ typedef struct {
    */
   const char *name;
   /**
-   * What its owner wants to get back.
+   * The `user` pointer of its hooks.
    */
   void *user;
   /**
-   * Its place among the registered kernels.
+   * Its index among the registered kernels.
    */
   size_t index;
   /**
-   * What the model says of it.
+   * The model's score.
    */
   double score;
   /**
-   * 1 when the place before or behind has the same score, else 0: the model does not tell them apart.
+   * 1 if the previous or the next place has the same score, so that the model does not distinguish them,
+   * else 0.
    */
   int32_t tied;
   /**
-   * 1 when no kernel that was measured for the model had the pipeline or the suffixes of this one, else 0.
+   * 1 if no kernel measured for the model had this kernel's pipeline or suffixes, else 0.
    */
   int32_t unmeasured;
 } ck_ranked;
 
 /**
- * What a model predicts for one kernel; NaN where it has no forest.
+ * A model's predictions for one kernel; NaN for targets without a forest.
  */
 typedef struct {
   /**
@@ -1168,7 +1182,7 @@ typedef struct {
    */
   size_t struct_size;
   /**
-   * Trillions of operations a second.
+   * Trillions of operations per second.
    */
   double tflops;
   /**
@@ -1176,13 +1190,13 @@ typedef struct {
    */
   double latency_ms;
   /**
-   * Gigabytes a second.
+   * Gigabytes per second.
    */
   double bandwidth_gb_s;
 } ck_predictions;
 
 /**
- * Which forest of a directory to load, and how. Begin with all bytes 0 and `struct_size` set.
+ * Which forest of a directory to load, and how. All bytes 0 with `struct_size` set are the defaults.
  */
 typedef struct {
   /**
@@ -1198,28 +1212,29 @@ typedef struct {
    */
   int32_t uncoded;
   /**
-   * Not 0: a missing `feature_spec.json` is taken for an empty one, as upstream's predictor does.
+   * Not 0: treats a missing `feature_spec.json` as an empty one, like upstream's predictor.
    */
   int32_t tolerate_no_spec;
   /**
-   * Not 0: it is asked also for directions, types and architectures that its spec says that it is not for, and which it
-   * refuses without. Nobody knows what its answers are worth there.
+   * Not 0: the model also answers for directions, types and architectures that its spec excludes and that
+   * it would otherwise refuse. The quality of its predictions there is unknown.
    */
   int32_t force;
   /**
-   * The feature engine, such as "gemm72" or "conv97", or the class that upstream's predictor is given, such as
-   * `GroupedConvFeatureEngine`; NULL for what the spec says. Borrowed for the call.
+   * The feature engine, such as "gemm72" or "conv97", or the class passed to upstream's predictor, such as
+   * `GroupedConvFeatureEngine`; NULL for the spec's engine. Borrowed for the call.
    */
   const char *engine;
   /**
-   * Constants of the GPU that replace the spec's, as a JSON object such as `{"num_cus": 304}`; NULL for none.
-   * Borrowed for the call.
+   * Constants of the GPU that replace the spec's, as a JSON object such as `{"num_cus": 304}`; NULL for
+   * none. Borrowed for the call.
    */
   const char *hardware;
 } ck_row_options;
 
 /**
- * A named column of a table. Exactly one of `integers`, `numbers` and `codes` is not NULL, and has a cell for each row.
+ * A named column of a table. Exactly one of `integers`, `numbers` and `codes` is not NULL and has one cell
+ * per row.
  */
 typedef struct {
   /**
@@ -1227,27 +1242,27 @@ typedef struct {
    */
   size_t struct_size;
   /**
-   * Its name.
+   * The column's name.
    */
   const char *name;
   /**
-   * Whole numbers.
+   * Integer cells.
    */
   const int64_t *integers;
   /**
-   * Numbers; NaN is an absent cell.
+   * Floating-point cells; NaN is an absent cell.
    */
   const double *numbers;
   /**
-   * Places among `words`; less than 0 is an absent cell.
+   * Indices into `words`; a negative index is an absent cell.
    */
   const int32_t *codes;
   /**
-   * The words that `codes` counts.
+   * The words that `codes` refers to.
    */
   const char *const *words;
   /**
-   * How many words there are.
+   * Number of words.
    */
   size_t word_count;
 } ck_column;
@@ -1257,37 +1272,40 @@ extern "C" {
 #endif // __cplusplus
 
 /**
- * Says what a status means, in a few words. Never NULL; the text is constant. A number that is no status has a text,
- * too.
+ * Describes a status in a few words. Never NULL; the string is constant. Unknown statuses get a fallback
+ * text.
  */
 const char *ck_status_text(int32_t status);
 
 /**
- * The version of the library, such as "0.1.0". Never NULL; the text is constant.
+ * The version of the library, such as "0.1.0". Never NULL; the string is constant.
  */
 const char *ck_select_version(void);
 
 /**
- * The number of the binary interface that the library has: it rises when a program that was compiled against an older
- * header could no longer run. Compare it with `CK_SELECT_ABI_VERSION` of the header.
+ * The ABI version of the library. It increases when programs compiled against an older header can no longer
+ * run. Compare it with the header's `CK_SELECT_ABI_VERSION`.
  */
 uint32_t ck_select_abi_version(void);
 
 /**
- * The message of the last call on this thread that failed; empty when none did. Never NULL.
+ * The message of the last failed call on this thread; empty if none failed. Never NULL.
  *
- * The text stays as it is until another call fails on this thread, or the thread ends. A call that succeeds leaves
- * it.
+ * The string is valid until another call fails on this thread, or the thread ends. Successful calls do not
+ * change it.
  */
 const char *ck_last_error(void);
 
 /**
- * Sends log lines of the whole process up to `level`, a value of `ck_log_level`, to a callback, in place of what `CK_SELECT_LOG` says; a NULL
- * callback ends logging. Without this call and without `CK_SELECT_LOG`, nothing is written but one kind of warning, to
- * standard error and once a registry: that it chooses without a model, or by a model that is built in for an
- * architecture that nobody named. `CK_SELECT_LOG=off` silences that, too. The callback is called on any thread, by several at a time; its texts live as long as the
- * call. It must not throw, nor call this function. A line that is on its way when the callback is replaced may still
- * reach the old one.
+ * Sends log lines of the whole process up to `level`, a value of `ck_log_level`, to a callback instead of to
+ * the destination in `CK_SELECT_LOG`. A NULL callback turns logging off. Without this call and without
+ * `CK_SELECT_LOG`, only two warnings are written, to standard error and once per registry: that it chooses
+ * without a model, or with a built-in model for an architecture that nobody named. `CK_SELECT_LOG=off`
+ * silences these, too.
+ *
+ * The callback is called on any thread, by several at a time; its strings live as long as the call. It must
+ * not throw or call this function. A line in flight while the callback is replaced may still reach the old
+ * one.
  *
  * # Safety
  * `callback` is NULL or stays callable with `user` until the process ends.
@@ -1297,17 +1315,17 @@ ck_status ck_set_log_callback(int32_t level,
                               void *user);
 
 /**
- * Frees a text that the library gave. NULL is fine.
+ * Frees a string that the library returned. NULL is allowed.
  *
  * # Safety
- * `text` is NULL, or was written by a function of this library whose documentation names `ck_string_free`, and is not
- * used after this call.
+ * `text` is NULL, or was written by a function of this library whose documentation names `ck_string_free`,
+ * and is not used after this call.
  */
 void ck_string_free(char *text);
 
 /**
- * Fills a problem with a forward bf16 NHWGC convolution of one image, one channel and one group, 1x1 everywhere, and
- * sets its `struct_size`.
+ * Initialises a problem: a forward bf16 NHWGC convolution of one image, one channel and one group with 1x1
+ * extents; sets `struct_size`.
  *
  * # Safety
  * `problem` points to a `ck_conv_problem`.
@@ -1315,7 +1333,7 @@ void ck_string_free(char *text);
 ck_status ck_conv_problem_init(ck_conv_problem *problem);
 
 /**
- * Fills a problem with a 1x1x1 fp8 GEMM of layout rcr, and sets its `struct_size`.
+ * Initialises a problem: a 1x1x1 fp8 GEMM of layout rcr; sets `struct_size`.
  *
  * # Safety
  * `problem` points to a `ck_gemm_problem`.
@@ -1323,30 +1341,31 @@ ck_status ck_conv_problem_init(ck_conv_problem *problem);
 ck_status ck_gemm_problem_init(ck_gemm_problem *problem);
 
 /**
- * Makes an empty registry. `options` may be NULL for the defaults. The environment is read now and wins over the
- * options. Destroy it with `ck_registry_destroy`.
+ * Creates an empty registry. `options` may be NULL for the defaults. The environment is read now and
+ * overrides the options. Destroy the registry with `ck_registry_destroy`.
  *
  * # Safety
- * `options` is NULL or points to a `ck_options` with its `struct_size` set; `registry` points to an address.
+ * `options` is NULL or points to a `ck_options` with its `struct_size` set; `registry` points to a pointer.
  */
 ck_status ck_registry_create(const ck_options *options,
                              ck_registry **registry);
 
 /**
- * Gives back the memory of kernels that were removed or replaced: until this call their names stay good, as everything does that
- * was handed out of them. A kernel that is added again as it was, with the same hooks, needs no new memory; a program that
- * goes on adding others calls this now and then. Names, user data and callbacks of the kernels that are registered stay as
- * they are; the next selection prepares the models again. `removed` gets how many were given back; it may be NULL.
+ * Frees the memory of kernels that were removed or replaced. Until this call their names and everything else
+ * that was returned of them stay valid. A kernel that is added again unchanged, with the same hooks, needs
+ * no new memory; a program that keeps adding different kernels should call this now and then. Names, user
+ * data and callbacks of registered kernels do not change; the next selection prepares the models again.
+ * `removed` receives the number of freed kernels; it may be NULL.
  *
  * # Safety
- * `registry` is from `ck_registry_create`, and no other thread uses it during the call; names of removed and replaced kernels are
- * not used later. `removed` is NULL or points to a `size_t`.
+ * `registry` is from `ck_registry_create`, and no other thread uses it during the call; names of removed and
+ * replaced kernels are not used later. `removed` is NULL or points to a `size_t`.
  */
 ck_status ck_registry_compact(ck_registry *registry,
                               size_t *removed);
 
 /**
- * Destroys a registry and everything that it handed out: names are dead after this. NULL is fine.
+ * Destroys a registry and everything that it returned, including kernel names. NULL is allowed.
  *
  * # Safety
  * `registry` is NULL, or from `ck_registry_create`, and no thread uses it now or later.
@@ -1357,14 +1376,16 @@ void ck_registry_destroy(ck_registry *registry);
  * Replaces the options. `options` may be NULL for the defaults.
  *
  * # Safety
- * `registry` is from `ck_registry_create`; `options` is NULL or points to a `ck_options` with its `struct_size` set.
+ * `registry` is from `ck_registry_create`; `options` is NULL or points to a `ck_options` with its
+ * `struct_size` set.
  */
 ck_status ck_registry_set_options(ck_registry *registry,
                                   const ck_options *options);
 
 /**
- * Writes the number of the registry's present state, which rises with every change of kernels, models and options. As long as it
- * stays the same, so do the answers of a registry that does not measure. `generation` of a selection is the one that was asked.
+ * Writes the number of the registry's current state, which increases with every change of kernels, models
+ * and options. While it stays the same, so do the selections of a registry that does not measure. The
+ * `generation` of a selection is that of the state that was asked.
  *
  * # Safety
  * `registry` is from `ck_registry_create`; `generation` points to a `uint64_t`.
@@ -1373,10 +1394,10 @@ ck_status ck_registry_generation(const ck_registry *registry,
                                  uint64_t *generation);
 
 /**
- * Takes in the winners that other processes have stored since the store was last read, and writes those of this
- * registry that still wait (`ck_registry_store_status`). Costs microseconds when there are none, waits a quarter of
- * a second for a locked file, and costs nothing when the registry has no store; reads a file, so call it now and
- * then, not before each selection. A registry sees its own winners at once.
+ * Reads the winners that other processes have stored since the store was last read, and writes those of this
+ * registry that are still waiting (`ck_registry_store_status`). Costs microseconds if there are none and
+ * nothing if the registry has no store; waits up to a quarter of a second for a locked file. It reads a
+ * file, so call it now and then, not before each selection. A registry sees its own winners immediately.
  *
  * # Safety
  * `registry` is from `ck_registry_create`.
@@ -1384,28 +1405,30 @@ ck_status ck_registry_generation(const ck_registry *registry,
 ck_status ck_registry_refresh_store(ck_registry *registry);
 
 /**
- * Says whether measured winners are still to be written, because the store was locked by another process, damaged,
- * full, or not writable: `waiting` gets how many are in memory only, `reason` why the store could not be used the
- * last time, as text for people to be freed with `ck_string_free`, or NULL when it could. Such winners are used as
- * others are; they are written with a later winner, by `ck_registry_refresh_store`, or by `ck_registry_destroy`.
- * Waits while another thread uses the store's file.
+ * Reports whether measured winners still have to be written, because the store was locked by another
+ * process, damaged, full, or not writable. `waiting` receives the number of winners that are only in memory.
+ * `reason` receives the reason why the store could not be used the last time, as human-readable text to be
+ * freed with `ck_string_free`, or NULL if it could. Waiting winners are used like others; they are written
+ * with a later winner, by `ck_registry_refresh_store`, or by `ck_registry_destroy`. Waits while another
+ * thread uses the store's file.
  *
  * # Safety
- * `registry` is from `ck_registry_create`; `waiting` points to a `size_t`, `reason` to an address; either may be NULL.
+ * `registry` is from `ck_registry_create`; `waiting` points to a `size_t`, `reason` to a pointer; either may
+ * be NULL.
  */
 ck_status ck_registry_store_status(const ck_registry *registry,
                                    size_t *waiting,
                                    char **reason);
 
 /**
- * Adds a kernel by its name: a grouped-convolution name, a tile-engine GEMM name, or a CK identifier. `hooks` may be
- * NULL: then the kernel has priority 1 and supports everything that it fits.
+ * Adds a kernel by its name: a grouped-convolution name, a tile-engine GEMM name, or a CK identifier. If
+ * `hooks` is NULL, the kernel has priority 1 and supports every problem that it matches.
  *
- * A kernel of the same name is replaced when the new priority is higher; otherwise the call fails with
- * `CK_STATUS_ALREADY_REGISTERED`. The name and the hooks are copied.
+ * A kernel of the same name is replaced if the new priority is higher; otherwise the call fails with
+ * `CK_STATUS_ALREADY_REGISTERED`. Name and hooks are copied.
  *
  * # Safety
- * `registry` is from `ck_registry_create`; `name` is a NUL-terminated text; `hooks` is NULL or points to a
+ * `registry` is from `ck_registry_create`; `name` is a NUL-terminated string; `hooks` is NULL or points to a
  * `ck_kernel_hooks` whose callbacks stay callable until the registry is destroyed.
  */
 ck_status ck_registry_add_kernel(ck_registry *registry,
@@ -1413,7 +1436,8 @@ ck_status ck_registry_add_kernel(ck_registry *registry,
                                  const ck_kernel_hooks *hooks);
 
 /**
- * Adds kernels together: all of them or, when one cannot be added, none. `hooks` is NULL, or has one for each name.
+ * Adds several kernels: all of them or, if one cannot be added, none. `hooks` is NULL, or has one element
+ * per name.
  *
  * # Safety
  * As for `ck_registry_add_kernel`, for `count` names and hooks.
@@ -1432,7 +1456,7 @@ ck_status ck_registry_add_kernels(ck_registry *registry,
 ck_status ck_registry_size(const ck_registry *registry, size_t *size);
 
 /**
- * Describes the kernel at a place. To walk over all, count from 0 until `CK_STATUS_NOT_FOUND`.
+ * Describes the kernel at an index. To iterate, count from 0 until `CK_STATUS_NOT_FOUND`.
  *
  * # Safety
  * `registry` is from `ck_registry_create`; `info` points to a `ck_kernel_info` with its `struct_size` set.
@@ -1443,29 +1467,32 @@ ck_status ck_registry_kernel_at(const ck_registry *registry, size_t index, ck_ke
  * Describes the kernel with a name.
  *
  * # Safety
- * `registry` is from `ck_registry_create`; `name` is a NUL-terminated text; `info` points to a `ck_kernel_info` with
- * its `struct_size` set.
+ * `registry` is from `ck_registry_create`; `name` is a NUL-terminated string; `info` points to a
+ * `ck_kernel_info` with its `struct_size` set.
  */
 ck_status ck_registry_find(const ck_registry *registry,
                            const char *name,
                            ck_kernel_info *info);
 
 /**
- * Removes the kernels that were built for another architecture; those that do not say stay. `removed` may be NULL.
+ * Removes the kernels that were built for other architectures; kernels without an architecture stay.
+ * `removed` receives their number; it may be NULL.
  *
  * # Safety
- * `registry` is from `ck_registry_create`; `arch` is a NUL-terminated text; `removed` is NULL or points to a `size_t`.
+ * `registry` is from `ck_registry_create`; `arch` is a NUL-terminated string; `removed` is NULL or points to
+ * a `size_t`.
  */
 ck_status ck_registry_retain_arch(ck_registry *registry,
                                   const char *arch,
                                   size_t *removed);
 
 /**
- * Removes the kernel with a name; `CK_STATUS_NOT_FOUND` when there is none. Those after it move up by one place. What was handed
- * out of it stays good until the registry is destroyed or compacted, and a thread that selects meanwhile may still get it.
+ * Removes the kernel with a name; `CK_STATUS_NOT_FOUND` if there is none. The indices of later kernels
+ * decrease by one. Its name and user data stay valid until the registry is destroyed or compacted, and a
+ * concurrent selection may still return it.
  *
  * # Safety
- * `registry` is from `ck_registry_create`; `name` is a NUL-terminated text.
+ * `registry` is from `ck_registry_create`; `name` is a NUL-terminated string.
  */
 ck_status ck_registry_remove_kernel(ck_registry *registry,
                                     const char *name);
@@ -1479,8 +1506,9 @@ ck_status ck_registry_remove_kernel(ck_registry *registry,
 ck_status ck_registry_clear(ck_registry *registry);
 
 /**
- * Fills a descriptor with the defaults of CK's key (tile 1x128x128, waves 2x2x1, instruction 32x32x16, compv3, intrawave, cshuffle,
- * vectors 4, 8, 8) for a forward bf16 NHWGC convolution in two dimensions, and sets its `struct_size`.
+ * Initialises a descriptor with the defaults of CK's key (tile 1x128x128, waves 2x2x1, instruction 32x32x16,
+ * compv3, intrawave, cshuffle, vectors 4, 8, 8) for a forward bf16 NHWGC convolution in two dimensions; sets
+ * `struct_size`.
  *
  * # Safety
  * `desc` points to a `ck_conv_kernel_desc`.
@@ -1488,8 +1516,8 @@ ck_status ck_registry_clear(ck_registry *registry);
 ck_status ck_conv_kernel_desc_init(ck_conv_kernel_desc *desc);
 
 /**
- * Fills a descriptor with an fp8 kernel of layout rcr (tile 128x128x64, waves 2x2x1, instruction 32x32x16, compv3, intrawave, cshuffle,
- * everything padded), and sets its `struct_size`.
+ * Initialises a descriptor with an fp8 kernel of layout rcr (tile 128x128x64, waves 2x2x1, instruction
+ * 32x32x16, compv3, intrawave, cshuffle, everything padded); sets `struct_size`.
  *
  * # Safety
  * `desc` points to a `ck_gemm_kernel_desc`.
@@ -1497,12 +1525,13 @@ ck_status ck_conv_kernel_desc_init(ck_conv_kernel_desc *desc);
 ck_status ck_gemm_kernel_desc_init(ck_gemm_kernel_desc *desc);
 
 /**
- * Adds convolution kernels by what they are: all of them or, when one cannot be added, none. `hooks` is NULL, or has one for each
- * descriptor; for the rest see `ck_registry_add_kernel`.
+ * Adds convolution kernels by descriptor: all of them or, if one cannot be added, none. `hooks` is NULL, or
+ * has one element per descriptor; see also `ck_registry_add_kernel`.
  *
  * # Safety
- * `registry` is from `ck_registry_create`; `descs` points to `count` descriptors, each with its `struct_size` set and its texts
- * NULL or NUL-terminated; `hooks` is NULL or points to `count` hooks as for `ck_registry_add_kernel`.
+ * `registry` is from `ck_registry_create`; `descs` points to `count` descriptors, each with its
+ * `struct_size` set and its strings NULL or NUL-terminated; `hooks` is NULL or points to `count` hooks as
+ * for `ck_registry_add_kernel`.
  */
 ck_status ck_registry_add_conv_kernels(ck_registry *registry,
                                        const ck_conv_kernel_desc *descs,
@@ -1510,7 +1539,7 @@ ck_status ck_registry_add_conv_kernels(ck_registry *registry,
                                        size_t count);
 
 /**
- * Adds GEMM kernels by what they are; see `ck_registry_add_conv_kernels`.
+ * Adds GEMM kernels by descriptor; see `ck_registry_add_conv_kernels`.
  *
  * # Safety
  * As for `ck_registry_add_conv_kernels`.
@@ -1523,13 +1552,13 @@ ck_status ck_registry_add_gemm_kernels(ck_registry *registry,
 /**
  * Adds the kernels of a JSON export of a CK registry, all or none.
  *
- * `hooks_of` is asked for each kernel by its name (for a GEMM its identifier), with hooks to fill: all bytes 0, `struct_size`
- * set, `priority` 1. It answers 0 to leave the kernel out, anything else to take it; it must not throw, nor use the registry. When it
- * is NULL, all kernels are taken, without callbacks.
+ * `hooks_of` is called for each kernel with its name (for a GEMM its identifier) and hooks to fill in: all
+ * bytes 0 except for `struct_size` and `priority` 1. It returns 0 to skip the kernel and anything else to
+ * add it. It must not throw or use the registry. If it is NULL, all kernels are added, without callbacks.
  *
  * # Safety
- * `registry` is from `ck_registry_create`; `json` points to `len` bytes; `hooks_of` is NULL or callable with `user`, and the
- * callbacks that it sets stay callable until the registry is destroyed.
+ * `registry` is from `ck_registry_create`; `json` points to `len` bytes; `hooks_of` is NULL or callable with
+ * `user`, and the callbacks that it sets stay callable until the registry is destroyed.
  */
 ck_status ck_registry_import_json(ck_registry *registry,
                                   const uint8_t *json,
@@ -1538,12 +1567,12 @@ ck_status ck_registry_import_json(ck_registry *registry,
                                   void *user);
 
 /**
- * Writes the kernels of one operation as the JSON that CK's registry of that operation exports. A `ck_op` says which; `options`
- * may be NULL for the defaults. Free the text with `ck_string_free`.
+ * Exports the kernels of one operation, a `ck_op`, in the JSON format of CK's registry for that operation.
+ * `options` may be NULL for the defaults. Free the string with `ck_string_free`.
  *
  * # Safety
- * `registry` is from `ck_registry_create`; `options` is NULL or points to a `ck_export_options` with its `struct_size` set;
- * `text` points to an address.
+ * `registry` is from `ck_registry_create`; `options` is NULL or points to a `ck_export_options` with its
+ * `struct_size` set; `text` points to a pointer.
  */
 ck_status ck_registry_export_json(const ck_registry *registry,
                                   int32_t op,
@@ -1551,32 +1580,33 @@ ck_status ck_registry_export_json(const ck_registry *registry,
                                   char **text);
 
 /**
- * Fills a profile with what is known of an architecture, such as "gfx950"; NULL gives the constants that upstream's models assume
- * when they record none. `CK_STATUS_NOT_FOUND` when the architecture has no profile.
+ * Fills in the profile of an architecture, such as "gfx950". NULL selects the constants that upstream's
+ * models assume when they record none. Fails with `CK_STATUS_NOT_FOUND` if the architecture has no profile.
  *
  * # Safety
- * `hardware` points to a `ck_hardware`; `arch` is NULL or a NUL-terminated text.
+ * `hardware` points to a `ck_hardware`; `arch` is NULL or a NUL-terminated string.
  */
 ck_status ck_hardware_init(ck_hardware *hardware,
                            const char *arch);
 
 /**
- * Loads a model directory: `feature_spec.json` with `model_tflops.lgbm` (or `.lgbm.gz`) and so on; "embedded:NAME" is
- * `ck_registry_load_embedded`. `options` may be NULL for the defaults: the model is then used for the problems that its spec
- * names (operation, direction, dtype, architecture), and refused for others. A model that was loaded for the same ones is replaced. Threads that select
- * meanwhile use the old one until the new one is ready.
+ * Loads a model directory: `feature_spec.json` with `model_tflops.lgbm` (or `.lgbm.gz`) and so on;
+ * "embedded:NAME" is `ck_registry_load_embedded`. `options` may be NULL for the defaults: the model then
+ * serves the problems that its spec names (operation, direction, dtype, architecture) and no others. It
+ * replaces a model that was loaded for the same problems. Concurrent selections use the old model until the
+ * new one is ready.
  *
  * # Safety
- * `registry` is from `ck_registry_create`; `directory` is a NUL-terminated text; `options` is NULL or points to a
- * `ck_model_options` with its `struct_size` set, as are those of what it points to.
+ * `registry` is from `ck_registry_create`; `directory` is a NUL-terminated string; `options` is NULL or
+ * points to a `ck_model_options` with its `struct_size` set, as are those of what it points to.
  */
 ck_status ck_registry_load_model(ck_registry *registry,
                                  const char *directory,
                                  const ck_model_options *options);
 
 /**
- * Loads a model that is built into the library; see `ck_registry_load_model` for the options. `CK_STATUS_NOT_FOUND` when there is
- * none of that name.
+ * Loads a model that is built into the library; see `ck_registry_load_model` for the options. Fails with
+ * `CK_STATUS_NOT_FOUND` if there is no such model.
  *
  * # Safety
  * As for `ck_registry_load_model`, with a name for the directory.
@@ -1586,21 +1616,22 @@ ck_status ck_registry_load_embedded(ck_registry *registry,
                                     const ck_model_options *options);
 
 /**
- * Writes the name of the model at a place among those that are built into the library. To walk over all, count from 0 until
- * `CK_STATUS_NOT_FOUND`. The text is constant.
+ * Writes the name of the built-in model at an index. To iterate, count from 0 until `CK_STATUS_NOT_FOUND`.
+ * The string is constant.
  *
  * # Safety
- * `name` points to an address.
+ * `name` points to a pointer.
  */
 ck_status ck_embedded_model_name(size_t index,
                                  const char **name);
 
 /**
- * Loads a model from memory. `name` is what messages call it; for the options see `ck_registry_load_model`.
+ * Loads a model from memory. `name` is its name in messages; see `ck_registry_load_model` for the options.
  *
  * # Safety
- * `registry` is from `ck_registry_create`; `name` is a NUL-terminated text; `spec` points to `spec_len` bytes,
- * `forests` to `forest_count` structs, each with its `struct_size` set and its bytes; `options` as for `ck_registry_load_model`.
+ * `registry` is from `ck_registry_create`; `name` is a NUL-terminated string; `spec` points to `spec_len`
+ * bytes, `forests` to `forest_count` structs, each with its `struct_size` set and its bytes; `options` as
+ * for `ck_registry_load_model`.
  */
 ck_status ck_registry_load_model_bytes(ck_registry *registry,
                                        const char *name,
@@ -1611,7 +1642,7 @@ ck_status ck_registry_load_model_bytes(ck_registry *registry,
                                        const ck_model_options *options);
 
 /**
- * Removes the model that was loaded for these problems; `CK_STATUS_NOT_FOUND` when there is none.
+ * Removes the model that was loaded for these problems; `CK_STATUS_NOT_FOUND` if there is none.
  *
  * # Safety
  * `registry` is from `ck_registry_create`; `key` points to a `ck_model_key` with its `struct_size` set.
@@ -1619,7 +1650,7 @@ ck_status ck_registry_load_model_bytes(ck_registry *registry,
 ck_status ck_registry_remove_model(ck_registry *registry, const ck_model_key *key);
 
 /**
- * Removes all models that were loaded. Those of `embedded_models` stay as long as the options say so.
+ * Removes all loaded models. Built-in models enabled by `embedded_models` stay available.
  *
  * # Safety
  * `registry` is from `ck_registry_create`.
@@ -1627,7 +1658,7 @@ ck_status ck_registry_remove_model(ck_registry *registry, const ck_model_key *ke
 ck_status ck_registry_remove_models(ck_registry *registry);
 
 /**
- * Prepares the models for the present kernels now. Without it, the first selection after a change takes the time.
+ * Prepares the models for the current kernels. Otherwise the first selection after a change does this.
  *
  * # Safety
  * `registry` is from `ck_registry_create`.
@@ -1635,22 +1666,25 @@ ck_status ck_registry_remove_models(ck_registry *registry);
 ck_status ck_registry_prepare(ck_registry *registry);
 
 /**
- * Chooses the kernel to run for a convolution: the best supported one by the first source that has an answer.
+ * Chooses the kernel to run for a convolution: the best supported kernel by the first source that has an
+ * answer.
  *
- * On the hot path, unless the options let it measure: takes no lock, makes no system call and does not allocate once it
- * is warm. With `CK_SELECT_CAPTURE`, a problem that the file does not hold yet is written to it by the call, or by one that is
- * writing already: then a call makes system calls, but never waits for another one. A call that measures runs kernels on
- * the options' stream and waits for them.
+ * Suited for the hot path: unless the options let it measure, it takes no lock, makes no system call and
+ * does not allocate once warm. With `CK_SELECT_CAPTURE`, a problem that is not yet in the file is written by
+ * the call, or by another call that is already writing: such a call makes system calls, but never waits for
+ * another one. A call that measures runs kernels on the options' stream and waits for them.
  *
- * A registry that chooses without knowing enough says so once, on standard error as long as neither
- * `ck_set_log_callback` was called nor `CK_SELECT_LOG` says otherwise: when no model is for the problem (`no_model`), and
- * when a model that is built in is asked for an architecture that nobody named (`arch_unknown`).
+ * A registry that chooses with too little information warns once, on standard error unless
+ * `ck_set_log_callback` was called or `CK_SELECT_LOG` is set: if no model serves the problem (`no_model`),
+ * and if a built-in model is asked for an architecture that nobody named (`arch_unknown`).
  *
- * Fails with `CK_STATUS_NO_KERNEL` when no registered kernel fits and is supported, never with a wrong kernel; with
- * `CK_STATUS_OVERRIDE_FAILED` when an override names a kernel that cannot be taken.
+ * If no registered kernel matches the problem and supports it, the call fails with `CK_STATUS_NO_KERNEL` and
+ * never returns a wrong kernel. It fails with `CK_STATUS_OVERRIDE_FAILED` if an override names a kernel that
+ * cannot be used.
  *
  * # Safety
- * `registry` is from `ck_registry_create`; `problem` and `selection` point to structs with their `struct_size` set.
+ * `registry` is from `ck_registry_create`; `problem` and `selection` point to structs with their
+ * `struct_size` set.
  */
 ck_status ck_select_kernel(const ck_registry *registry,
                            const ck_conv_problem *problem,
@@ -1667,27 +1701,28 @@ ck_status ck_select_gemm_kernel(const ck_registry *registry,
                                 ck_selection *selection);
 
 /**
- * Writes the name of a field of an operation's problems, by its bit in `out_of_range_fields`: "N", "direction" and so on;
- * "features" stands for what the model's features make of them. To walk over all, count from 0 until
- * `CK_STATUS_NOT_FOUND`. `op` is a `ck_op`; the text is constant.
+ * Writes the name of a problem field of an operation, by its bit in `out_of_range_fields`: "N", "direction"
+ * and so on; "features" stands for the features that the model computes from them. To iterate, count from 0
+ * until `CK_STATUS_NOT_FOUND`. `op` is a `ck_op`; the string is constant.
  *
  * # Safety
- * `name` points to an address.
+ * `name` points to a pointer.
  */
 ck_status ck_problem_field_name(int32_t op,
                                 size_t bit,
                                 const char **name);
 
 /**
- * Ranks the kernels for a convolution by the model that fits, best first. At most `capacity` are written, and to
- * `count` how many there are in all; `ranked` may be NULL when `capacity` is 0. Support is not asked.
+ * Ranks the kernels for a convolution by the model that serves it, best first. At most `capacity` places are
+ * written; `count` receives the total number. `ranked` may be NULL if `capacity` is 0. The `supports`
+ * callbacks are not called.
  *
- * `left_out` gets the number of kernels that compute the problem and that the model cannot describe: they have no place;
- * it may be NULL.
+ * `left_out` receives the number of kernels that compute the problem but that the model cannot describe;
+ * they are not ranked. It may be NULL.
  *
  * # Safety
- * `registry` is from `ck_registry_create`; `problem` points to a struct with its `struct_size` set; `ranked` points to
- * `capacity` structs, `count` to a `size_t`; `left_out` is NULL or points to a `size_t`.
+ * `registry` is from `ck_registry_create`; `problem` points to a struct with its `struct_size` set; `ranked`
+ * points to `capacity` structs, `count` to a `size_t`; `left_out` is NULL or points to a `size_t`.
  */
 ck_status ck_rank_kernels(const ck_registry *registry,
                           const ck_conv_problem *problem,
@@ -1710,10 +1745,11 @@ ck_status ck_rank_gemm_kernels(const ck_registry *registry,
                                size_t *left_out);
 
 /**
- * Predicts the speed of the kernel at a place for a convolution.
+ * Predicts the speed of the kernel at an index for a convolution.
  *
  * # Safety
- * `registry` is from `ck_registry_create`; `problem` and `predictions` point to structs with their `struct_size` set.
+ * `registry` is from `ck_registry_create`; `problem` and `predictions` point to structs with their
+ * `struct_size` set.
  */
 ck_status ck_predict(const ck_registry *registry,
                      const ck_conv_problem *problem,
@@ -1721,7 +1757,7 @@ ck_status ck_predict(const ck_registry *registry,
                      ck_predictions *predictions);
 
 /**
- * Predicts the speed of the kernel at a place for a GEMM.
+ * Predicts the speed of the kernel at an index for a GEMM.
  *
  * # Safety
  * As for `ck_predict`.
@@ -1732,12 +1768,13 @@ ck_status ck_predict_gemm(const ck_registry *registry,
                           ck_predictions *predictions);
 
 /**
- * Writes the features that the model that fits would see for a convolution and the kernel at a place, in the model's
- * order. `count` gets their number, also when `capacity` is smaller and the call fails with `CK_STATUS_BUFFER_TOO_SMALL`.
+ * Writes the features of a convolution and the kernel at an index as the serving model sees them, in the
+ * model's order. `count` receives their number, even if `capacity` is smaller and the call fails with
+ * `CK_STATUS_BUFFER_TOO_SMALL`.
  *
  * # Safety
- * `registry` is from `ck_registry_create`; `problem` points to a struct with its `struct_size` set; `features` points
- * to `capacity` doubles, `count` to a `size_t`.
+ * `registry` is from `ck_registry_create`; `problem` points to a struct with its `struct_size` set;
+ * `features` points to `capacity` doubles, `count` to a `size_t`.
  */
 ck_status ck_extract_features(const ck_registry *registry,
                               const ck_conv_problem *problem,
@@ -1760,19 +1797,19 @@ ck_status ck_extract_gemm_features(const ck_registry *registry,
                                    size_t *count);
 
 /**
- * Says for a convolution which sources were asked, what each answered and why it was passed over, as text for people.
- * Free it with `ck_string_free`.
+ * Explains a selection for a convolution as human-readable text: which sources were asked, what each
+ * answered, and why it was passed over. Free the string with `ck_string_free`.
  *
  * # Safety
- * `registry` is from `ck_registry_create`; `problem` points to a struct with its `struct_size` set; `text` points to
- * an address.
+ * `registry` is from `ck_registry_create`; `problem` points to a struct with its `struct_size` set; `text`
+ * points to a pointer.
  */
 ck_status ck_explain_selection(const ck_registry *registry,
                                const ck_conv_problem *problem,
                                char **text);
 
 /**
- * The same for a GEMM; see `ck_explain_selection`.
+ * Explains a selection for a GEMM; see `ck_explain_selection`.
  *
  * # Safety
  * As for `ck_explain_selection`.
@@ -1780,20 +1817,20 @@ ck_status ck_explain_selection(const ck_registry *registry,
 ck_status ck_explain_gemm_selection(const ck_registry *registry, const ck_gemm_problem *problem, char **text);
 
 /**
- * Loads one forest of a model directory, plain or gzip, with `feature_spec.json`. No file is written. `options` may be
- * NULL for the defaults. Fails with `CK_STATUS_NOT_FOUND` when the directory has no such forest. Destroy the model with
- * `ck_model_destroy`.
+ * Loads one forest of a model directory, plain or gzip, with `feature_spec.json`. No file is written.
+ * `options` may be NULL for the defaults. Fails with `CK_STATUS_NOT_FOUND` if the directory has no such
+ * forest. Destroy the model with `ck_model_destroy`.
  *
  * # Safety
- * `directory` is a NUL-terminated text; `options` is NULL or points to a struct with its `struct_size` set, whose texts
- * are NULL or NUL-terminated; `model` points to an address.
+ * `directory` is a NUL-terminated string; `options` is NULL or points to a struct with its `struct_size`
+ * set, whose strings are NULL or NUL-terminated; `model` points to a pointer.
  */
 ck_status ck_model_create(const char *directory,
                           const ck_row_options *options,
                           ck_model **model);
 
 /**
- * Destroys a model. Pools that were made of it stay good. NULL is fine.
+ * Destroys a model. Pools created from it stay valid. NULL is allowed.
  *
  * # Safety
  * `model` is NULL, or from `ck_model_create`, and no thread uses it now or later.
@@ -1801,38 +1838,39 @@ ck_status ck_model_create(const char *directory,
 void ck_model_destroy(ck_model *model);
 
 /**
- * Writes what a program must know of a model directory before it asks, as a JSON object: `op`, `rank_by`, `log_targets`,
- * `feature_names`, `problem_inputs` and `kernel_inputs` (the names of the cells that the features read), `name_inputs`
- * (those that may hold a kernel's name, or that it must agree with), `word_inputs` (those of all these that hold words),
- * `hardware` and more. Reads and checks the spec and no forest; of the options, the
- * target does not matter. Free the text with `ck_string_free`.
+ * Describes a model directory as a JSON object: `op`, `rank_by`, `log_targets`, `feature_names`,
+ * `problem_inputs` and `kernel_inputs` (the names of the cells that the features read), `name_inputs` (cells
+ * that may contain a kernel's name, or must agree with it), `word_inputs` (those of all these that contain
+ * words), `hardware` and more. Reads and checks the spec but no forest; the target in the options is
+ * ignored. Free the string with `ck_string_free`.
  *
  * # Safety
- * As for `ck_model_create`; `text` points to an address.
+ * As for `ck_model_create`; `text` points to a pointer.
  */
 ck_status ck_spec_describe(const char *directory,
                            const ck_row_options *options,
                            char **text);
 
 /**
- * Writes what a kernel's name says, as a JSON object of cells such as upstream's converters make of it: the numbers of a
- * convolution's tile stand in the order of the name under `block_size`, `gemm_m_per_block`, `gemm_n_per_block`. Fails with
- * `CK_STATUS_INVALID_KERNEL` for what is no kernel's name. Free the text with `ck_string_free`.
+ * Parses a kernel's name into a JSON object of cells, as upstream's converters do: the numbers of a
+ * convolution's tile are in the order of the name under `block_size`, `gemm_m_per_block`,
+ * `gemm_n_per_block`. Fails with `CK_STATUS_INVALID_KERNEL` if it is not a kernel's name. Free the string
+ * with `ck_string_free`.
  *
  * # Safety
- * `name` is a NUL-terminated text; `text` points to an address.
+ * `name` is a NUL-terminated string; `text` points to a pointer.
  */
 ck_status ck_kernel_cells(const char *name,
                           char **text);
 
 /**
- * Predicts for one row, a JSON object with the cells of a problem and of a kernel, such as
- * `{"m": 16, "n": 1536, "k": 7168, "dtype": "fp8", "tile_m": 64}`. Logarithms are undone; what was trained without is
- * clamped at 0.
+ * Predicts for one row, a JSON object with the cells of a problem and of a kernel, such as `{"m": 16, "n":
+ * 1536, "k": 7168, "dtype": "fp8", "tile_m": 64}`. Logarithms are undone; targets trained without a
+ * logarithm are clamped at 0.
  *
- * A row with a kernel's name under `kernel_name` or `kernel` is described by the name, as kernels of a registry are. Its
- * other cells may be absent, and must not contradict the name; a tile's numbers may stand in the order of the name, as
- * tables of measurements have them, or as what they are. Any other text there is a label.
+ * A row with a kernel's name under `kernel_name` or `kernel` is described by the name, like kernels of a
+ * registry. Its other cells may be absent and must not contradict the name; a tile's numbers may be in the
+ * order of the name, as in tables of measurements, or by their meaning. Any other string there is a label.
  *
  * # Safety
  * `model` is from `ck_model_create`; `row` points to `len` bytes, `value` to a double.
@@ -1843,12 +1881,12 @@ ck_status ck_model_predict_row(const ck_model *model,
                                double *value);
 
 /**
- * Predicts for each row of a table whose columns have the cells of problems and of kernels; see `ck_model_predict_row`.
- * Columns that the features do not read are passed over.
+ * Predicts for each row of a table whose columns contain the cells of problems and kernels; see
+ * `ck_model_predict_row`. Columns that the features do not read are ignored.
  *
  * # Safety
- * `model` is from `ck_model_create`; `columns` points to `column_count` structs, each with its `struct_size` set and
- * `rows` cells; `values` points to `rows` doubles.
+ * `model` is from `ck_model_create`; `columns` points to `column_count` structs, each with its `struct_size`
+ * set and `rows` cells; `values` points to `rows` doubles.
  */
 ck_status ck_model_predict_rows(const ck_model *model,
                                 const ck_column *columns,
@@ -1857,8 +1895,8 @@ ck_status ck_model_predict_rows(const ck_model *model,
                                 double *values);
 
 /**
- * Writes the features of each row of a table, row after row in the model's order. `capacity` is the room for them;
- * when it is smaller than rows times features nothing is written and the call fails with `CK_STATUS_BUFFER_TOO_SMALL`.
+ * Writes the features of each row of a table, row by row in the model's order. If `capacity` is smaller than
+ * rows times features, nothing is written and the call fails with `CK_STATUS_BUFFER_TOO_SMALL`.
  *
  * # Safety
  * As for `ck_model_predict_rows`; `features` points to `capacity` doubles.
@@ -1871,11 +1909,12 @@ ck_status ck_model_extract_rows(const ck_model *model,
                                 double *features);
 
 /**
- * Prepares a model for the kernels of a table, which may be named; see `ck_model_predict_row`. Rows may have cells of the
- * problem, too, which then come before those of the problem that is ranked. Destroy the pool with `ck_pool_destroy`.
+ * Prepares a model for the kernels of a table, which may be named; see `ck_model_predict_row`. Rows may also
+ * have cells of the problem, which then override those of the ranked problem. Destroy the pool with
+ * `ck_pool_destroy`.
  *
  * # Safety
- * As for `ck_model_predict_rows`; `pool` points to an address.
+ * As for `ck_model_predict_rows`; `pool` points to a pointer.
  */
 ck_status ck_pool_create(const ck_model *model,
                          const ck_column *columns,
@@ -1884,7 +1923,7 @@ ck_status ck_pool_create(const ck_model *model,
                          ck_pool **pool);
 
 /**
- * Destroys a pool. NULL is fine.
+ * Destroys a pool. NULL is allowed.
  *
  * # Safety
  * `pool` is NULL, or from `ck_pool_create`, and no thread uses it now or later.
@@ -1892,13 +1931,15 @@ ck_status ck_pool_create(const ck_model *model,
 void ck_pool_destroy(ck_pool *pool);
 
 /**
- * Ranks the kernels of a pool for a problem, best first; equal scores keep the order of the rows, NaN comes last.
- * `problem` is a JSON object, such as `{"m": 16, "n": 1536, "k": 7168}`. Type, direction and layout may be left out where
- * the kernels' names say them, as may the depth of 2D convolutions; another one than they say is an error. At most `capacity` places are written: to
- * `rows` each kernel's row, counted from 0, to `scores` what the model says of it, logarithms undone and nothing clamped.
+ * Ranks the kernels of a pool for a problem, best first; equal scores keep the order of the rows, NaN comes
+ * last. `problem` is a JSON object, such as `{"m": 16, "n": 1536, "k": 7168}`. Type, direction, layout and
+ * the depth of 2D convolutions may be omitted where the kernels' names determine them; contradicting the
+ * names is an error. At most `capacity` places are written: to `rows` each kernel's row, counted from 0, and
+ * to `scores` its score, with logarithms undone and not clamped.
  *
  * # Safety
- * `pool` is from `ck_pool_create`; `problem` points to `len` bytes; `rows` and `scores` point to `capacity` items each.
+ * `pool` is from `ck_pool_create`; `problem` points to `len` bytes; `rows` and `scores` point to `capacity`
+ * items each.
  */
 ck_status ck_pool_rank(const ck_pool *pool,
                        const uint8_t *problem,

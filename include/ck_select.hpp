@@ -1,4 +1,4 @@
-/* ck_select for C++17: the C interface with owners, values and exceptions. Header-only.
+/* ck_select for C++17: the C interface with RAII, values and exceptions. Header-only.
  *
  *     ck_select::Registry registry;
  *     registry.add("grouped_conv_forward_bf16_2d_64x128x64_compv4");
@@ -6,12 +6,12 @@
  *     const auto problem = ck_select::ConvProblem().batch(16).channels(256, 128).input(28, 28).filter(3, 3).padding(1, 1);
  *     const ck_select::Selection chosen = registry.select(problem);
  *
- * What fails throws ck_select::Error, which has the status and the library's message. On the hot path try_select is noexcept
- * and answers with the status instead; ck_select::status_of does that for any call. The message of a failure is in
- * ck_select::last_error() of that thread.
+ * Failures throw ck_select::Error, which has the status and the library's message. For the hot path, try_select is noexcept
+ * and returns the status instead; ck_select::status_of does the same for any call. ck_select::last_error() returns the
+ * message of the calling thread's last failure.
  *
- * Threads: as in ck_select.h. Any number of threads may use one Registry, also while others change it; moving and
- * destroying it is for one thread alone.
+ * Threads: as in ck_select.h. Any number of threads may use one Registry, even while others change it; only one thread
+ * may move or destroy it.
  */
 
 #ifndef CK_SELECT_HPP
@@ -44,7 +44,7 @@
 
 namespace ck_select {
 
-/// What a call answers. A later library may answer numbers that are not listed here.
+/// The result of a call. Later libraries may return values that are not listed here.
 enum class Status : std::int32_t {
   ok = CK_STATUS_OK,
   null_pointer = CK_STATUS_NULL_POINTER,
@@ -135,7 +135,7 @@ struct Word {
   std::int32_t number;
 };
 
-// The words that files and kernel names use.
+// The words used in files and kernel names.
 inline constexpr Word dtype_words[] = {
     {"fp16", CK_DTYPE_FP16}, {"bf16", CK_DTYPE_BF16},       {"fp32", CK_DTYPE_FP32},       {"fp64", CK_DTYPE_FP64},
     {"fp8", CK_DTYPE_FP8},   {"bf8", CK_DTYPE_BF8},         {"int8", CK_DTYPE_INT8},       {"int4", CK_DTYPE_INT4},
@@ -200,10 +200,10 @@ template <class Enum, std::size_t N>
 /// The version of the loaded library, such as "0.1.0".
 [[nodiscard]] inline std::string_view version() noexcept { return ck_select_version(); }
 
-/// The message of this thread's last failure; the text changes with the next one.
+/// The message of the calling thread's last failure.
 [[nodiscard]] inline std::string last_error() { return ck_last_error(); }
 
-/// A call that failed.
+/// A failed call.
 class Error : public std::runtime_error {
  public:
   Error(Status status, const std::string& message) : std::runtime_error(message), status_(status) {}
@@ -214,8 +214,8 @@ class Error : public std::runtime_error {
   Status status_;
 };
 
-/// The status of what the body calls, for those who want no exceptions of this library:
-/// `status_of([&] { registry.load_model("models/conv"); })`. What else the body throws, such as std::bad_alloc, is passed on.
+/// Runs the body and returns its status, for code without this library's exceptions:
+/// `status_of([&] { registry.load_model("models/conv"); })`. Other exceptions of the body, such as std::bad_alloc, propagate.
 template <class Body>
 [[nodiscard]] Status status_of(Body&& body) {
   try {
@@ -233,7 +233,7 @@ inline void check(ck_status status) {
   throw Error(static_cast<Status>(status), std::string(to_string(static_cast<Status>(status))) + ": " + ck_last_error());
 }
 
-/// A text as C wants it.
+/// An owned C string.
 class CText {
  public:
   CText(std::string_view text, const char* what) : text_(text) {
@@ -243,14 +243,14 @@ class CText {
   }
 
   [[nodiscard]] const char* get() const noexcept { return text_.c_str(); }
-  /// NULL when it is empty.
+  /// NULL if it is empty.
   [[nodiscard]] const char* get_optional() const noexcept { return text_.empty() ? nullptr : text_.c_str(); }
 
  private:
   std::string text_;
 };
 
-/// A text of the caller's as C wants it.
+/// A caller's string as a C string.
 [[nodiscard]] inline const char* text(const std::string& text, const char* what) {
   if (text.find('\0') != std::string::npos) {
     throw Error(Status::invalid_argument, std::string(what) + ": contains a NUL character");
@@ -258,12 +258,12 @@ class CText {
   return text.c_str();
 }
 
-/// NULL when it is empty.
+/// NULL if it is empty.
 [[nodiscard]] inline const char* optional_text(const std::string& optional, const char* what) {
   return optional.empty() ? nullptr : text(optional, what);
 }
 
-/// An architecture beside the struct that points to it; nothing is allocated.
+/// An architecture stored beside the struct that points to it, without allocation.
 class ArchText {
  public:
   void set(std::string_view arch) {
@@ -286,7 +286,7 @@ class ArchText {
 
 }  // namespace detail
 
-/// A grouped convolution. Begins as a forward bf16 NHWGC convolution with every extent 1, see ck_conv_problem.
+/// A grouped convolution, see ck_conv_problem. Default: a forward bf16 NHWGC convolution with every extent 1.
 class ConvProblem {
  public:
   ConvProblem() noexcept { ck_conv_problem_init(&raw_); }
@@ -300,11 +300,11 @@ class ConvProblem {
 
   ConvProblem& direction(Direction value) noexcept { return set(raw_.direction, value); }
   ConvProblem& batch(std::int64_t n) noexcept { return set(raw_.n, n); }
-  /// Input and output channels of all groups together.
+  /// Input and output channels, totals over all groups.
   ConvProblem& channels(std::int64_t c, std::int64_t k) noexcept { return set(raw_.c, c).set(raw_.k, k); }
   ConvProblem& groups(std::int64_t g) noexcept { return set(raw_.g, g); }
 
-  /// One to three extents in the order depth, height, width; their number is the number of dimensions.
+  /// One to three extents in the order depth, height, width; their count is the number of dimensions.
   template <class... Extents>
   ConvProblem& input(Extents... extents) noexcept {
     raw_.ndim = static_cast<std::int32_t>(sizeof...(extents));
@@ -337,22 +337,22 @@ class ConvProblem {
   }
 
   ConvProblem& split_k(std::int32_t parts) noexcept { return set(raw_.split_k, parts); }
-  /// Of all three operands.
+  /// Sets the type of all three operands.
   ConvProblem& dtype(Dtype value) noexcept { return dtypes(value, value, value); }
   ConvProblem& dtypes(Dtype in, Dtype wei, Dtype out) noexcept {
     return set(raw_.dtype_in, in).set(raw_.dtype_wei, wei).set(raw_.dtype_out, out);
   }
   ConvProblem& layout(ConvLayout value) noexcept { return set(raw_.layout, value); }
-  /// Empty for the registry's.
+  /// Empty for the registry's default.
   ConvProblem& arch(std::string_view arch) {
     arch_.set(arch);
     point();
     return *this;
   }
 
-  /// The C struct; alive and unchanged as long as this object is.
+  /// The C struct; valid while this object lives unchanged.
   [[nodiscard]] const ck_conv_problem& capi() const noexcept { return raw_; }
-  /// For fields that this class has no setter for. `arch` is this object's: set it by arch().
+  /// For fields without a setter. `arch` belongs to this object: set it with arch().
   [[nodiscard]] ck_conv_problem& capi() noexcept { return raw_; }
 
  private:
@@ -377,7 +377,7 @@ class ConvProblem {
   detail::ArchText arch_;
 };
 
-/// A GEMM. Begins as 1x1x1, fp8, layout rcr, see ck_gemm_problem.
+/// A GEMM, see ck_gemm_problem. Default: 1x1x1, fp8, layout rcr.
 class GemmProblem {
  public:
   GemmProblem() noexcept { ck_gemm_problem_init(&raw_); }
@@ -412,16 +412,16 @@ class GemmProblem {
     raw_.layout_c = static_cast<std::int32_t>(c);
     return *this;
   }
-  /// Empty for the registry's.
+  /// Empty for the registry's default.
   GemmProblem& arch(std::string_view arch) {
     arch_.set(arch);
     point();
     return *this;
   }
 
-  /// The C struct; alive and unchanged as long as this object is.
+  /// The C struct; valid while this object lives unchanged.
   [[nodiscard]] const ck_gemm_problem& capi() const noexcept { return raw_; }
-  /// For fields that this class has no setter for. `arch` is this object's: set it by arch().
+  /// For fields without a setter. `arch` belongs to this object: set it with arch().
   [[nodiscard]] ck_gemm_problem& capi() noexcept { return raw_; }
 
  private:
@@ -431,43 +431,43 @@ class GemmProblem {
   detail::ArchText arch_;
 };
 
-/// How a registry chooses, see ck_options.
+/// Options of a registry, see ck_options.
 struct Options {
   Mode mode = Mode::model;
-  /// The environment changes nothing but the log: CK_SELECT_LOG is the process's.
+  /// Ignores the environment, except for CK_SELECT_LOG, which belongs to the process.
   bool ignore_environment = false;
   /// Empty for none.
   std::string override_file;
-  /// The architecture to assume when a problem names none; empty for any.
+  /// The architecture of problems that name none; empty for any.
   std::string arch;
   /// The file that keeps measured winners, or "off" for memory only; empty leaves it to the environment.
   std::string store;
-  /// The device whose winners the store holds; empty asks the HIP runtime.
+  /// The device whose winners the store keeps; empty asks the HIP runtime.
   std::string device_name;
-  /// The stream to measure on; it lives as long as these options are used.
+  /// The stream to measure on; it must live as long as these options are used.
   void* stream = nullptr;
   /// How many of the model's best kernels Mode::refine measures.
   int refine = 3;
-  /// How many of them Mode::model measures when the problem lies outside of what the model saw; 0 for none.
+  /// How many of them Mode::model measures if the problem is outside the model's training range; 0 for none.
   int refine_out_of_range = 0;
-  /// Whether Mode::model measures all kernels when no model fits.
+  /// Whether Mode::model measures all kernels if no model serves the problem.
   bool search = false;
-  /// Runs of each kernel that count, and before those.
+  /// Timed runs and warm-up runs of each kernel.
   int repeats = 10;
   int warmup = 3;
-  /// Time for one search.
+  /// Time limit of one search.
   std::chrono::duration<double, std::milli> budget = std::chrono::minutes(1);
-  /// A kernel is given up when its runs take so many times longer than the best one's.
+  /// A kernel is abandoned if its runs take this many times longer than the best kernel's.
   double cutoff = 3;
-  /// A run that takes longer hangs: it is abandoned, and with it the search.
+  /// Time limit of one run. A kernel that takes longer is considered hung: it is abandoned, and the search with it.
   std::chrono::duration<double, std::milli> run_timeout = std::chrono::seconds(5);
-  /// Measures by the host's clock, without a GPU: for callables that do all their work on the host. Needs `arch`.
+  /// Measures with the host's clock, without a GPU, for callables that do all their work on the host. Requires `arch`.
   bool host_timing = false;
-  /// Whether the models that are built into the library answer where no loaded model fits.
+  /// Whether built-in models answer problems that no loaded model serves.
   bool embedded_models = false;
 };
 
-/// Which problems a model is for, see ck_model_key. What is empty is any.
+/// The problems that a model serves, see ck_model_key. Empty fields match anything.
 struct ModelKey {
   Op op = Op::grouped_conv;
   std::optional<Direction> direction;
@@ -475,17 +475,17 @@ struct ModelKey {
   std::string arch;
 };
 
-/// How a model is used, see ck_model_options.
+/// Options of a model, see ck_model_options.
 struct ModelOptions {
   /// Empty for the problems that the model's spec names.
   std::optional<ModelKey> key;
-  /// What its features are told about the GPU; empty for what its spec says.
+  /// Hardware constants for its features; empty for those of its spec.
   std::optional<ck_hardware> hardware;
-  /// Asks it for everything of its operation, whatever its spec says that it is for. Not together with `key`.
+  /// Makes it serve all problems of its operation, whatever its spec says. Must not be combined with `key`.
   bool force = false;
 };
 
-/// What is known of an architecture; empty gives what upstream's models assume when they record nothing.
+/// The hardware constants of an architecture; empty for those that upstream's models assume when they record none.
 [[nodiscard]] inline ck_hardware hardware_of(std::string_view arch) {
   const detail::CText text(arch, "arch");
   ck_hardware hardware;
@@ -493,7 +493,7 @@ struct ModelOptions {
   return hardware;
 }
 
-/// The names of the models that are built into the library.
+/// The names of the built-in models.
 [[nodiscard]] inline std::vector<std::string_view> embedded_models() {
   std::vector<std::string_view> names;
   const char* name = nullptr;
@@ -501,30 +501,31 @@ struct ModelOptions {
   return names;
 }
 
-/// How the store of measured winners is.
+/// The state of the store of measured winners.
 struct StoreStatus {
-  /// Winners that are in memory only and still to be written.
+  /// Number of winners that are only in memory and still have to be written.
   std::size_t waiting = 0;
-  /// Why the store could not be used the last time; empty when it could.
+  /// Why the store could not be used the last time; empty if it could.
   std::string reason;
 };
 
-/// What an export holds beside the kernels, see ck_export_options.
+/// Options of an export, see ck_export_options.
 struct ExportOptions {
   std::string registry_name = "default";
-  /// The time of a GEMM export, "YYYY-MM-DDThh:mm:ss"; empty leaves it out.
+  /// The time of a GEMM export, "YYYY-MM-DDThh:mm:ss"; empty omits it.
   std::string timestamp;
   bool statistics = false;
 };
 
-/// A convolution kernel by what it is, with the defaults of CK's key; see ck_conv_kernel_desc. Words are those of kernel names.
+/// Descriptor of a convolution kernel, with the defaults of CK's key; see ck_conv_kernel_desc. Words are those of kernel
+/// names.
 struct ConvKernel {
-  // Not an aggregate: braces around names shall not become one.
+  // Not an aggregate, so that braces around names do not become a descriptor.
   ConvKernel() {}
 
-  /// Empty for the one that CK's code generator gives.
+  /// Empty for the name of CK's code generator.
   std::string name;
-  /// Empty when not known.
+  /// Empty if unknown.
   std::string arch;
   Direction direction = Direction::forward;
   int ndim = 2;
@@ -537,11 +538,11 @@ struct ConvKernel {
   std::string pipeline = "compv3", scheduler = "intrawave", epilogue = "cshuffle", specialization = "default";
   int block_per_cu = 1, num_wave_groups = 1, num_groups_to_merge = 1;
   bool double_smem_buffer = false, split_image = false, explicit_gemm = false, two_stage = false;
-  /// Empty when it is no stream-K kernel.
+  /// Empty if it is not a stream-K kernel.
   std::string stream_k_reduction;
   bool stream_k_persistent = false;
 
-  /// The C struct, with addresses of this object's texts.
+  /// The C struct, with pointers to this object's strings.
   [[nodiscard]] ck_conv_kernel_desc capi() const {
     ck_conv_kernel_desc raw;
     detail::check(ck_conv_kernel_desc_init(&raw));
@@ -574,13 +575,13 @@ struct ConvKernel {
   }
 };
 
-/// A GEMM kernel by what it is, see ck_gemm_kernel_desc. Words are those of kernel names.
+/// Descriptor of a GEMM kernel, see ck_gemm_kernel_desc. Words are those of kernel names.
 struct GemmKernel {
   GemmKernel() {}
 
   /// Empty for CK's identifier.
   std::string name;
-  /// Empty when not known.
+  /// Empty if unknown.
   std::string arch;
   Dtype dtype_a = Dtype::fp8, dtype_b = Dtype::fp8, dtype_c = Dtype::fp16, dtype_acc = Dtype::fp32;
   Major layout_a = Major::row, layout_b = Major::col, layout_c = Major::row;
@@ -592,14 +593,14 @@ struct GemmKernel {
   /// m, n, k.
   std::array<int, 3> tile{128, 128, 64}, wave{2, 2, 1}, warp_tile{32, 32, 16};
   std::array<bool, 3> pad{true, true, true};
-  /// Of A, B and C; 0 is the kernel's own.
+  /// Of A, B and C; 0 for the kernel's own.
   std::array<int, 3> vector{0, 0, 0};
   std::string pipeline = "compv3", scheduler = "intrawave", epilogue = "cshuffle";
   int block_size = 0;
   bool double_buffer = false, persistent = false, preshuffle = false, transpose_c = false;
   int num_wave_groups = 1;
 
-  /// The C struct, with addresses of this object's texts.
+  /// The C struct, with pointers to this object's strings.
   [[nodiscard]] ck_gemm_kernel_desc capi() const {
     ck_gemm_kernel_desc raw;
     detail::check(ck_gemm_kernel_desc_init(&raw));
@@ -637,15 +638,15 @@ struct GemmKernel {
   }
 };
 
-/// What the owner of a kernel can tell, and wants to get back. The callables are called on any thread, by several at a
-/// time; they live as long as the registry. One that throws has said no.
+/// Callables, user data and priority of a kernel. Callables run on any thread, several at a time, and live as long as
+/// the registry. One that throws counts as "no".
 struct Hooks {
   int priority = 1;
   void* user = nullptr;
   std::function<bool(const ck_conv_problem&)> supports_conv;
   std::function<bool(const ck_gemm_problem&)> supports_gemm;
-  /// Run the problem once, with all work on the stream. They answer the milliseconds by their own timing; 0 when the
-  /// kernel is only launched, and events shall time it; less than 0 when it could not be run. One that throws could not.
+  /// Run the problem once, with all work on the stream. They return the milliseconds by their own timing; 0 if the
+  /// kernel was only launched, so that events time it; less than 0 if it could not be run. One that throws could not run.
   std::function<float(const ck_conv_problem&, void* stream)> run_conv;
   std::function<float(const ck_gemm_problem&, void* stream)> run_gemm;
 };
@@ -665,7 +666,7 @@ struct NewGemmKernel {
   Hooks hooks;
 };
 
-/// A registered kernel. Names end with a NUL and live until the registry is destroyed or, of a removed kernel, compacted.
+/// A registered kernel. Names are NUL-terminated and live until the registry is destroyed or, once removed, compacted.
 struct KernelInfo {
   std::string_view name;
   void* user = nullptr;
@@ -675,30 +676,30 @@ struct KernelInfo {
 
 /// A chosen kernel, see ck_selection.
 struct Selection {
-  /// Ends with a NUL and lives until the registry is destroyed or, once the kernel is removed, compacted.
+  /// NUL-terminated; lives until the registry is destroyed or, once the kernel is removed, compacted.
   std::string_view name;
   void* user = nullptr;
   std::size_t index = 0;
   std::size_t rank = 0;
   std::size_t unsupported = 0;
-  /// Empty when no model was asked.
+  /// Empty if no model was asked.
   std::optional<double> score;
-  /// Empty when it was not measured.
+  /// Empty if it was not measured.
   std::optional<std::chrono::duration<double, std::milli>> measured;
   std::uint64_t generation = 0;
   Source source = Source::priority;
   bool out_of_range = false;
-  /// The fields in which the problem is, a bit for each; field_names() says which.
+  /// The fields that are out of range, one bit each; see field_names().
   std::uint64_t out_of_range_fields = 0;
-  /// No kernel that was measured for the model had the pipeline or the suffixes of this one.
+  /// No kernel measured for the model had this kernel's pipeline or suffixes.
   bool unmeasured = false;
-  /// The model is for one architecture, and neither problem nor options name any: the device may be another one.
+  /// The model is for one architecture, and neither problem nor options name one: the device may be different.
   bool arch_unknown = false;
-  /// The first by priority, because no model and nothing else had an answer.
+  /// The first kernel by priority, because no model and no other source had an answer.
   bool no_model = false;
 };
 
-/// The names of the fields that have a bit in Selection::out_of_range_fields.
+/// The names of the bits in Selection::out_of_range_fields.
 [[nodiscard]] inline std::vector<std::string_view> field_names(Op op, std::uint64_t fields) {
   std::vector<std::string_view> names;
   const char* name = nullptr;
@@ -714,13 +715,13 @@ struct Ranked {
   void* user = nullptr;
   std::size_t index = 0;
   double score = 0;
-  /// The place before or behind has the same score.
+  /// The previous or the next place has the same score.
   bool tied = false;
-  /// No kernel that was measured for the model had the pipeline or the suffixes of this one.
+  /// No kernel measured for the model had this kernel's pipeline or suffixes.
   bool unmeasured = false;
 };
 
-/// What a model predicts for one kernel; empty where it has no forest.
+/// A model's predictions for one kernel; empty for targets without a forest.
 struct Predictions {
   std::optional<double> tflops;
   std::optional<std::chrono::duration<double, std::milli>> latency;
@@ -765,7 +766,7 @@ struct Calls<ck_gemm_problem> {
 template <class Problem>
 using CallsFor = Calls<std::decay_t<decltype(raw(std::declval<const Problem&>()))>>;
 
-/// A C struct of answers with its size set.
+/// A C output struct with its size set.
 template <class Struct>
 [[nodiscard]] Struct sized() noexcept {
   Struct made{};
@@ -777,7 +778,7 @@ template <class Struct>
   return std::isnan(value) ? std::nullopt : std::optional<double>(value);
 }
 
-/// What the C registry holds as a kernel's user address: callables, and the owner's own address.
+/// The C registry's user pointer of a kernel: its callables and the owner's pointer.
 class Callables {
  public:
   explicit Callables(Hooks hooks) : hooks_(std::move(hooks)) {}
@@ -831,15 +832,15 @@ class Callables {
   Hooks hooks_;
 };
 
-/// The callables of a registry.
+/// Owns the callables of a registry.
 struct Keep {
-  /// Owns what was added: of kernels that cannot be added nothing is kept.
+  /// Keeps the callables of added kernels; those of kernels that could not be added are dropped.
   void take(std::list<Callables>& added) noexcept {
     const std::lock_guard<std::mutex> lock(mutex);
     callables.splice(callables.end(), added);
   }
 
-  /// Gives up those that no kernel uses.
+  /// Drops callables that no kernel uses.
   void retain(const std::unordered_set<const void*>& used) {
     const std::lock_guard<std::mutex> lock(mutex);
     const auto is_unused = [&used](const auto& owned) { return used.count(&owned) == 0; };
@@ -847,7 +848,7 @@ struct Keep {
     for (auto at = plain.begin(); at != plain.end();) at = used.count(at->second.get()) == 0 ? plain.erase(at) : std::next(at);
   }
 
-  /// The one for hooks without callables: always the same, so that the library knows a kernel again.
+  /// For hooks without callables: always the same object, so that the library recognises a kernel that returns.
   Callables& without_callables(const Hooks& hooks) {
     const std::lock_guard<std::mutex> lock(mutex);
     auto& kept = plain[{hooks.user, hooks.priority}];
@@ -868,7 +869,7 @@ struct DestroyRegistry {
 
 /// Kernels, models and options. Move-only; a moved-from registry may only be destroyed or assigned to.
 ///
-/// Add kernels through this class: `user` of kernels that were added to capi() directly cannot be told.
+/// Add kernels through this class: the `user` of kernels that were added to capi() directly cannot be returned.
 class Registry {
  public:
   Registry() : Registry(Options{}) {}
@@ -887,7 +888,7 @@ class Registry {
 
   Registry(Registry&&) noexcept = default;
   Registry& operator=(Registry&& other) noexcept {
-    // The handle goes before the callables that it may call.
+    // The handle is destroyed before the callables that it may call.
     handle_ = std::move(other.handle_);
     keep_ = std::move(other.keep_);
     return *this;
@@ -895,7 +896,7 @@ class Registry {
 
   [[nodiscard]] ck_registry* capi() const noexcept { return handle_.get(); }
 
-  /// Gives up the handle, for ck_registry_destroy. The second part owns the callables: it must outlive the handle.
+  /// Releases the handle, for ck_registry_destroy. The second element owns the callables and must outlive the handle.
   [[nodiscard]] std::pair<ck_registry*, std::shared_ptr<void>> release() noexcept {
     return {handle_.release(), std::move(keep_)};
   }
@@ -904,7 +905,7 @@ class Registry {
     with(options, [&](const ck_options& raw) { detail::check(ck_registry_set_options(capi(), &raw)); });
   }
 
-  /// Adds a kernel by name. One of the same name is replaced when the new priority is higher.
+  /// Adds a kernel by name. A kernel of the same name is replaced if the new priority is higher.
   void add(std::string_view name, Hooks hooks = {}) {
     const detail::CText text(name, "kernel name");
     std::list<detail::Callables> added;
@@ -913,7 +914,7 @@ class Registry {
     keep_->take(added);
   }
 
-  /// Adds all of them or, when one cannot be added, none.
+  /// Adds all of them or, if one cannot be added, none.
   void add(std::vector<NewKernel> kernels) {
     std::vector<detail::CText> texts;
     std::vector<const char*> names;
@@ -928,11 +929,11 @@ class Registry {
     keep_->take(added);
   }
 
-  /// Adds a kernel by what it is.
+  /// Adds a kernel by descriptor.
   void add(const ConvKernel& kernel, Hooks hooks = {}) { add_described(ck_registry_add_conv_kernels, one(kernel, hooks)); }
   void add(const GemmKernel& kernel, Hooks hooks = {}) { add_described(ck_registry_add_gemm_kernels, one(kernel, hooks)); }
 
-  /// Adds all of them or, when one cannot be added, none.
+  /// Adds all of them or, if one cannot be added, none.
   void add_conv(std::vector<NewConvKernel> kernels) { add_described(ck_registry_add_conv_kernels, std::move(kernels)); }
   void add_gemm(std::vector<NewGemmKernel> kernels) { add_described(ck_registry_add_gemm_kernels, std::move(kernels)); }
 
@@ -942,25 +943,25 @@ class Registry {
     return size;
   }
 
-  /// The kernel at a place, in the order of registration; empty when there is none.
+  /// The kernel at an index in the order of registration; empty if there is none.
   [[nodiscard]] std::optional<KernelInfo> kernel_at(std::size_t index) const {
     return info([&](ck_kernel_info* raw) { return ck_registry_kernel_at(capi(), index, raw); });
   }
 
-  /// The kernel with a name; empty when there is none.
+  /// The kernel with a name; empty if there is none.
   [[nodiscard]] std::optional<KernelInfo> find(std::string_view name) const {
     const detail::CText text(name, "kernel name");
     return info([&](ck_kernel_info* raw) { return ck_registry_find(capi(), text.get(), raw); });
   }
 
-  /// All kernels, in the order of registration; of several moments when another thread changes the registry.
+  /// All kernels in the order of registration; not a snapshot if another thread changes the registry meanwhile.
   [[nodiscard]] std::vector<KernelInfo> kernels() const {
     std::vector<KernelInfo> all;
     while (const auto kernel = kernel_at(all.size())) all.push_back(*kernel);
     return all;
   }
 
-  /// Removes the kernels of other architectures; returns how many.
+  /// Removes the kernels of other architectures; returns their number.
   std::size_t retain_arch(std::string_view arch) {
     const detail::CText text(arch, "arch");
     std::size_t removed = 0;
@@ -968,7 +969,7 @@ class Registry {
     return removed;
   }
 
-  /// Removes the kernel with a name; false when there is none.
+  /// Removes the kernel with a name; false if there is none.
   bool remove(std::string_view name) {
     const detail::CText text(name, "kernel name");
     const ck_status status = ck_registry_remove_kernel(capi(), text.get());
@@ -979,9 +980,10 @@ class Registry {
 
   void clear() { detail::check(ck_registry_clear(capi())); }
 
-  /// Gives back the memory of kernels that were removed or replaced, with their callables, and returns how many there were. Until
-  /// then their names stay good. Only hooks without callables are known again when a kernel comes back, so a program that
-  /// goes on adding and removing kernels with callables calls this now and then. No other thread may use the registry during the call.
+  /// Frees the memory of kernels that were removed or replaced, with their callables, and returns their number. Until
+  /// then their names stay valid. A returning kernel is recognised only if its hooks have no callables, so a program that
+  /// keeps adding and removing kernels with callables should call this now and then. No other thread may use the registry
+  /// during the call.
   std::size_t compact() {
     std::size_t removed = 0;
     detail::check(ck_registry_compact(capi(), &removed));
@@ -992,7 +994,7 @@ class Registry {
     return removed;
   }
 
-  /// Rises with every change of kernels, models and options.
+  /// Increases with every change of kernels, models and options.
   [[nodiscard]] std::uint64_t generation() const {
     std::uint64_t generation = 0;
     detail::check(ck_registry_generation(capi(), &generation));
@@ -1004,8 +1006,8 @@ class Registry {
     detail::check(ck_registry_import_json(capi(), detail::bytes_of(json), json.size(), nullptr, nullptr));
   }
 
-  /// The same with the hooks that `hooks_of` gives for each kernel's name; a kernel for which it gives none is left out. What it
-  /// throws comes through, and then no kernel is added.
+  /// The same with the hooks that `hooks_of` returns for each kernel's name; kernels for which it returns none are skipped.
+  /// Its exceptions propagate, and then no kernel is added.
   template <class HooksOf>
   void import_json(std::string_view json, HooksOf hooks_of) {
     struct Import {
@@ -1034,7 +1036,7 @@ class Registry {
     keep_->take(import.added);
   }
 
-  /// The kernels of one operation as the JSON that CK's registry of that operation exports.
+  /// The kernels of one operation in the JSON format of CK's registry for that operation.
   [[nodiscard]] std::string export_json(Op op, const ExportOptions& options = {}) const {
     auto raw = detail::sized<ck_export_options>();
     raw.registry_name = detail::text(options.registry_name, "registry_name");
@@ -1046,20 +1048,20 @@ class Registry {
     return json.get();
   }
 
-  /// A model directory, or "embedded:NAME".
+  /// Loads a model directory, or "embedded:NAME".
   void load_model(std::string_view directory, const ModelOptions& options = {}) {
     const detail::CText text(directory, "directory");
     with(options, [&](const ck_model_options& raw) { detail::check(ck_registry_load_model(capi(), text.get(), &raw)); });
   }
 
-  /// A model that is built into the library.
+  /// Loads a built-in model.
   void load_embedded(std::string_view name, const ModelOptions& options = {}) {
     const detail::CText text(name, "name");
     with(options,
          [&](const ck_model_options& raw) { detail::check(ck_registry_load_embedded(capi(), text.get(), &raw)); });
   }
 
-  /// `name` is what messages call it.
+  /// Loads a model from memory; `name` is its name in messages.
   void load_model(std::string_view name, std::string_view spec, const std::vector<Forest>& forests,
                   const ModelOptions& options = {}) {
     const detail::CText text(name, "name");
@@ -1076,7 +1078,7 @@ class Registry {
     });
   }
 
-  /// Removes the model that was loaded for these problems; false when there is none.
+  /// Removes the model that was loaded for these problems; false if there is none.
   bool remove_model(const ModelKey& key) {
     const ck_model_key raw = raw_key(key);
     const ck_status status = ck_registry_remove_model(capi(), &raw);
@@ -1087,13 +1089,13 @@ class Registry {
 
   void remove_models() { detail::check(ck_registry_remove_models(capi())); }
 
-  /// Prepares the models for the present kernels now; else the first selection after a change does.
+  /// Prepares the models for the current kernels; otherwise the first selection after a change does.
   void prepare() { detail::check(ck_registry_prepare(capi())); }
 
-  /// Takes in the winners that other processes have stored. Reads a file: now and then, not before each selection.
+  /// Reads the winners that other processes have stored. It reads a file: call it now and then, not before each selection.
   void refresh_store() { detail::check(ck_registry_refresh_store(capi())); }
 
-  /// Winners that are in memory only, because the store could not be written, and why not.
+  /// How many winners are only in memory, because the store could not be written, and the reason.
   [[nodiscard]] StoreStatus store_status() const {
     StoreStatus status;
     char* raw = nullptr;
@@ -1119,7 +1121,7 @@ class Registry {
     return static_cast<Status>(call_select(problem, selection));
   }
 
-  /// The best `limit` kernels by the model that fits, best first; support is not asked.
+  /// The best `limit` kernels by the model that serves the problem, best first; `supports` is not called.
   template <class Problem>
   [[nodiscard]] std::vector<Ranked> rank(
       const Problem& problem, std::size_t limit = std::numeric_limits<std::size_t>::max(),
@@ -1138,7 +1140,7 @@ class Registry {
     return ranked;
   }
 
-  /// What the model that fits says of the kernel at a place.
+  /// The serving model's predictions for the kernel at an index.
   template <class Problem>
   [[nodiscard]] Predictions predict(const Problem& problem, std::size_t index) const {
     auto raw = detail::sized<ck_predictions>();
@@ -1148,7 +1150,7 @@ class Registry {
     return predictions;
   }
 
-  /// What the model that fits would see of the kernel at a place, in the model's order.
+  /// The features of the kernel at an index as the serving model sees them, in the model's order.
   template <class Problem>
   [[nodiscard]] std::vector<double> features(const Problem& problem, std::size_t index) const {
     std::vector<double> row(128);
@@ -1166,7 +1168,7 @@ class Registry {
     }
   }
 
-  /// Which sources are asked for a problem and what each answers, as text for people.
+  /// Which sources are asked for a problem and what each answers, as human-readable text.
   template <class Problem>
   [[nodiscard]] std::string explain(const Problem& problem) const {
     char* raw = nullptr;
@@ -1236,7 +1238,7 @@ class Registry {
     raw.refine_out_of_range = options.refine_out_of_range;
     raw.search = options.search ? 1 : 0;
     raw.repeats = options.repeats;
-    // In C, 0 asks for the usual number.
+    // In C, 0 means the default.
     raw.warmup = options.warmup == 0 ? -1 : options.warmup;
     raw.budget_ms = options.budget.count();
     raw.cutoff = options.cutoff;
@@ -1281,7 +1283,7 @@ class Registry {
     return KernelInfo{raw.name, detail::Callables::user(raw.user), raw.index, raw.priority};
   }
 
-  /// Hooks as the library takes them; their callables are in `added`, to be kept once the kernel is there.
+  /// Hooks for the C interface; their callables are in `added`, to be kept once the kernel is added.
   [[nodiscard]] ck_kernel_hooks raw_hooks(Hooks hooks, std::list<detail::Callables>& added) {
     const bool is_plain = !hooks.supports_conv && !hooks.supports_gemm && !hooks.run_conv && !hooks.run_gemm;
     return (is_plain && keep_ ? keep_->without_callables(hooks) : added.emplace_back(std::move(hooks))).capi();

@@ -1,13 +1,13 @@
-//! Writing down which problems a process asks for, so that its owner can tune for them.
+//! Recording which problems a process asks for, so that its owner can tune for them.
 //!
-//! A captured problem is a line of a [`ProblemList`](crate::problem::ProblemList), appended by one write. A problem
-//! that is known already costs a look into a table that no reader ever waits for: no lock, no allocation, no system
-//! call. One that is new is queued; whoever finds nobody writing writes the queue, everybody else goes on. So no
-//! caller ever waits for another one, but some write to a file. The table also learns what the file held before and
-//! what other processes append, so that each problem stands there once; only two processes that meet a new problem in
-//! the same moment may both write it, which readers undo.
+//! A captured problem is a line of a [`ProblemList`](crate::problem::ProblemList), appended by one write. A
+//! known problem costs one lookup in a table that readers never wait for: no lock, no allocation, no system
+//! call. A new one is queued; a caller that finds nobody writing writes the queue, all others continue. So no
+//! caller ever waits for another one, but some write to a file. The table also learns what the file contained
+//! before and what other processes append, so that each problem is written once; only two processes that meet
+//! a new problem at the same moment may both write it, which readers undo.
 //!
-//! Whatever goes wrong ends the capture, never a selection.
+//! Any failure ends the capture, never a selection.
 
 use std::fs::{File, OpenOptions};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};

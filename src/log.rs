@@ -1,10 +1,10 @@
-//! Logging, off unless asked for: a callback, or `CK_SELECT_LOG=level[:file]` for standard error or a file.
+//! Logging, off by default: a callback, or `CK_SELECT_LOG=level[:file]` for standard error or a file.
 //!
 //! While it is off, a log line costs one load of a number. Lines are made and written only at a level that is on.
 //!
-//! One kind of line does not wait to be asked for: a registry that chooses without knowing enough (no model, an
-//! architecture that nobody named) says so once on standard error, unless a sink was set or ended, or `CK_SELECT_LOG`
-//! says something, such as `off`.
+//! Two warnings are on by default: a registry that chooses with too little information (no model, or an
+//! architecture that nobody named) says so once on standard error, unless a sink was set or removed, or
+//! `CK_SELECT_LOG` is set, for example to `off`.
 
 use std::fmt;
 use std::fs::{File, OpenOptions};
@@ -18,17 +18,17 @@ use arc_swap::ArcSwapOption;
 use crate::files;
 use crate::vocab::UnknownWord;
 
-/// How much is said.
+/// How much is logged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Level {
     /// Nothing.
     Off = 0,
-    /// What went wrong, so that an answer is missing.
+    /// Failures that leave a call without an answer.
     Error = 1,
-    /// What went wrong, so that an answer is from a worse source.
+    /// Failures after which a worse source answers.
     Warn = 2,
-    /// What is loaded and measured.
+    /// Loading and measuring.
     Info = 3,
     /// Each decision.
     Debug = 4,
@@ -66,7 +66,7 @@ impl FromStr for Level {
     }
 }
 
-/// Takes a line: its level, the part of the library that it is from, and the text.
+/// Receives a line: its level, the part of the library that wrote it, and the text.
 pub type Sink = dyn Fn(Level, &str, &str) + Send + Sync;
 
 static LEVEL: AtomicU8 = AtomicU8::new(Level::Off as u8);
@@ -75,8 +75,8 @@ static ENVIRONMENT: Once = Once::new();
 /// Somebody has said where lines go, or that they go nowhere.
 static DECIDED: AtomicBool = AtomicBool::new(false);
 
-/// Sends lines up to a level to a sink; replaces what was set before. `None` ends logging, also of what is said without
-/// being asked for.
+/// Sends lines up to a level to a sink, replacing the previous one. `None` turns logging off, including the
+/// warnings that are on by default.
 pub fn set_sink(level: Level, sink: Option<Box<Sink>>) {
     DECIDED.store(true, Ordering::Relaxed);
     let level = if sink.is_some() { level } else { Level::Off };
@@ -84,7 +84,7 @@ pub fn set_sink(level: Level, sink: Option<Box<Sink>>) {
     LEVEL.store(level as u8, Ordering::Relaxed);
 }
 
-/// Whether lines of this level go anywhere.
+/// Whether lines of this level are logged.
 pub fn enabled(level: Level) -> bool {
     level != Level::Off && level as u8 <= LEVEL.load(Ordering::Relaxed)
 }

@@ -1,6 +1,6 @@
 //! The headers and the shared library as C and C++ programs see them: compiled with the system's compilers and run.
 //!
-//! A tool that is not installed is skipped, and said so. A C and a C++ compiler are required.
+//! Tests of missing tools are skipped with a message. A C and a C++ compiler are required.
 
 mod hip_double;
 

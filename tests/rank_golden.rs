@@ -145,7 +145,7 @@ fn what_cannot_be_ranked_is_an_error_that_says_why() {
     assert!(Ranker::new(Arc::new(lenient), pool).is_ok());
 
     let error = ranker.predict(&parse(&ranker, "C=64,K=64,Hi=28,Wi=28,Y=3,X=3"), 30).unwrap_err().to_string();
-    assert_eq!(error, "the pool has 30 kernels, there is none at 30");
+    assert_eq!(error, "the pool has 30 kernels, none at index 30");
     let error = Ranker::new(gemm().model().clone(), ranker.pool().clone()).unwrap_err().to_string();
     assert!(
         error.contains("none of the 30 kernels") && error.contains("operation is grouped_conv"),

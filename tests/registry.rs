@@ -129,7 +129,7 @@ fn without_a_model_priority_then_order_decides() {
         .add(named("64x128x64_compv4"), Priority::HIGH, UserData::default(), None)
         .unwrap_err()
         .to_string();
-    assert!(error.ends_with("is registered already, with at least this priority"), "{error}");
+    assert!(error.ends_with("is already registered, with the same or a higher priority"), "{error}");
     assert_eq!(registry.len(), 4);
     registry.add(named("64x64x64_compv3"), Priority(7), UserData::default(), None).unwrap();
     let selection = registry.select(&resnet()).unwrap();
@@ -169,7 +169,7 @@ fn overrides_come_first_and_are_never_passed_over() {
     assert_eq!((selection.entry.name(), selection.source), (name, Source::Override));
     registry.set_options(rule("nothing")).unwrap();
     let error = registry.select(&resnet()).unwrap_err().to_string();
-    assert_eq!(error, "the override says 'nothing', which is not registered");
+    assert_eq!(error, "the override names 'nothing', which is not registered");
     registry.set_options(Options { mode: Mode::Priority, ..Options::default() }).unwrap();
     assert_eq!(registry.select(&resnet()).unwrap().source, Source::Priority);
     assert!(Registry::new(Options { override_file: Some("no/such".into()), ..Options::default() }).is_err());
@@ -435,7 +435,7 @@ fn what_a_registry_does_not_know_it_says_once_on_standard_error() {
     };
     let lines = said(None);
     let count = |part: &str| lines.iter().filter(|line| line.contains(part)).count();
-    assert_eq!(count("the first by priority, for want of a model: none is loaded"), 2, "{lines:?}");
+    assert_eq!(count("the first by priority, without a model: none is loaded"), 2, "{lines:?}");
     let embedded = usize::from(!embedded::all().is_empty());
     assert_eq!(count("which may not be the architecture of this device"), embedded, "{lines:?}");
     assert!(said(Some("off")).is_empty() && said(Some("error")).is_empty());

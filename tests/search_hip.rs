@@ -56,7 +56,7 @@ fn a_library_that_lacks_a_function() {
     let error = open(&library).unwrap_err();
     assert!(matches!(error, HipError::MissingSymbol { symbol: "hipEventQuery", .. }), "{error}");
     assert!(
-        error.to_string().ends_with("has no hipEventQuery, so it is no HIP runtime of version 5 or later")
+        error.to_string().ends_with("has no hipEventQuery, so it is not a HIP runtime of version 5 or later")
     );
 }
 

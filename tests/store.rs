@@ -165,7 +165,7 @@ fn a_store_for_reading_waits_for_its_file_and_never_makes_it() {
     assert!(!reader.refresh().unwrap());
     assert!(!path.exists());
     let error = reader.put(&gemm(1), &winner("kernel_a")).unwrap_err();
-    assert!(error.to_string().ends_with("read-only: it was opened for reading"), "{error}");
+    assert!(error.to_string().ends_with("read-only: it was opened read-only"), "{error}");
     assert!(reader.snapshot().get(&gemm(1)).is_some(), "known to this process");
 
     let writer = open(&path).winners(scope()).unwrap();

@@ -284,7 +284,7 @@ fn a_folder_that_may_not_be_written_is_read() {
 
     permit(0o555);
     let lines = locked_out(&path);
-    assert!(lines[0].contains("s.db: the file cannot be opened or made"), "{lines:?}");
+    assert!(lines[0].contains("s.db: the file cannot be opened or created"), "{lines:?}");
 
     permit(0o755);
     let winners = Store::open(&path, Mode::ReadWrite).unwrap().winners(scope()).unwrap();

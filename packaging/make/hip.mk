@@ -12,7 +12,7 @@ hip-tools:
 		{ apt-get update --quiet && apt-get install --yes --quiet libamdhip64-dev; } || true; \
 	fi
 
-# Skipped, and said so, where there is no HIP and none can be installed.
+# Skipped with a message if HIP is missing and cannot be installed.
 test-hip-link: hip-tools
 	@if [ -f '$(HIP_HEADER)' ]; then \
 		HIP_PATH='$(HIP_PATH)' $(CARGO) test --package ck-select --features hip-link --test hip_link --test search_load; \

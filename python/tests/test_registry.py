@@ -164,7 +164,7 @@ def test_problems_say_what_they_are():
 
 
 def test_mistakes_are_exceptions(registry):
-    with pytest.raises(ck_select.InvalidInputError, match="registered already"):
+    with pytest.raises(ck_select.InvalidInputError, match="already registered"):
         registry.register(FORWARD[0])
     registry.register(FORWARD[0], priority=2)
     with pytest.raises(ck_select.InvalidInputError, match="magic"):

@@ -1,4 +1,4 @@
-//! Registering kernels by what they are.
+//! Registering kernels by descriptor.
 
 use std::ffi::c_char;
 use std::mem::offset_of;
@@ -13,29 +13,32 @@ use super::{CkRegistry, CkStatus, words};
 use crate::kernel::{ConvKernel, GemmKernel, Kernel, KernelKind, Mnk, StreamK};
 use crate::vocab::{Elementwise, Specialization, UnknownWord};
 
-/// A grouped-convolution kernel, with the fields of CK's `GroupedConvKernelKey` and what only its names tell.
+/// A grouped-convolution kernel, with the fields of CK's `GroupedConvKernelKey` and those that only its names
+/// contain.
 ///
-/// Begin with `ck_conv_kernel_desc_init`. Words are those of kernel names, such as "compv3"; they are texts, because CK adds some with
-/// each version. Texts are borrowed for the call that takes the descriptor.
+/// Initialise it with `ck_conv_kernel_desc_init`. Words are those of kernel names, such as "compv3"; they are
+/// strings, because CK adds some with each version. Strings are borrowed for the call that takes the
+/// descriptor.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct CkConvKernelDesc {
     /// `sizeof(ck_conv_kernel_desc)`.
     pub struct_size: usize,
-    /// The name to register it under, one line of any text; NULL for the one that CK's code generator gives, which tells everything
-    /// but the types of weight and output and the architecture.
+    /// The name to register it under, any single line of text; NULL for the name of CK's code generator,
+    /// which contains everything except for the types of weight and output and the architecture.
     pub name: *const c_char,
-    /// The architecture that it was built for, such as "gfx950"; NULL when not known: it then runs on any.
+    /// The architecture that it was built for, such as "gfx950"; NULL if unknown: it then runs on any.
     pub arch: *const c_char,
     /// How loads overlap with arithmetic: "compv3", "mem" and so on.
     pub pipeline: *const c_char,
     /// "intrawave", "interwave" or "auto".
     pub scheduler: *const c_char,
-    /// How results leave the registers: "cshuffle", "default" and so on.
+    /// How results are written from the registers: "cshuffle", "default" and so on.
     pub epilogue: *const c_char,
-    /// What it takes for granted: `default`, `filter1x1_stride1_pad0` and so on; NULL is `default`.
+    /// What the kernel assumes of problems: `default`, `filter1x1_stride1_pad0` and so on; NULL is `default`.
     pub specialization: *const c_char,
-    /// How a stream-K kernel adds its partial results: "none", "tree" or "linear"; NULL when it is none.
+    /// How a stream-K kernel reduces its partial results: "none", "tree" or "linear"; NULL if it is not a
+    /// stream-K kernel.
     pub stream_k_reduction: *const c_char,
     /// A `ck_direction`.
     pub direction: i32,
@@ -51,21 +54,21 @@ pub struct CkConvKernelDesc {
     pub layout: i32,
     /// Result tile and depth of one step, per workgroup: m, n, k.
     pub tile: [i32; 3],
-    /// Waves of a workgroup: m, n, k.
+    /// Waves per workgroup: m, n, k.
     pub wave: [i32; 3],
     /// Tile of one matrix instruction (CK's `warp_*`): m, n, k.
     pub warp_tile: [i32; 3],
     /// Elements of one memory access of A, B and C.
     pub vector: [i32; 3],
-    /// Workgroups that should fit on one compute unit.
+    /// Workgroups intended to fit on one compute unit.
     pub block_per_cu: i32,
-    /// Groups that the waves of a workgroup form.
+    /// Number of groups that the waves of a workgroup form.
     pub num_wave_groups: i32,
     /// Convolution groups that one workgroup handles together.
     pub num_groups_to_merge: i32,
     /// Not 0: two buffers in shared memory ("_dsb").
     pub double_smem_buffer: i32,
-    /// Not 0: splits images for large tensors ("_si", CK's `large_tensor`).
+    /// Not 0: splits images to support large tensors ("_si", CK's `large_tensor`).
     pub split_image: i32,
     /// Not 0: runs as a plain GEMM.
     pub explicit_gemm: i32,
@@ -81,25 +84,25 @@ unsafe impl Versioned for CkConvKernelDesc {
     const LEAST: usize = offset_of!(Self, double_smem_buffer);
 }
 
-/// A GEMM kernel, with the fields of CK's `KernelKey`. Begin with `ck_gemm_kernel_desc_init`; see `ck_conv_kernel_desc` for words
-/// and texts.
+/// A GEMM kernel, with the fields of CK's `KernelKey`. Initialise it with `ck_gemm_kernel_desc_init`; see
+/// `ck_conv_kernel_desc` for words and strings.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct CkGemmKernelDesc {
     /// `sizeof(ck_gemm_kernel_desc)`.
     pub struct_size: usize,
-    /// The name to register it under, one line of any text; NULL for CK's identifier, which does not tell the types of B, C and
-    /// the accumulators, the transposes, `grouped`, the block size and the architecture.
+    /// The name to register it under, any single line of text; NULL for CK's identifier, which lacks the
+    /// types of B, C and the accumulators, the transposes, `grouped`, the block size and the architecture.
     pub name: *const c_char,
-    /// The architecture that it was built for, such as "gfx950"; NULL when not known: it then runs on any.
+    /// The architecture that it was built for, such as "gfx950"; NULL if unknown: it then runs on any.
     pub arch: *const c_char,
     /// How loads overlap with arithmetic: "compv3", "mem" and so on.
     pub pipeline: *const c_char,
     /// "intrawave", "interwave" or "auto".
     pub scheduler: *const c_char,
-    /// How results leave the registers: "cshuffle", "default" and so on.
+    /// How results are written from the registers: "cshuffle", "default" and so on.
     pub epilogue: *const c_char,
-    /// What it does to each element of the result: `Relu`, `MultiDAdd` and so on; NULL is `PassThrough`.
+    /// The operation on each element of the result: `Relu`, `MultiDAdd` and so on; NULL is `PassThrough`.
     pub elementwise: *const c_char,
     /// A `ck_dtype`: A's.
     pub dtype_a: i32,
@@ -121,23 +124,23 @@ pub struct CkGemmKernelDesc {
     pub transpose_b: i32,
     /// Not 0: computes many GEMMs in one launch.
     pub grouped: i32,
-    /// Parts into which K is split; 1 for none.
+    /// Number of parts into which K is split; 1 for no split.
     pub split_k: i32,
-    /// Further tensors that the elementwise operation reads.
+    /// Number of additional tensors that the elementwise operation reads.
     pub num_d_tensors: i32,
     /// Not 0: uses 2:4 structured sparsity.
     pub structured_sparsity: i32,
     /// Result tile and depth of one step, per workgroup: m, n, k.
     pub tile: [i32; 3],
-    /// Waves of a workgroup: m, n, k.
+    /// Waves per workgroup: m, n, k.
     pub wave: [i32; 3],
     /// Tile of one matrix instruction (CK's `warp_tile_shape`): m, n, k.
     pub warp_tile: [i32; 3],
-    /// Not 0: handles m, n, k that the tile does not divide.
+    /// Not 0: handles m, n, k that are not multiples of the tile.
     pub pad: [i32; 3],
-    /// Fixed vector widths of A, B, C; 0 is the kernel's own.
+    /// Fixed vector widths of A, B, C; 0 for the kernel's own.
     pub vector: [i32; 3],
-    /// Threads of a workgroup; 0 when not known.
+    /// Threads per workgroup; 0 if unknown.
     pub block_size: i32,
     /// Not 0: two buffers in shared memory.
     pub double_buffer: i32,
@@ -147,7 +150,7 @@ pub struct CkGemmKernelDesc {
     pub preshuffle: i32,
     /// Not 0: C is written transposed.
     pub transpose_c: i32,
-    /// Groups that the waves of a workgroup form.
+    /// Number of groups that the waves of a workgroup form.
     pub num_wave_groups: i32,
 }
 
@@ -157,8 +160,9 @@ unsafe impl Versioned for CkGemmKernelDesc {
     const LEAST: usize = offset_of!(Self, block_size);
 }
 
-/// Fills a descriptor with the defaults of CK's key (tile 1x128x128, waves 2x2x1, instruction 32x32x16, compv3, intrawave, cshuffle,
-/// vectors 4, 8, 8) for a forward bf16 NHWGC convolution in two dimensions, and sets its `struct_size`.
+/// Initialises a descriptor with the defaults of CK's key (tile 1x128x128, waves 2x2x1, instruction 32x32x16,
+/// compv3, intrawave, cshuffle, vectors 4, 8, 8) for a forward bf16 NHWGC convolution in two dimensions; sets
+/// `struct_size`.
 ///
 /// # Safety
 /// `desc` points to a `ck_conv_kernel_desc`.
@@ -194,14 +198,14 @@ pub unsafe extern "C" fn ck_conv_kernel_desc_init(desc: *mut CkConvKernelDesc) -
             two_stage: 0,
             stream_k_persistent: 0,
         };
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, `desc` is valid for writing.
         unsafe { write_output(desc, usual) };
         Ok(())
     })
 }
 
-/// Fills a descriptor with an fp8 kernel of layout rcr (tile 128x128x64, waves 2x2x1, instruction 32x32x16, compv3, intrawave, cshuffle,
-/// everything padded), and sets its `struct_size`.
+/// Initialises a descriptor with an fp8 kernel of layout rcr (tile 128x128x64, waves 2x2x1, instruction
+/// 32x32x16, compv3, intrawave, cshuffle, everything padded); sets `struct_size`.
 ///
 /// # Safety
 /// `desc` points to a `ck_gemm_kernel_desc`.
@@ -242,18 +246,19 @@ pub unsafe extern "C" fn ck_gemm_kernel_desc_init(desc: *mut CkGemmKernelDesc) -
             transpose_c: 0,
             num_wave_groups: 1,
         };
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, `desc` is valid for writing.
         unsafe { write_output(desc, usual) };
         Ok(())
     })
 }
 
-/// Adds convolution kernels by what they are: all of them or, when one cannot be added, none. `hooks` is NULL, or has one for each
-/// descriptor; for the rest see `ck_registry_add_kernel`.
+/// Adds convolution kernels by descriptor: all of them or, if one cannot be added, none. `hooks` is NULL, or
+/// has one element per descriptor; see also `ck_registry_add_kernel`.
 ///
 /// # Safety
-/// `registry` is from `ck_registry_create`; `descs` points to `count` descriptors, each with its `struct_size` set and its texts
-/// NULL or NUL-terminated; `hooks` is NULL or points to `count` hooks as for `ck_registry_add_kernel`.
+/// `registry` is from `ck_registry_create`; `descs` points to `count` descriptors, each with its
+/// `struct_size` set and its strings NULL or NUL-terminated; `hooks` is NULL or points to `count` hooks as
+/// for `ck_registry_add_kernel`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ck_registry_add_conv_kernels(
     registry: *mut CkRegistry,
@@ -261,11 +266,11 @@ pub unsafe extern "C" fn ck_registry_add_conv_kernels(
     hooks: *const CkKernelHooks,
     count: usize,
 ) -> CkStatus {
-    // SAFETY: the caller's contract.
+    // SAFETY: `add_described` has the contract of this function.
     boundary(|| unsafe { add_described(registry, descs, hooks, count) })
 }
 
-/// Adds GEMM kernels by what they are; see `ck_registry_add_conv_kernels`.
+/// Adds GEMM kernels by descriptor; see `ck_registry_add_conv_kernels`.
 ///
 /// # Safety
 /// As for `ck_registry_add_conv_kernels`.
@@ -276,7 +281,7 @@ pub unsafe extern "C" fn ck_registry_add_gemm_kernels(
     hooks: *const CkKernelHooks,
     count: usize,
 ) -> CkStatus {
-    // SAFETY: the caller's contract.
+    // SAFETY: `add_described` has the contract of this function.
     boundary(|| unsafe { add_described(registry, descs, hooks, count) })
 }
 
@@ -288,15 +293,16 @@ unsafe fn add_described<D: Descriptor>(
     hooks: *const CkKernelHooks,
     count: usize,
 ) -> Result<(), Failure> {
-    // SAFETY: the caller's contract.
+    // SAFETY: by contract, `registry` is NULL or from `ck_registry_create`; `descs` has `count` structs,
+    // each with its size set.
     let (registry, descs) = unsafe { (read_registry(registry)?, read_structs(descs, count, "descs")?) };
-    // SAFETY: the caller's contract.
+    // SAFETY: by contract, `hooks` is NULL or has `count` structs, each with its size set.
     let hooks = unsafe { read_all_hooks(hooks, count) }?;
     let mut kernels = Vec::new();
     for index in 0..descs.len() {
-        // SAFETY: the caller's contract.
+        // SAFETY: `index` is in both arrays, which by contract live for the call.
         let (desc, hooks) = unsafe { (descs.read(index)?, read_hooks_at(hooks.as_ref(), index)?) };
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, the descriptor's strings are NULL or NUL-terminated.
         let kernel = unsafe { desc.kernel() }?;
         kernels.push(new_kernel(kernel, hooks));
     }
@@ -305,7 +311,7 @@ unsafe fn add_described<D: Descriptor>(
 
 /// A descriptor of either operation.
 trait Descriptor: Versioned {
-    /// The kernel, its words checked and its numbers not yet: the registry does that.
+    /// The kernel, with its words checked; the registry checks its numbers.
     ///
     /// # Safety
     /// Its texts are NULL or NUL-terminated.
@@ -314,7 +320,7 @@ trait Descriptor: Versioned {
 
 impl Descriptor for CkConvKernelDesc {
     unsafe fn kernel(&self) -> Result<Kernel, Failure> {
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, the descriptor's strings are NULL or NUL-terminated.
         let reduction = unsafe { optional_word(self.stream_k_reduction, "stream_k_reduction") }?;
         let stream_k =
             reduction.map(|reduction| StreamK { reduction, persistent: self.stream_k_persistent != 0 });
@@ -322,7 +328,7 @@ impl Descriptor for CkConvKernelDesc {
             let message = "stream_k_persistent is set, but stream_k_reduction is NULL";
             return Err(Failure::new(CkStatus::InvalidKernel, message));
         }
-        // SAFETY: the caller's contract, for all texts.
+        // SAFETY: by contract, the descriptor's strings are NULL or NUL-terminated.
         let kernel = unsafe {
             ConvKernel {
                 direction: words::direction(self.direction)?,
@@ -351,7 +357,7 @@ impl Descriptor for CkConvKernelDesc {
                 arch: read_arch(self.arch, "arch")?,
             }
         };
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, `self.name` is NULL or NUL-terminated.
         let name = unsafe { read_optional_text(self.name, "name") }?;
         let name = name.map_or_else(|| kernel.long_name(), str::to_owned);
         Ok(Kernel { name, kind: KernelKind::Conv(kernel) })
@@ -360,7 +366,7 @@ impl Descriptor for CkConvKernelDesc {
 
 impl Descriptor for CkGemmKernelDesc {
     unsafe fn kernel(&self) -> Result<Kernel, Failure> {
-        // SAFETY: the caller's contract, for all texts.
+        // SAFETY: by contract, the descriptor's strings are NULL or NUL-terminated.
         let kernel = unsafe {
             GemmKernel {
                 dtype_a: words::dtype("dtype_a", self.dtype_a)?,
@@ -393,7 +399,7 @@ impl Descriptor for CkGemmKernelDesc {
                 arch: read_arch(self.arch, "arch")?,
             }
         };
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, `self.name` is NULL or NUL-terminated.
         let name = unsafe { read_optional_text(self.name, "name") }?;
         let name = name.map_or_else(|| kernel.identifier(), str::to_owned);
         Ok(Kernel { name, kind: KernelKind::Gemm(kernel) })
@@ -403,7 +409,7 @@ impl Descriptor for CkGemmKernelDesc {
 /// # Safety
 /// As for [`read_text`].
 unsafe fn word<T: FromStr<Err = UnknownWord>>(text: *const c_char, what: &str) -> Result<T, Failure> {
-    // SAFETY: the caller's contract.
+    // SAFETY: by contract, `text` is NULL or NUL-terminated.
     parsed(unsafe { read_text(text, what) }?, what)
 }
 
@@ -413,7 +419,7 @@ unsafe fn optional_word<T: FromStr<Err = UnknownWord>>(
     text: *const c_char,
     what: &str,
 ) -> Result<Option<T>, Failure> {
-    // SAFETY: the caller's contract.
+    // SAFETY: by contract, `text` is NULL or NUL-terminated.
     unsafe { read_optional_text(text, what) }?.map(|text| parsed(text, what)).transpose()
 }
 

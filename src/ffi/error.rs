@@ -34,16 +34,18 @@ impl Failure {
     }
 }
 
-/// Runs a body, and its panics go to the log instead of standard error.
+/// Runs a body and sends its panics to the log instead of standard error.
 fn catch<T>(body: impl FnOnce() -> T) -> Result<T, Panicked> {
     panics::catch(body).inspect_err(|panicked| {
-        log::line(Level::Error, "panic", format_args!("{}", panicked.report));
+        // Whatever a log does, no panic leaves.
+        let _ = panics::catch(|| log::line(Level::Error, "panic", format_args!("{}", panicked.report)));
     })
 }
 
-/// Runs the body of an entry point: a failure becomes its status and the thread's last error, a panic too.
+/// Runs the body of an entry point: a failure or a panic becomes its status and the thread's last error.
 pub(super) fn boundary(body: impl FnOnce() -> Result<(), Failure>) -> CkStatus {
-    // A panic leaves nothing half-changed behind: registries publish whole states, and outputs are written last.
+    // A panic leaves nothing half-changed behind: registries publish whole states, and outputs are written
+    // last.
     let failure = match catch(body) {
         Ok(Ok(())) => return CkStatus::Ok,
         Ok(Err(failure)) => failure,
@@ -62,9 +64,9 @@ pub(super) fn boundary_value<T>(fallback: T, body: impl FnOnce() -> T) -> T {
 }
 
 fn remember(message: &str) {
-    // C cannot see behind a NUL; names in messages may hold one.
+    // C strings end at a NUL; names in messages may contain one.
     let text = CString::new(message.replace('\0', "\u{fffd}")).unwrap_or_default();
-    // At a thread's end the slot may be gone already; then there is no one left to ask.
+    // When a thread ends, the slot may already be gone; then nobody can read it anyway.
     let _ = LAST_ERROR.try_with(|last| {
         if let Ok(mut last) = last.try_borrow_mut() {
             *last = text;
@@ -72,10 +74,10 @@ fn remember(message: &str) {
     });
 }
 
-/// The message of the last call on this thread that failed; empty when none did. Never NULL.
+/// The message of the last failed call on this thread; empty if none failed. Never NULL.
 ///
-/// The text stays as it is until another call fails on this thread, or the thread ends. A call that succeeds leaves
-/// it.
+/// The string is valid until another call fails on this thread, or the thread ends. Successful calls do not
+/// change it.
 #[unsafe(no_mangle)]
 pub extern "C" fn ck_last_error() -> *const c_char {
     boundary_value(c"".as_ptr(), || {

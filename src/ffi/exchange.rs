@@ -1,4 +1,4 @@
-//! Kernels as the JSON of CK's registries.
+//! Kernels in the JSON format of CK's registries.
 
 use std::ffi::{CString, c_char, c_void};
 use std::mem::offset_of;
@@ -26,13 +26,13 @@ pub enum CkOp {
 
 /// Adds the kernels of a JSON export of a CK registry, all or none.
 ///
-/// `hooks_of` is asked for each kernel by its name (for a GEMM its identifier), with hooks to fill: all bytes 0, `struct_size`
-/// set, `priority` 1. It answers 0 to leave the kernel out, anything else to take it; it must not throw, nor use the registry. When it
-/// is NULL, all kernels are taken, without callbacks.
+/// `hooks_of` is called for each kernel with its name (for a GEMM its identifier) and hooks to fill in: all
+/// bytes 0 except for `struct_size` and `priority` 1. It returns 0 to skip the kernel and anything else to
+/// add it. It must not throw or use the registry. If it is NULL, all kernels are added, without callbacks.
 ///
 /// # Safety
-/// `registry` is from `ck_registry_create`; `json` points to `len` bytes; `hooks_of` is NULL or callable with `user`, and the
-/// callbacks that it sets stay callable until the registry is destroyed.
+/// `registry` is from `ck_registry_create`; `json` points to `len` bytes; `hooks_of` is NULL or callable with
+/// `user`, and the callbacks that it sets stay callable until the registry is destroyed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ck_registry_import_json(
     registry: *mut CkRegistry,
@@ -44,7 +44,7 @@ pub unsafe extern "C" fn ck_registry_import_json(
     user: *mut c_void,
 ) -> CkStatus {
     boundary(|| {
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, `registry` is NULL or from `ck_registry_create`; `json` has `len` bytes.
         let (registry, json) = unsafe { (read_registry(registry)?, read_bytes(json, len, "json")?) };
         let pool = Pool::from_bytes("json", json).map_err(Failure::of(CkStatus::InvalidKernel))?;
         let mut kernels = Vec::with_capacity(pool.len());
@@ -55,11 +55,12 @@ pub unsafe extern "C" fn ck_registry_import_json(
                     let name =
                         CString::new(kernel.name.as_str()).map_err(Failure::of(CkStatus::InvalidKernel))?;
                     let mut hooks = CkKernelHooks::none(Priority::NORMAL);
-                    // SAFETY: the caller's callback, with what its documentation promises.
+                    // SAFETY: `hooks_of` is callable with `user`; name and hooks live for the call.
                     if unsafe { hooks_of(name.as_ptr(), &raw mut hooks, user) } == 0 {
                         continue;
                     }
-                    // SAFETY: a struct of this function's own, whose size the callback may have spoilt.
+                    // SAFETY: the struct is this function's own, though the callback may have overwritten its
+                    // size.
                     unsafe { read_hooks(&raw const hooks) }?
                 }
             };
@@ -69,18 +70,18 @@ pub unsafe extern "C" fn ck_registry_import_json(
     })
 }
 
-/// What an export holds beside the kernels. Begin with all bytes 0 and `struct_size` set: those are the defaults.
+/// Options of an export. All bytes 0 with `struct_size` set are the defaults.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct CkExportOptions {
     /// `sizeof(ck_export_options)`.
     pub struct_size: usize,
-    /// What the text calls the registry; NULL for "default".
+    /// The registry's name in the export; NULL for "default".
     pub registry_name: *const c_char,
-    /// The time of a GEMM export as CK writes it, "YYYY-MM-DDThh:mm:ss"; NULL leaves it out, so that the same kernels give the
-    /// same text. Convolution exports have none.
+    /// The time of a GEMM export in CK's format, "YYYY-MM-DDThh:mm:ss"; NULL omits it, so that the same
+    /// kernels give the same text. Convolution exports have no timestamp.
     pub timestamp: *const c_char,
-    /// Not 0: kernels are counted by type, pipeline, architecture and so on.
+    /// Not 0: adds counts of kernels by type, pipeline, architecture and so on.
     pub statistics: i32,
     /// Must be 0.
     pub reserved: i32,
@@ -92,12 +93,12 @@ unsafe impl Versioned for CkExportOptions {
     const LEAST: usize = offset_of!(Self, timestamp);
 }
 
-/// Writes the kernels of one operation as the JSON that CK's registry of that operation exports. A `ck_op` says which; `options`
-/// may be NULL for the defaults. Free the text with `ck_string_free`.
+/// Exports the kernels of one operation, a `ck_op`, in the JSON format of CK's registry for that operation.
+/// `options` may be NULL for the defaults. Free the string with `ck_string_free`.
 ///
 /// # Safety
-/// `registry` is from `ck_registry_create`; `options` is NULL or points to a `ck_export_options` with its `struct_size` set;
-/// `text` points to an address.
+/// `registry` is from `ck_registry_create`; `options` is NULL or points to a `ck_export_options` with its
+/// `struct_size` set; `text` points to a pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ck_registry_export_json(
     registry: *const CkRegistry,
@@ -106,16 +107,17 @@ pub unsafe extern "C" fn ck_registry_export_json(
     text: *mut *mut c_char,
 ) -> CkStatus {
     boundary(|| {
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, `registry` is NULL or from `ck_registry_create`.
         let registry = unsafe { read_registry(registry) }?;
         let op = word("op", op, Op::ALL, Op::WORDS)?;
         let mut asked = ExportOptions::default();
         if !options.is_null() {
-            // SAFETY: the caller's contract.
+            // SAFETY: by contract, `options` is NULL or a struct with its size set.
             let raw = unsafe { read_struct(options) }?;
             check_reserved("", raw.reserved)?;
             asked.statistics = raw.statistics != 0;
-            // SAFETY: the caller's contract.
+            // SAFETY: by contract, `raw.timestamp` is NULL or NUL-terminated; `raw.registry_name` is NULL
+            // or NUL-terminated.
             unsafe {
                 asked.timestamp = read_optional_text(raw.timestamp, "timestamp")?;
                 if let Some(name) = read_optional_text(raw.registry_name, "registry_name")? {
@@ -124,7 +126,7 @@ pub unsafe extern "C" fn ck_registry_export_json(
             }
         }
         let json = registry.export_json(op, &asked).map_err(Failure::of(CkStatus::Io))?;
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, `text` is NULL or valid for writing.
         unsafe { give_text(text, "text", &json) }
     })
 }

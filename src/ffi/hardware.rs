@@ -1,4 +1,4 @@
-//! What features know about a GPU.
+//! Hardware constants of a GPU.
 
 use std::ffi::c_char;
 
@@ -7,7 +7,8 @@ use super::error::{Failure, boundary};
 use super::input::{Versioned, output, read_arch, write_output};
 use crate::hardware::Hardware;
 
-/// What features know about a GPU. Sizes of caches are in KiB, of shared memory in bytes. Begin with `ck_hardware_init`.
+/// The hardware constants that features use. Cache sizes are in KiB, shared memory in bytes. Initialise it
+/// with `ck_hardware_init`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct CkHardware {
@@ -15,17 +16,17 @@ pub struct CkHardware {
     pub struct_size: usize,
     /// Compute units.
     pub num_cus: i64,
-    /// SIMD units of one compute unit.
+    /// SIMD units per compute unit.
     pub simds_per_cu: i64,
     /// Shader engines.
     pub shader_engines: i64,
-    /// Highest clock in MHz.
+    /// Maximum clock in MHz.
     pub max_clock_mhz: i64,
-    /// Waves that one compute unit can hold.
+    /// Maximum number of waves per compute unit.
     pub max_waves_per_cu: i64,
-    /// Threads of one wave.
+    /// Lanes per wave.
     pub wavefront_size: i64,
-    /// Shared memory of one compute unit in bytes.
+    /// Shared memory per compute unit in bytes.
     pub lds_capacity: i64,
     /// First-level cache in KiB.
     pub l1_cache_kb: i64,
@@ -33,7 +34,7 @@ pub struct CkHardware {
     pub l2_cache_kb: i64,
     /// Last-level cache in KiB.
     pub l3_cache_kb: i64,
-    /// Dies that share the work.
+    /// Number of dies (XCDs) that share the work.
     pub num_xcd: i64,
 }
 
@@ -70,16 +71,16 @@ impl CkHardware {
     }
 }
 
-/// Fills a profile with what is known of an architecture, such as "gfx950"; NULL gives the constants that upstream's models assume
-/// when they record none. `CK_STATUS_NOT_FOUND` when the architecture has no profile.
+/// Fills in the profile of an architecture, such as "gfx950". NULL selects the constants that upstream's
+/// models assume when they record none. Fails with `CK_STATUS_NOT_FOUND` if the architecture has no profile.
 ///
 /// # Safety
-/// `hardware` points to a `ck_hardware`; `arch` is NULL or a NUL-terminated text.
+/// `hardware` points to a `ck_hardware`; `arch` is NULL or a NUL-terminated string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ck_hardware_init(hardware: *mut CkHardware, arch: *const c_char) -> CkStatus {
     boundary(|| {
         let hardware = output(hardware, "hardware")?;
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, `arch` is NULL or NUL-terminated.
         let known = match unsafe { read_arch(arch, "arch") }? {
             None => Hardware::default(),
             Some(arch) => Hardware::for_arch(&arch).ok_or_else(|| {
@@ -114,7 +115,7 @@ pub unsafe extern "C" fn ck_hardware_init(hardware: *mut CkHardware, arch: *cons
             l3_cache_kb,
             num_xcd,
         };
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, `hardware` is valid for writing.
         unsafe { write_output(hardware, value) };
         Ok(())
     })

@@ -10,8 +10,9 @@ use crate::vocab::Arch;
 
 /// A struct that its caller fills, beginning with its size.
 ///
-/// A caller may know fewer fields than this library: those that its size leaves out count as 0 when it gives the struct, and are
-/// not written when it gets one. One with more fields than the library knows may mean them, and is refused.
+/// A caller may know fewer fields than this library: those that its size leaves out count as 0 when it gives
+/// the struct, and are not written when it gets one. One with more fields than the library knows may mean
+/// them, and is refused.
 ///
 /// # Safety
 /// The type is `repr(C)`, its first field is a `usize`, and every bit pattern is one of its values.
@@ -29,7 +30,8 @@ unsafe fn read_size<T: Versioned>(address: *const T) -> Result<usize, Failure> {
     if address.is_null() {
         return Err(Failure::null(T::NAME));
     }
-    // SAFETY: the caller's contract; unaligned, so that a misaligned struct is no undefined behaviour here.
+    // SAFETY: not NULL, and so by contract a `usize` is there; read unaligned, in case the struct is
+    // misaligned.
     let size = unsafe { address.cast::<usize>().read_unaligned() };
     if size == size_of::<T>()
         || (size >= T::LEAST && size < size_of::<T>() && size.is_multiple_of(align_of::<T>()))
@@ -43,10 +45,10 @@ unsafe fn read_size<T: Versioned>(address: *const T) -> Result<usize, Failure> {
 /// Copies a struct that the caller filled.
 ///
 /// # Safety
-/// `address` is NULL, or points to a `usize` and, when that is a size that `T` may have, to so many bytes that the caller has
-/// written.
+/// `address` is NULL, or points to a `usize` and, when that is a size that `T` may have, to so many bytes
+/// that the caller has written.
 pub(super) unsafe fn read_struct<T: Versioned>(address: *const T) -> Result<T, Failure> {
-    // SAFETY: the caller's contract.
+    // SAFETY: by contract, `address` is NULL or begins with a `usize`.
     let size = unsafe { read_size(address) }?;
     if size == size_of::<T>() {
         // SAFETY: the size says that a whole `T` is there.
@@ -69,8 +71,8 @@ pub(super) struct Structs<T> {
 /// Looks at an array of structs; NULL is fine when it is empty.
 ///
 /// # Safety
-/// `items` is NULL, or points to a `usize` and, when that is a size that `T` may have, to `count` structs of so many bytes, which
-/// the caller has written and which live and do not change as long as the result.
+/// `items` is NULL, or points to a `usize` and, when that is a size that `T` may have, to `count` structs of
+/// so many bytes, which the caller has written and which live and do not change as long as the result.
 pub(super) unsafe fn read_structs<T: Versioned>(
     items: *const T,
     count: usize,
@@ -85,7 +87,7 @@ pub(super) unsafe fn read_structs<T: Versioned>(
     if !items.is_aligned() {
         return Err(Failure::new(CkStatus::InvalidArgument, format_args!("{what}: a misaligned address")));
     }
-    // SAFETY: the caller's contract.
+    // SAFETY: by contract, `items` begins with a `usize`.
     let stride = unsafe { read_size(items) }?;
     check_size(what, count, stride)?;
     Ok(Structs { first: items, stride, count })
@@ -101,9 +103,9 @@ impl<T: Versioned> Structs<T> {
     /// # Safety
     /// `index` is below the count of [`read_structs`], whose contract still holds.
     pub(super) unsafe fn read(&self, index: usize) -> Result<T, Failure> {
-        // SAFETY: the caller's contract: the address is in the array.
+        // SAFETY: by contract, `index` is below the count, so the address is in the array.
         let address = unsafe { self.first.byte_add(index * self.stride) };
-        // SAFETY: the caller's contract.
+        // SAFETY: the array's contract: the struct begins with a `usize`.
         let size = unsafe { read_size(address) }?;
         if size != self.stride {
             let name = T::NAME;
@@ -111,7 +113,7 @@ impl<T: Versioned> Structs<T> {
                 format!("{name} {index}: struct_size is {size}, expected {}, as of the first", self.stride);
             return Err(Failure::new(CkStatus::InvalidStruct, message));
         }
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, `address` is NULL or a struct with its size set.
         unsafe { read_struct(address) }
     }
 }
@@ -125,9 +127,10 @@ pub(super) struct Room<T> {
 /// Checks that an output struct has room for what is written.
 ///
 /// # Safety
-/// `address` is NULL, or points to a `usize` and, when that is a size that `T` may have, to room for so many bytes.
+/// `address` is NULL, or points to a `usize` and, when that is a size that `T` may have, to room for so many
+/// bytes.
 pub(super) unsafe fn room<T: Versioned>(address: *mut T) -> Result<Room<T>, Failure> {
-    // SAFETY: the caller's contract.
+    // SAFETY: by contract, `address` is NULL or begins with a `usize`.
     let size = unsafe { read_size(address.cast_const()) }?;
     Ok(Room { address, size })
 }
@@ -139,11 +142,12 @@ impl<T: Versioned> Room<T> {
     /// The contract of [`room`] still holds.
     pub(super) unsafe fn write(self, value: T) {
         if self.size == size_of::<T>() {
-            // SAFETY: the caller's contract.
+            // SAFETY: by contract, `self.address` has room for `self.size` bytes, which is all of a `T`.
             unsafe { self.address.write_unaligned(value) };
             return;
         }
-        // SAFETY: the caller's contract; the size that the caller has set stays.
+        // SAFETY: by contract, `self.address` has room for `self.size` bytes; the size that the caller set
+        // stays.
         unsafe {
             (&raw const value).cast::<u8>().copy_to_nonoverlapping(self.address.cast::<u8>(), self.size);
             self.address.cast::<usize>().write_unaligned(self.size);
@@ -172,9 +176,9 @@ fn check_size(what: &str, count: usize, each: usize) -> Result<(), Failure> {
 /// Borrows a text for the call.
 ///
 /// # Safety
-/// `text` is NULL, or a NUL-terminated text that lives and does not change as long as the result.
+/// `text` is NULL, or a NUL-terminated string that lives and does not change as long as the result.
 pub(super) unsafe fn read_text<'a>(text: *const c_char, what: &str) -> Result<&'a str, Failure> {
-    // SAFETY: the caller's contract.
+    // SAFETY: by contract, `text` is NULL or NUL-terminated.
     unsafe { read_optional_text(text, what) }?.ok_or_else(|| Failure::null(what))
 }
 
@@ -189,7 +193,7 @@ pub(super) unsafe fn read_optional_text<'a>(
     if text.is_null() {
         return Ok(None);
     }
-    // SAFETY: the caller's contract.
+    // SAFETY: not NULL, and so by contract NUL-terminated and alive as long as the result.
     let text = unsafe { CStr::from_ptr(text) };
     text.to_str().map(Some).map_err(|error| {
         Failure::new(CkStatus::NotUtf8, format_args!("{what}: not UTF-8 after byte {}", error.valid_up_to()))
@@ -201,7 +205,7 @@ pub(super) unsafe fn read_optional_text<'a>(
 /// # Safety
 /// `bytes` is NULL, or points to `len` bytes that live and do not change as long as the result.
 pub(super) unsafe fn read_bytes<'a>(bytes: *const u8, len: usize, what: &str) -> Result<&'a [u8], Failure> {
-    // SAFETY: the caller's contract.
+    // SAFETY: by contract, `bytes` is NULL or has `len` bytes.
     unsafe { read_array(bytes, len, what) }
 }
 
@@ -224,7 +228,8 @@ pub(super) unsafe fn read_array<'a, T>(
         return Err(Failure::new(CkStatus::InvalidArgument, format_args!("{what}: a misaligned address")));
     }
     check_size(what, count, size_of::<T>())?;
-    // SAFETY: the caller's contract, and the checks above.
+    // SAFETY: by contract, `items` has `count` live items; the checks above exclude NULL, misalignment and
+    // overflow.
     Ok(unsafe { std::slice::from_raw_parts(items, count) })
 }
 
@@ -233,7 +238,7 @@ pub(super) unsafe fn read_array<'a, T>(
 /// # Safety
 /// As for [`read_text`].
 pub(super) unsafe fn read_arch(text: *const c_char, what: &str) -> Result<Option<Arch>, Failure> {
-    // SAFETY: the caller's contract.
+    // SAFETY: by contract, `text` is NULL or NUL-terminated.
     let text = unsafe { read_optional_text(text, what) }?;
     text.filter(|text| !text.is_empty())
         .map(|text| {
@@ -248,7 +253,7 @@ pub(super) unsafe fn read_arch(text: *const c_char, what: &str) -> Result<Option
 /// # Safety
 /// `registry` is NULL, or was made by `ck_registry_create` and is not destroyed as long as the result lives.
 pub(super) unsafe fn read_registry<'a>(registry: *const CkRegistry) -> Result<&'a Registry, Failure> {
-    // SAFETY: the caller's contract; `CkRegistry` is only ever an address of a `Registry`.
+    // SAFETY: by contract, `registry` is NULL or from `ck_registry_create`, which makes it from a `Registry`.
     unsafe { registry.cast::<Registry>().as_ref() }.ok_or_else(|| Failure::null("registry"))
 }
 
@@ -262,6 +267,6 @@ pub(super) fn output<T>(address: *mut T, what: &str) -> Result<*mut T, Failure> 
 /// # Safety
 /// `address` is valid for writing a `T`; it need not be aligned.
 pub(super) unsafe fn write_output<T>(address: *mut T, value: T) {
-    // SAFETY: the caller's contract.
+    // SAFETY: by contract, `address` is valid for writing; it need not be aligned.
     unsafe { address.write_unaligned(value) };
 }

@@ -16,34 +16,34 @@ use crate::registry::{AddError, Hooks, NewKernel, Priority, Registry, UserData};
 use crate::tuning::device::Stream;
 use crate::tuning::search::RunOutcome;
 
-/// What the owner of a kernel can tell and do, and wants to get back. Every callback may be NULL. Callbacks are called
-/// on the thread that selects, which may be any, by several threads at a time. They must not throw, nor change the
-/// registry that calls them. They may select: what has no answer yet is then not measured, but answered by the next source, and
-/// not remembered. The problem that they get lives as long as the call.
+/// Callbacks, user data and priority of a kernel. Every callback may be NULL. Callbacks run on the selecting
+/// thread, which may be any thread, several at a time. They must not throw or change the registry that calls
+/// them. They may select: a problem without an answer yet is then not measured but answered by the next
+/// source, and that answer is not cached. The problem that they receive lives as long as the call.
 ///
-/// A run callback that leaves by `longjmp` leaks what its search has, but leaves no lock behind: its problem is not measured again
-/// before the registry changes, its thread measures again once `run_timeout_ms` and a second have passed, and others that
-/// wait for it wait no longer than that.
+/// A run callback that leaves by `longjmp` leaks the memory of its search, but holds no lock: its problem is
+/// not measured again until the registry changes, its thread measures again after `run_timeout_ms` plus one
+/// second, and threads that wait for it wait no longer than that.
 ///
-/// Begin with all bytes 0 and `struct_size` set; `priority` 1 is CK's usual one.
+/// Begin with all bytes 0 and `struct_size` set; CK's normal `priority` is 1.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct CkKernelHooks {
     /// `sizeof(ck_kernel_hooks)`.
     pub struct_size: usize,
-    /// Given to the callbacks, and back with each selection. Never looked behind.
+    /// Passed to the callbacks and returned with each selection. Never dereferenced.
     pub user: *mut c_void,
-    /// How the kernel ranks when nothing better is known, higher is better: CK's low, normal, high are 0, 1, 2.
+    /// Rank of the kernel if no better source answers; higher is better. CK's low, normal, high are 0, 1, 2.
     pub priority: i32,
     /// Must be 0.
     pub reserved: i32,
-    /// Whether the kernel can run a convolution: not 0 for yes. NULL: it can. Asked on the select path.
+    /// Whether the kernel can run a convolution: not 0 for yes. NULL: always. Called on the select path.
     pub supports_conv: Option<unsafe extern "C" fn(problem: *const CkConvProblem, user: *mut c_void) -> i32>,
-    /// Whether the kernel can run a GEMM: not 0 for yes. NULL: it can. Asked on the select path.
+    /// Whether the kernel can run a GEMM: not 0 for yes. NULL: always. Called on the select path.
     pub supports_gemm: Option<unsafe extern "C" fn(problem: *const CkGemmProblem, user: *mut c_void) -> i32>,
-    /// Runs a convolution once, with all its work on the stream. Answers the milliseconds that it took by its own timing;
-    /// 0 when it is only launched, and events shall time it; less than 0, as the negative of an error code, when it
-    /// could not be run. NULL: the kernel is never measured.
+    /// Runs a convolution once, with all its work on the stream. Returns the milliseconds that it took by its
+    /// own timing; 0 if it was only launched, so that events time it; a negative error code if it could not
+    /// be run. NULL: the kernel is never measured.
     pub run_conv: Option<
         unsafe extern "C" fn(problem: *const CkConvProblem, stream: *mut c_void, user: *mut c_void) -> f32,
     >,
@@ -53,14 +53,15 @@ pub struct CkKernelHooks {
     >,
 }
 
-// SAFETY: `repr(C)`, begins with its size, holds integers, addresses and optional function addresses; NULL is none.
+// SAFETY: `repr(C)`, begins with its size, holds integers, pointers and optional function pointers; NULL is
+// `None`.
 unsafe impl Versioned for CkKernelHooks {
     const NAME: &'static str = "ck_kernel_hooks";
     const LEAST: usize = offset_of!(Self, supports_conv);
 }
 
 impl CkKernelHooks {
-    /// Hooks to be filled by a callback.
+    /// Hooks to be filled in by a callback.
     pub(super) const fn none(priority: Priority) -> Self {
         Self {
             struct_size: size_of::<Self>(),
@@ -88,7 +89,7 @@ impl Callbacks {
     }
 }
 
-// SAFETY: the owner was told that callbacks happen on any thread; the addresses are only handed back.
+// SAFETY: `ck_kernel_hooks` documents that callbacks run on any thread; the pointers are only passed back.
 unsafe impl Send for Callbacks {}
 // SAFETY: as above, and by several threads at a time.
 unsafe impl Sync for Callbacks {}
@@ -99,7 +100,8 @@ impl Hooks for Callbacks {
         match problem {
             Problem::Conv(problem) => hooks.supports_conv.is_none_or(|supports| {
                 let problem = CkConvProblem::from_problem(problem);
-                // SAFETY: the owner's callback, with what its documentation promises.
+                // SAFETY: `Callbacks::new` and the C functions require callbacks that stay callable with
+                // `user`; the problem lives for the call.
                 unsafe { supports(&raw const problem, hooks.user) != 0 }
             }),
             Problem::Gemm(problem) => hooks.supports_gemm.is_none_or(|supports| {
@@ -141,14 +143,14 @@ impl Hooks for Callbacks {
     }
 }
 
-/// Adds a kernel by its name: a grouped-convolution name, a tile-engine GEMM name, or a CK identifier. `hooks` may be
-/// NULL: then the kernel has priority 1 and supports everything that it fits.
+/// Adds a kernel by its name: a grouped-convolution name, a tile-engine GEMM name, or a CK identifier. If
+/// `hooks` is NULL, the kernel has priority 1 and supports every problem that it matches.
 ///
-/// A kernel of the same name is replaced when the new priority is higher; otherwise the call fails with
-/// `CK_STATUS_ALREADY_REGISTERED`. The name and the hooks are copied.
+/// A kernel of the same name is replaced if the new priority is higher; otherwise the call fails with
+/// `CK_STATUS_ALREADY_REGISTERED`. Name and hooks are copied.
 ///
 /// # Safety
-/// `registry` is from `ck_registry_create`; `name` is a NUL-terminated text; `hooks` is NULL or points to a
+/// `registry` is from `ck_registry_create`; `name` is a NUL-terminated string; `hooks` is NULL or points to a
 /// `ck_kernel_hooks` whose callbacks stay callable until the registry is destroyed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ck_registry_add_kernel(
@@ -157,15 +159,17 @@ pub unsafe extern "C" fn ck_registry_add_kernel(
     hooks: *const CkKernelHooks,
 ) -> CkStatus {
     boundary(|| {
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, `registry` is NULL or from `ck_registry_create`; `name` is NULL or
+        // NUL-terminated.
         let (registry, name) = unsafe { (read_registry(registry)?, read_text(name, "name")?) };
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, `hooks` is NULL or a struct with its size set.
         let hooks = unsafe { read_hooks(hooks) }?;
         add(registry, vec![new_kernel(named(name)?, hooks)])
     })
 }
 
-/// Adds kernels together: all of them or, when one cannot be added, none. `hooks` is NULL, or has one for each name.
+/// Adds several kernels: all of them or, if one cannot be added, none. `hooks` is NULL, or has one element
+/// per name.
 ///
 /// # Safety
 /// As for `ck_registry_add_kernel`, for `count` names and hooks.
@@ -177,13 +181,15 @@ pub unsafe extern "C" fn ck_registry_add_kernels(
     count: usize,
 ) -> CkStatus {
     boundary(|| {
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, `registry` is NULL or from `ck_registry_create`; `names` has `count`
+        // elements.
         let (registry, names) = unsafe { (read_registry(registry)?, read_array(names, count, "names")?) };
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, `hooks` is NULL or has `count` structs, each with its size set.
         let hooks = unsafe { read_all_hooks(hooks, count) }?;
         let mut kernels = Vec::new();
         for (index, &name) in names.iter().enumerate() {
-            // SAFETY: the caller's contract.
+            // SAFETY: by contract, `name` is NULL or NUL-terminated; the array is as it was when it was
+            // opened.
             let (name, hooks) =
                 unsafe { (read_text(name, "a name")?, read_hooks_at(hooks.as_ref(), index)?) };
             kernels.push(new_kernel(named(name)?, hooks));
@@ -192,7 +198,7 @@ pub unsafe extern "C" fn ck_registry_add_kernels(
     })
 }
 
-/// Reads hooks; NULL is a kernel of normal priority without any.
+/// Reads hooks; NULL is a kernel of normal priority without callbacks.
 ///
 /// # Safety
 /// As for [`read_struct`].
@@ -200,7 +206,7 @@ pub(super) unsafe fn read_hooks(hooks: *const CkKernelHooks) -> Result<Option<Ck
     if hooks.is_null() {
         return Ok(None);
     }
-    // SAFETY: the caller's contract.
+    // SAFETY: by contract, `hooks` is NULL or a struct with its size set.
     checked_hooks(unsafe { read_struct(hooks) }?).map(Some)
 }
 
@@ -209,7 +215,7 @@ fn checked_hooks(hooks: CkKernelHooks) -> Result<CkKernelHooks, Failure> {
     Ok(hooks)
 }
 
-/// Looks at hooks for so many kernels; NULL is none for all of them.
+/// Opens an array of hooks; NULL means none for all kernels.
 ///
 /// # Safety
 /// As for [`read_structs`].
@@ -220,7 +226,7 @@ pub(super) unsafe fn read_all_hooks(
     if hooks.is_null() {
         return Ok(None);
     }
-    // SAFETY: the caller's contract.
+    // SAFETY: by contract, `hooks` has `count` structs, each with its size set.
     unsafe { read_structs(hooks, count, "hooks") }.map(Some)
 }
 
@@ -233,14 +239,14 @@ pub(super) unsafe fn read_hooks_at(
     index: usize,
 ) -> Result<Option<CkKernelHooks>, Failure> {
     let Some(hooks) = hooks else { return Ok(None) };
-    // SAFETY: the caller's contract.
+    // SAFETY: by contract, `index` is in the array, which still is as it was opened.
     checked_hooks(unsafe { hooks.read(index) }?).map(Some)
 }
 
 fn outcome(answer: f32) -> RunOutcome {
     match answer {
         0.0 => RunOutcome::Launched,
-        // The cast saturates: a code that is no whole number was none.
+        // The cast saturates: a code that is not a whole number was not a code.
         code if code < 0.0 => RunOutcome::Failed(-code as i32),
         ms => RunOutcome::Milliseconds(ms.into()),
     }
@@ -278,13 +284,14 @@ pub(super) fn add(registry: &Registry, kernels: Vec<NewKernel>) -> Result<(), Fa
 pub struct CkKernelInfo {
     /// `sizeof(ck_kernel_info)`, set by the caller.
     pub struct_size: usize,
-    /// Its name. Lives until the registry is destroyed or, once the kernel is removed, until `ck_registry_compact`.
+    /// The kernel's name. Lives until the registry is destroyed or, once the kernel is removed, until
+    /// `ck_registry_compact`.
     pub name: *const c_char,
-    /// What its owner wants to get back.
+    /// The `user` pointer of its hooks.
     pub user: *mut c_void,
-    /// Its place: the order of registration, without removed kernels.
+    /// Its index in the order of registration, not counting removed kernels.
     pub index: usize,
-    /// How it ranks when nothing better is known.
+    /// The priority of its hooks.
     pub priority: i32,
     /// 0.
     pub reserved: i32,
@@ -303,16 +310,16 @@ unsafe impl Versioned for CkKernelInfo {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ck_registry_size(registry: *const CkRegistry, size: *mut usize) -> CkStatus {
     boundary(|| {
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, `registry` is NULL or from `ck_registry_create`.
         let registry = unsafe { read_registry(registry) }?;
         let size = output(size, "size")?;
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, `size` is valid for writing.
         unsafe { write_output(size, registry.len()) };
         Ok(())
     })
 }
 
-/// Describes the kernel at a place. To walk over all, count from 0 until `CK_STATUS_NOT_FOUND`.
+/// Describes the kernel at an index. To iterate, count from 0 until `CK_STATUS_NOT_FOUND`.
 ///
 /// # Safety
 /// `registry` is from `ck_registry_create`; `info` points to a `ck_kernel_info` with its `struct_size` set.
@@ -323,9 +330,9 @@ pub unsafe extern "C" fn ck_registry_kernel_at(
     info: *mut CkKernelInfo,
 ) -> CkStatus {
     boundary(|| {
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, `registry` is NULL or from `ck_registry_create`.
         let registry = unsafe { read_registry(registry) }?;
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, `info` is NULL or a struct with its size set.
         unsafe { write_info(registry, Some(index), &format!("a kernel at {index}"), info) }
     })
 }
@@ -333,8 +340,8 @@ pub unsafe extern "C" fn ck_registry_kernel_at(
 /// Describes the kernel with a name.
 ///
 /// # Safety
-/// `registry` is from `ck_registry_create`; `name` is a NUL-terminated text; `info` points to a `ck_kernel_info` with
-/// its `struct_size` set.
+/// `registry` is from `ck_registry_create`; `name` is a NUL-terminated string; `info` points to a
+/// `ck_kernel_info` with its `struct_size` set.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ck_registry_find(
     registry: *const CkRegistry,
@@ -342,9 +349,10 @@ pub unsafe extern "C" fn ck_registry_find(
     info: *mut CkKernelInfo,
 ) -> CkStatus {
     boundary(|| {
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, `registry` is NULL or from `ck_registry_create`; `name` is NULL or
+        // NUL-terminated.
         let (registry, name) = unsafe { (read_registry(registry)?, read_text(name, "name")?) };
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, `info` is NULL or a struct with its size set.
         unsafe { write_info(registry, registry.position(name), &format!("a kernel '{name}'"), info) }
     })
 }
@@ -357,7 +365,7 @@ unsafe fn write_info(
     asked: &str,
     info: *mut CkKernelInfo,
 ) -> Result<(), Failure> {
-    // SAFETY: the caller's contract.
+    // SAFETY: by contract, `info` is NULL or a struct with its size set.
     let info = unsafe { room(info) }?;
     let found = index.and_then(|index| Some((index, registry.get(index)?)));
     let (index, entry) = found.ok_or_else(|| {
@@ -372,15 +380,17 @@ unsafe fn write_info(
         priority: entry.priority().0,
         reserved: 0,
     };
-    // SAFETY: the caller's contract.
+    // SAFETY: by contract, `info` still has the room that was checked.
     unsafe { info.write(value) };
     Ok(())
 }
 
-/// Removes the kernels that were built for another architecture; those that do not say stay. `removed` may be NULL.
+/// Removes the kernels that were built for other architectures; kernels without an architecture stay.
+/// `removed` receives their number; it may be NULL.
 ///
 /// # Safety
-/// `registry` is from `ck_registry_create`; `arch` is a NUL-terminated text; `removed` is NULL or points to a `size_t`.
+/// `registry` is from `ck_registry_create`; `arch` is a NUL-terminated string; `removed` is NULL or points to
+/// a `size_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ck_registry_retain_arch(
     registry: *mut CkRegistry,
@@ -388,30 +398,33 @@ pub unsafe extern "C" fn ck_registry_retain_arch(
     removed: *mut usize,
 ) -> CkStatus {
     boundary(|| {
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, `registry` is NULL or from `ck_registry_create`; `arch` is NULL or
+        // NUL-terminated.
         let (registry, arch) = unsafe { (read_registry(registry)?, read_arch(arch, "arch")?) };
         let arch = arch.ok_or_else(|| Failure::null("arch"))?;
         let count = registry.retain_arch(arch);
         if !removed.is_null() {
-            // SAFETY: the caller's contract.
+            // SAFETY: by contract, `removed` is valid for writing.
             unsafe { write_output(removed, count) };
         }
         Ok(())
     })
 }
 
-/// Removes the kernel with a name; `CK_STATUS_NOT_FOUND` when there is none. Those after it move up by one place. What was handed
-/// out of it stays good until the registry is destroyed or compacted, and a thread that selects meanwhile may still get it.
+/// Removes the kernel with a name; `CK_STATUS_NOT_FOUND` if there is none. The indices of later kernels
+/// decrease by one. Its name and user data stay valid until the registry is destroyed or compacted, and a
+/// concurrent selection may still return it.
 ///
 /// # Safety
-/// `registry` is from `ck_registry_create`; `name` is a NUL-terminated text.
+/// `registry` is from `ck_registry_create`; `name` is a NUL-terminated string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ck_registry_remove_kernel(
     registry: *mut CkRegistry,
     name: *const c_char,
 ) -> CkStatus {
     boundary(|| {
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, `registry` is NULL or from `ck_registry_create`; `name` is NULL or
+        // NUL-terminated.
         let (registry, name) = unsafe { (read_registry(registry)?, read_text(name, "name")?) };
         if registry.remove(name) {
             return Ok(());
@@ -427,7 +440,7 @@ pub unsafe extern "C" fn ck_registry_remove_kernel(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ck_registry_clear(registry: *mut CkRegistry) -> CkStatus {
     boundary(|| {
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, `registry` is NULL or from `ck_registry_create`.
         unsafe { read_registry(registry) }?.retain(|_| false);
         Ok(())
     })

@@ -7,17 +7,17 @@ use super::error::boundary;
 use super::words::word;
 use crate::log::{Level, set_sink};
 
-/// How much is said. A `ck_log_level` is passed as `int32_t`.
+/// How much is logged. A `ck_log_level` is passed as `int32_t`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CkLogLevel {
     /// Nothing.
     Off = 0,
-    /// What went wrong, so that an answer is missing.
+    /// Failures that leave a call without an answer.
     Error = 1,
-    /// What went wrong, so that an answer is from a worse source.
+    /// Failures after which a worse source answers.
     Warn = 2,
-    /// What is loaded and measured.
+    /// Loading and measuring.
     Info = 3,
     /// Each decision.
     Debug = 4,
@@ -25,10 +25,10 @@ pub enum CkLogLevel {
     Trace = 5,
 }
 
-/// The owner's address, which the callback gets back.
+/// The owner's pointer, which is passed to the callback.
 struct Owner(*mut c_void);
 
-// SAFETY: the address is only handed back; the owner was told that callbacks happen on any thread.
+// SAFETY: the pointer is only passed back; `ck_set_log_callback` documents that callbacks run on any thread.
 unsafe impl Send for Owner {}
 // SAFETY: as above.
 unsafe impl Sync for Owner {}
@@ -39,12 +39,15 @@ impl Owner {
     }
 }
 
-/// Sends log lines of the whole process up to `level`, a value of `ck_log_level`, to a callback, in place of what `CK_SELECT_LOG` says; a NULL
-/// callback ends logging. Without this call and without `CK_SELECT_LOG`, nothing is written but one kind of warning, to
-/// standard error and once a registry: that it chooses without a model, or by a model that is built in for an
-/// architecture that nobody named. `CK_SELECT_LOG=off` silences that, too. The callback is called on any thread, by several at a time; its texts live as long as the
-/// call. It must not throw, nor call this function. A line that is on its way when the callback is replaced may still
-/// reach the old one.
+/// Sends log lines of the whole process up to `level`, a value of `ck_log_level`, to a callback instead of to
+/// the destination in `CK_SELECT_LOG`. A NULL callback turns logging off. Without this call and without
+/// `CK_SELECT_LOG`, only two warnings are written, to standard error and once per registry: that it chooses
+/// without a model, or with a built-in model for an architecture that nobody named. `CK_SELECT_LOG=off`
+/// silences these, too.
+///
+/// The callback is called on any thread, by several at a time; its strings live as long as the call. It must
+/// not throw or call this function. A line in flight while the callback is replaced may still reach the old
+/// one.
 ///
 /// # Safety
 /// `callback` is NULL or stays callable with `user` until the process ends.
@@ -66,7 +69,8 @@ pub unsafe extern "C" fn ck_set_log_callback(
                     let c_text =
                         |text: &str| CString::new(text.replace('\0', "\u{fffd}")).unwrap_or_default();
                     let (source, text) = (c_text(source), c_text(text));
-                    // SAFETY: the owner's callback, with what its documentation promises.
+                    // SAFETY: `ck_set_log_callback` requires a callback that stays callable with `user`; the
+                    // strings live for the call.
                     unsafe { callback(level as i32, source.as_ptr(), text.as_ptr(), owner.get()) };
                 })
             }),

@@ -1,4 +1,4 @@
-//! What the library allocates for a caller.
+//! Strings that the library allocates for the caller.
 
 use std::ffi::{CString, c_char};
 
@@ -6,22 +6,23 @@ use super::CkStatus;
 use super::error::{Failure, boundary_value};
 use super::input::{output, write_output};
 
-/// Frees a text that the library gave. NULL is fine.
+/// Frees a string that the library returned. NULL is allowed.
 ///
 /// # Safety
-/// `text` is NULL, or was written by a function of this library whose documentation names `ck_string_free`, and is not
-/// used after this call.
+/// `text` is NULL, or was written by a function of this library whose documentation names `ck_string_free`,
+/// and is not used after this call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ck_string_free(text: *mut c_char) {
     boundary_value((), || {
         if !text.is_null() {
-            // SAFETY: the caller's contract: the address is from `CString::into_raw`.
+            // SAFETY: by contract, `text` was written by `give_text`, from `CString::into_raw`, and is freed
+            // once.
             drop(unsafe { CString::from_raw(text) });
         }
     });
 }
 
-/// Gives a text to the caller.
+/// Hands a newly allocated string to the caller.
 ///
 /// # Safety
 /// `address` is NULL or valid for writing an address.
@@ -29,7 +30,7 @@ pub(super) unsafe fn give_text(address: *mut *mut c_char, what: &str, text: &str
     let address = output(address, what)?;
     let text =
         CString::new(text.replace('\0', "\u{fffd}")).map_err(Failure::of(CkStatus::InvalidArgument))?;
-    // SAFETY: the caller's contract.
+    // SAFETY: by contract, `address` is valid for writing.
     unsafe { write_output(address, text.into_raw()) };
     Ok(())
 }

@@ -1,11 +1,12 @@
 //! The C boundary and nothing else: handles, status codes, panics.
 //!
-//! Rules that every function here keeps:
+//! Every function here follows these rules:
 //! - It returns a [`ck_status`](status::CkStatus); outputs are written only when that is `CK_STATUS_OK`.
-//! - Its body runs inside `boundary`, which turns a panic into `CK_STATUS_PANIC`. A test reads these files and fails
-//!   on a function without it.
-//! - Addresses are borrowed for the call, unless its documentation says otherwise; NULL is an error, never a crash.
-//! - Structs that the caller fills begin with their own size, so that later versions can add fields at the end.
+//! - Its body runs inside `boundary`, which turns a panic into `CK_STATUS_PANIC`. A test reads these files
+//!   and fails on a function without it.
+//! - Pointers are borrowed for the call, unless its documentation says otherwise; NULL is an error, never a
+//!   crash.
+//! - Structs that the caller fills begin with their own size, so that later versions can append fields.
 
 #![cfg_attr(
     not(test),

@@ -21,13 +21,13 @@ use crate::vocab::Op;
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CkTarget {
-    /// Trillions of operations a second.
+    /// Trillions of operations per second.
     Tflops = 0,
     /// Milliseconds.
     Latency = 1,
-    /// Gigabytes a second.
+    /// Gigabytes per second.
     Bandwidth = 2,
-    /// Speed relative to the problem's fastest kernel, as a logarithm: it only ranks.
+    /// Logarithm of the speed relative to the problem's fastest kernel: only for ranking.
     Relative = 3,
 }
 
@@ -37,13 +37,13 @@ pub enum CkTarget {
 pub struct CkForestBytes {
     /// `sizeof(ck_forest_bytes)`.
     pub struct_size: usize,
-    /// A `ck_target`: what it predicts.
+    /// A `ck_target`: what the forest predicts.
     pub target: i32,
     /// Must be 0.
     pub reserved: i32,
     /// The bytes. Borrowed for the call.
     pub bytes: *const u8,
-    /// How many there are.
+    /// Number of bytes.
     pub len: usize,
 }
 
@@ -53,10 +53,11 @@ unsafe impl Versioned for CkForestBytes {
     const LEAST: usize = size_of::<Self>();
 }
 
-/// Where a word or a number may be any: a direction, a type.
+/// Any direction, any type.
 pub const CK_ANY: i32 = -1;
 
-/// Which problems a model is for. A model that says more about a problem goes before one that says less.
+/// The problems that a model serves. A model with a more specific key takes precedence over one with a less
+/// specific key.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct CkModelKey {
@@ -64,7 +65,7 @@ pub struct CkModelKey {
     pub struct_size: usize,
     /// A `ck_op`.
     pub op: i32,
-    /// A `ck_direction`, or `CK_ANY`; a GEMM has none.
+    /// A `ck_direction`, or `CK_ANY`; `CK_ANY` for GEMMs.
     pub direction: i32,
     /// A `ck_dtype`, of the input or of A, or `CK_ANY`.
     pub dtype: i32,
@@ -80,20 +81,21 @@ unsafe impl Versioned for CkModelKey {
     const LEAST: usize = offset_of!(Self, arch);
 }
 
-/// How a model is used. Begin with all bytes 0 and `struct_size` set: those are the defaults.
+/// Options of a model. All bytes 0 with `struct_size` set are the defaults.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct CkModelOptions {
     /// `sizeof(ck_model_options)`.
     pub struct_size: usize,
-    /// The problems that it is for; NULL for those that its spec names. Borrowed for the call.
+    /// The problems that the model serves; NULL for those that its spec names. Borrowed for the call.
     pub key: *const CkModelKey,
-    /// What its features are told about the GPU, in place of what it was trained with: its answers are then for a GPU that it has
-    /// never seen. NULL for what its spec says. Borrowed for the call.
+    /// The hardware constants for its features, instead of those of its training: it then predicts for a GPU
+    /// that it has never seen. NULL for the constants of its spec. Borrowed for the call.
     pub hardware: *const CkHardware,
-    /// Not 0: it is asked for everything of its operation, whatever its spec says that it is for. Nobody knows what its
-    /// answers for other directions, types and architectures are worth; a selection there is `out_of_range`. A model that
-    /// is for the problem goes before it. Not together with `key`.
+    /// Not 0: the model serves all problems of its operation, whatever its spec says. The quality of its
+    /// predictions for other directions, types and architectures is unknown; selections there are
+    /// `out_of_range`. Models that serve the problem without force take precedence. Must not be combined with
+    /// `key`.
     pub force: i32,
     /// Must be 0.
     pub reserved: i32,
@@ -105,14 +107,15 @@ unsafe impl Versioned for CkModelOptions {
     const LEAST: usize = offset_of!(Self, hardware);
 }
 
-/// Loads a model directory: `feature_spec.json` with `model_tflops.lgbm` (or `.lgbm.gz`) and so on; "embedded:NAME" is
-/// `ck_registry_load_embedded`. `options` may be NULL for the defaults: the model is then used for the problems that its spec
-/// names (operation, direction, dtype, architecture), and refused for others. A model that was loaded for the same ones is replaced. Threads that select
-/// meanwhile use the old one until the new one is ready.
+/// Loads a model directory: `feature_spec.json` with `model_tflops.lgbm` (or `.lgbm.gz`) and so on;
+/// "embedded:NAME" is `ck_registry_load_embedded`. `options` may be NULL for the defaults: the model then
+/// serves the problems that its spec names (operation, direction, dtype, architecture) and no others. It
+/// replaces a model that was loaded for the same problems. Concurrent selections use the old model until the
+/// new one is ready.
 ///
 /// # Safety
-/// `registry` is from `ck_registry_create`; `directory` is a NUL-terminated text; `options` is NULL or points to a
-/// `ck_model_options` with its `struct_size` set, as are those of what it points to.
+/// `registry` is from `ck_registry_create`; `directory` is a NUL-terminated string; `options` is NULL or
+/// points to a `ck_model_options` with its `struct_size` set, as are those of what it points to.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ck_registry_load_model(
     registry: *mut CkRegistry,
@@ -120,17 +123,18 @@ pub unsafe extern "C" fn ck_registry_load_model(
     options: *const CkModelOptions,
 ) -> CkStatus {
     boundary(|| {
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, `registry` is NULL or from `ck_registry_create`; `directory` is NULL or
+        // NUL-terminated.
         let (registry, directory) = unsafe { (read_registry(registry)?, read_text(directory, "directory")?) };
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, `options` is NULL or a struct with its size set and valid pointers.
         let options = unsafe { read_model_options(options) }?;
         let model = embedded::open(directory).map_err(Failure::of(CkStatus::InvalidModel))?;
         set_model(registry, model, &options)
     })
 }
 
-/// Loads a model that is built into the library; see `ck_registry_load_model` for the options. `CK_STATUS_NOT_FOUND` when there is
-/// none of that name.
+/// Loads a model that is built into the library; see `ck_registry_load_model` for the options. Fails with
+/// `CK_STATUS_NOT_FOUND` if there is no such model.
 ///
 /// # Safety
 /// As for `ck_registry_load_model`, with a name for the directory.
@@ -141,9 +145,10 @@ pub unsafe extern "C" fn ck_registry_load_embedded(
     options: *const CkModelOptions,
 ) -> CkStatus {
     boundary(|| {
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, `registry` is NULL or from `ck_registry_create`; `name` is NULL or
+        // NUL-terminated.
         let (registry, name) = unsafe { (read_registry(registry)?, read_text(name, "name")?) };
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, `options` is NULL or a struct with its size set and valid pointers.
         let options = unsafe { read_model_options(options) }?;
         let embedded = embedded::find(name).map_err(Failure::of(CkStatus::NotFound))?;
         let model = embedded.load().map_err(Failure::of(CkStatus::InvalidModel))?;
@@ -151,11 +156,11 @@ pub unsafe extern "C" fn ck_registry_load_embedded(
     })
 }
 
-/// Writes the name of the model at a place among those that are built into the library. To walk over all, count from 0 until
-/// `CK_STATUS_NOT_FOUND`. The text is constant.
+/// Writes the name of the built-in model at an index. To iterate, count from 0 until `CK_STATUS_NOT_FOUND`.
+/// The string is constant.
 ///
 /// # Safety
-/// `name` points to an address.
+/// `name` points to a pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ck_embedded_model_name(index: usize, name: *mut *const c_char) -> CkStatus {
     boundary(|| {
@@ -165,13 +170,13 @@ pub unsafe extern "C" fn ck_embedded_model_name(index: usize, name: *mut *const 
             let message = format!("{} models are built in, and none at {index}", models.len());
             Failure::new(CkStatus::NotFound, message)
         })?;
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, `name` is valid for writing.
         unsafe { write_output(name, model.c_name().as_ptr()) };
         Ok(())
     })
 }
 
-/// What the options of a model say.
+/// The options of a model, read and checked.
 #[derive(Default)]
 struct Usage {
     key: Option<ModelKey>,
@@ -185,7 +190,7 @@ unsafe fn read_model_options(options: *const CkModelOptions) -> Result<Usage, Fa
     if options.is_null() {
         return Ok(Usage::default());
     }
-    // SAFETY: the caller's contract.
+    // SAFETY: by contract, `options` is NULL or a struct with its size set.
     let raw = unsafe { read_struct(options) }?;
     check_reserved("", raw.reserved)?;
     let force = raw.force != 0;
@@ -194,17 +199,18 @@ unsafe fn read_model_options(options: *const CkModelOptions) -> Result<Usage, Fa
             "force and key are given, expected one of them: a forced model is for all of its operation";
         return Err(Failure::new(CkStatus::InvalidArgument, message));
     }
-    // SAFETY: the caller's contract.
+    // SAFETY: by contract, `raw.key` is NULL or a struct with its size set and a valid `arch`.
     let key = if raw.key.is_null() { None } else { Some(unsafe { read_key(raw.key) }?) };
-    // SAFETY: the caller's contract.
+    // SAFETY: by contract, `raw.hardware` is NULL or a struct with its size set.
     let hardware = if raw.hardware.is_null() { None } else { Some(unsafe { read_struct(raw.hardware) }?) };
     Ok(Usage { key, hardware, force })
 }
 
 /// # Safety
-/// `key` is NULL or points to a struct with its `struct_size` set; its `arch` is NULL or a NUL-terminated text.
+/// `key` is NULL or points to a struct with its `struct_size` set; its `arch` is NULL or a NUL-terminated
+/// string.
 unsafe fn read_key(key: *const CkModelKey) -> Result<ModelKey, Failure> {
-    // SAFETY: the caller's contract.
+    // SAFETY: by contract, `key` is NULL or a struct with its size set.
     let raw = unsafe { read_struct(key) }?;
     check_reserved("", raw.reserved)?;
     let op = word("op", raw.op, Op::ALL, Op::WORDS)?;
@@ -217,7 +223,7 @@ unsafe fn read_key(key: *const CkModelKey) -> Result<ModelKey, Failure> {
         op,
         direction: said(raw.direction).map(words::direction).transpose()?,
         dtype: said(raw.dtype).map(|number| words::dtype("dtype", number)).transpose()?,
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, `raw.arch` is NULL or NUL-terminated.
         arch: unsafe { read_arch(raw.arch, "arch") }?,
     })
 }
@@ -237,11 +243,12 @@ fn set_model(registry: &Registry, mut model: Model, usage: &Usage) -> Result<(),
     Ok(())
 }
 
-/// Loads a model from memory. `name` is what messages call it; for the options see `ck_registry_load_model`.
+/// Loads a model from memory. `name` is its name in messages; see `ck_registry_load_model` for the options.
 ///
 /// # Safety
-/// `registry` is from `ck_registry_create`; `name` is a NUL-terminated text; `spec` points to `spec_len` bytes,
-/// `forests` to `forest_count` structs, each with its `struct_size` set and its bytes; `options` as for `ck_registry_load_model`.
+/// `registry` is from `ck_registry_create`; `name` is a NUL-terminated string; `spec` points to `spec_len`
+/// bytes, `forests` to `forest_count` structs, each with its `struct_size` set and its bytes; `options` as
+/// for `ck_registry_load_model`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ck_registry_load_model_bytes(
     registry: *mut CkRegistry,
@@ -253,21 +260,22 @@ pub unsafe extern "C" fn ck_registry_load_model_bytes(
     options: *const CkModelOptions,
 ) -> CkStatus {
     boundary(|| {
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, `registry` is NULL or from `ck_registry_create`; `name` is NULL or
+        // NUL-terminated.
         let (registry, name) = unsafe { (read_registry(registry)?, read_text(name, "name")?) };
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, `spec` has `spec_len` bytes.
         let spec = unsafe { read_bytes(spec, spec_len, "spec") }?;
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, `options` is NULL or a struct with its size set and valid pointers.
         let options = unsafe { read_model_options(options) }?;
         let mut parts = Vec::new();
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, `forests` has `forest_count` structs, each with its size set.
         let forests = unsafe { read_structs(forests, forest_count, "forests") }?;
         for index in 0..forests.len() {
-            // SAFETY: the caller's contract.
+            // SAFETY: `index` is in the array, which by contract lives for the call.
             let forest = unsafe { forests.read(index) }?;
             check_reserved("ck_forest_bytes.", forest.reserved)?;
             let target = word("target", forest.target, &Target::ALL, Target::WORDS)?;
-            // SAFETY: the caller's contract.
+            // SAFETY: by contract, `forest.bytes` has `forest.len` bytes.
             parts.push((target, unsafe { read_bytes(forest.bytes, forest.len, "bytes of a forest") }?));
         }
         let model = Model::from_bytes(name, spec, &parts).map_err(Failure::of(CkStatus::InvalidModel))?;
@@ -275,7 +283,7 @@ pub unsafe extern "C" fn ck_registry_load_model_bytes(
     })
 }
 
-/// Removes the model that was loaded for these problems; `CK_STATUS_NOT_FOUND` when there is none.
+/// Removes the model that was loaded for these problems; `CK_STATUS_NOT_FOUND` if there is none.
 ///
 /// # Safety
 /// `registry` is from `ck_registry_create`; `key` points to a `ck_model_key` with its `struct_size` set.
@@ -285,7 +293,8 @@ pub unsafe extern "C" fn ck_registry_remove_model(
     key: *const CkModelKey,
 ) -> CkStatus {
     boundary(|| {
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, `registry` is NULL or from `ck_registry_create`; `key` is NULL or a struct
+        // with its size set and a valid `arch`.
         let (registry, key) = unsafe { (read_registry(registry)?, read_key(key)?) };
         if registry.remove_model(&key) {
             return Ok(());
@@ -294,14 +303,14 @@ pub unsafe extern "C" fn ck_registry_remove_model(
     })
 }
 
-/// Removes all models that were loaded. Those of `embedded_models` stay as long as the options say so.
+/// Removes all loaded models. Built-in models enabled by `embedded_models` stay available.
 ///
 /// # Safety
 /// `registry` is from `ck_registry_create`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ck_registry_remove_models(registry: *mut CkRegistry) -> CkStatus {
     boundary(|| {
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, `registry` is NULL or from `ck_registry_create`.
         let registry = unsafe { read_registry(registry) }?;
         for key in registry.model_keys() {
             registry.remove_model(&key);
@@ -310,14 +319,14 @@ pub unsafe extern "C" fn ck_registry_remove_models(registry: *mut CkRegistry) ->
     })
 }
 
-/// Prepares the models for the present kernels now. Without it, the first selection after a change takes the time.
+/// Prepares the models for the current kernels. Otherwise the first selection after a change does this.
 ///
 /// # Safety
 /// `registry` is from `ck_registry_create`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ck_registry_prepare(registry: *mut CkRegistry) -> CkStatus {
     boundary(|| {
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, `registry` is NULL or from `ck_registry_create`.
         unsafe { read_registry(registry) }?.prepare();
         Ok(())
     })

@@ -9,10 +9,11 @@ use super::{CkStatus, words};
 use crate::problem::{ConvProblem, GemmProblem, Problem};
 use crate::vocab::Arch;
 
-/// A grouped convolution. Axes stand in the order depth, height, width; a 2D problem has extent 1, stride 1, dilation 1
-/// and no padding along the depth, a 1D problem along the height, too. `c` and `k` are totals over all groups.
+/// A grouped convolution. Axes are in the order depth, height, width. A 2D problem has extent 1, stride 1,
+/// dilation 1 and no padding along the depth; a 1D problem also along the height. `c` and `k` are totals over
+/// all groups.
 ///
-/// Begin with `ck_conv_problem_init`, which sets `struct_size` and everything that has a usual value.
+/// Initialise it with `ck_conv_problem_init`, which sets `struct_size` and the defaults.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct CkConvProblem {
@@ -22,13 +23,13 @@ pub struct CkConvProblem {
     pub direction: i32,
     /// Spatial dimensions: 1, 2 or 3.
     pub ndim: i32,
-    /// Images.
+    /// Number of images (batch size).
     pub n: i64,
     /// Input channels of all groups.
     pub c: i64,
     /// Output channels of all groups.
     pub k: i64,
-    /// Groups.
+    /// Number of groups.
     pub g: i64,
     /// Input extents.
     pub input: [i64; 3],
@@ -42,7 +43,7 @@ pub struct CkConvProblem {
     pub pad_left: [i64; 3],
     /// Padding after the last element.
     pub pad_right: [i64; 3],
-    /// Parts into which the reduction is split; 1 for none.
+    /// Number of parts into which the reduction is split; 1 for no split.
     pub split_k: i32,
     /// A `ck_dtype`: the input's.
     pub dtype_in: i32,
@@ -54,7 +55,7 @@ pub struct CkConvProblem {
     pub layout: i32,
     /// Must be 0.
     pub reserved: i32,
-    /// The architecture, such as "gfx950"; NULL for the registry's. Borrowed for the call.
+    /// The architecture, such as "gfx950"; NULL for the registry's default. Borrowed for the call.
     pub arch: *const c_char,
 }
 
@@ -66,7 +67,7 @@ unsafe impl Versioned for CkConvProblem {
 
 /// A GEMM: C (m x n) = A (m x k) times B (k x n).
 ///
-/// Begin with `ck_gemm_problem_init`, which sets `struct_size` and everything that has a usual value.
+/// Initialise it with `ck_gemm_problem_init`, which sets `struct_size` and the defaults.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct CkGemmProblem {
@@ -78,7 +79,7 @@ pub struct CkGemmProblem {
     pub n: i64,
     /// Columns of A, rows of B.
     pub k: i64,
-    /// Parts into which K is split; 1 for none.
+    /// Number of parts into which K is split; 1 for no split.
     pub split_k: i32,
     /// A `ck_dtype`: A's.
     pub dtype_a: i32,
@@ -94,7 +95,7 @@ pub struct CkGemmProblem {
     pub layout_c: i32,
     /// Must be 0.
     pub reserved: i32,
-    /// The architecture, such as "gfx950"; NULL for the registry's. Borrowed for the call.
+    /// The architecture, such as "gfx950"; NULL for the registry's default. Borrowed for the call.
     pub arch: *const c_char,
 }
 
@@ -104,8 +105,8 @@ unsafe impl Versioned for CkGemmProblem {
     const LEAST: usize = offset_of!(Self, arch);
 }
 
-/// Fills a problem with a forward bf16 NHWGC convolution of one image, one channel and one group, 1x1 everywhere, and
-/// sets its `struct_size`.
+/// Initialises a problem: a forward bf16 NHWGC convolution of one image, one channel and one group with 1x1
+/// extents; sets `struct_size`.
 ///
 /// # Safety
 /// `problem` points to a `ck_conv_problem`.
@@ -114,13 +115,13 @@ pub unsafe extern "C" fn ck_conv_problem_init(problem: *mut CkConvProblem) -> Ck
     boundary(|| {
         let problem = output(problem, "problem")?;
         let usual = CkConvProblem::from_problem(&ConvProblem::new_2d([1, 1], [1, 1]));
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, `problem` is valid for writing.
         unsafe { write_output(problem, usual) };
         Ok(())
     })
 }
 
-/// Fills a problem with a 1x1x1 fp8 GEMM of layout rcr, and sets its `struct_size`.
+/// Initialises a problem: a 1x1x1 fp8 GEMM of layout rcr; sets `struct_size`.
 ///
 /// # Safety
 /// `problem` points to a `ck_gemm_problem`.
@@ -129,14 +130,15 @@ pub unsafe extern "C" fn ck_gemm_problem_init(problem: *mut CkGemmProblem) -> Ck
     boundary(|| {
         let problem = output(problem, "problem")?;
         let usual = CkGemmProblem::from_problem(&GemmProblem::new(1, 1, 1));
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, `problem` is valid for writing.
         unsafe { write_output(problem, usual) };
         Ok(())
     })
 }
 
 impl CkConvProblem {
-    /// The problem as callbacks get it. It names no architecture: a callback belongs to a kernel that has one.
+    /// The problem as passed to callbacks. It names no architecture, because a callback belongs to a kernel
+    /// that has one.
     pub const fn from_problem(problem: &ConvProblem) -> Self {
         Self {
             struct_size: size_of::<Self>(),
@@ -164,7 +166,8 @@ impl CkConvProblem {
 }
 
 impl CkGemmProblem {
-    /// The problem as callbacks get it. It names no architecture: a callback belongs to a kernel that has one.
+    /// The problem as passed to callbacks. It names no architecture, because a callback belongs to a kernel
+    /// that has one.
     pub const fn from_problem(problem: &GemmProblem) -> Self {
         Self {
             struct_size: size_of::<Self>(),
@@ -196,7 +199,7 @@ impl AsProblem for CkConvProblem {
         check_reserved("", self.reserved)?;
         Ok(Problem::Conv(ConvProblem {
             direction: words::direction(self.direction)?,
-            // A number that does not fit is refused with the others that are no 1, 2 or 3.
+            // A number that does not fit is refused like all others except 1, 2 and 3.
             ndim: u8::try_from(self.ndim).unwrap_or(0),
             n: self.n,
             c: self.c,
@@ -248,20 +251,21 @@ impl AsProblem for CkGemmProblem {
 /// # Safety
 /// As for [`read_any_problem`].
 pub(super) unsafe fn read_problem<T: AsProblem>(address: *const T) -> Result<Problem, Failure> {
-    // SAFETY: the caller's contract.
+    // SAFETY: by contract, `address` is NULL or a struct with its size set and a valid `arch`.
     let problem = unsafe { read_any_problem(address) }?;
     problem.validate().map_err(Failure::of(CkStatus::InvalidProblem))?;
     Ok(problem)
 }
 
-/// Reads a problem for one who validates it: selecting does, and a problem that was decided before needs it no more.
+/// Reads a problem without validating it: `select` validates, and skips that for problems that were decided
+/// before.
 ///
 /// # Safety
-/// As for [`read_struct`]; its `arch` is NULL or a NUL-terminated text.
+/// As for [`read_struct`]; its `arch` is NULL or a NUL-terminated string.
 pub(super) unsafe fn read_any_problem<T: AsProblem>(address: *const T) -> Result<Problem, Failure> {
-    // SAFETY: the caller's contract.
+    // SAFETY: by contract, `address` is NULL or a struct with its size set.
     let raw = unsafe { read_struct(address) }?;
-    // SAFETY: the caller's contract.
+    // SAFETY: by contract, `raw.arch` is NULL or NUL-terminated.
     let arch = unsafe { read_arch(raw.arch(), "arch") }?;
     raw.problem(arch)
 }

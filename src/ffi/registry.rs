@@ -17,19 +17,19 @@ use crate::registry::{Mode, Options, OptionsError, Registry};
 use crate::tuning::device::Stream;
 use crate::tuning::search::SearchOptions;
 
-/// Kernels, models and options. Any number of threads may use one at once, also while others change it; only
-/// `ck_registry_destroy` must be the last.
+/// Kernels, models and options. Any number of threads may use one registry at once, even while others change
+/// it; only `ck_registry_destroy` must come last.
 pub struct CkRegistry {
     _opaque: [u8; 0],
 }
 
-/// Which sources are asked, in this order.
+/// Which sources are asked, and in which order.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CkMode {
     /// Override, store, model, search if allowed, priority.
     Model = 0,
-    /// Override, store, search, model, priority: what the store lacks is measured.
+    /// Override, store, search, model, priority: problems that are not in the store are measured.
     Search = 1,
     /// Override, store, search among the model's best `refine` kernels, model, priority.
     Refine = 2,
@@ -37,7 +37,7 @@ pub enum CkMode {
     Priority = 3,
 }
 
-/// How a registry chooses. Begin with all bytes 0 and `struct_size` set: those are the defaults.
+/// Options of a registry. All bytes 0 with `struct_size` set are the defaults.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct CkOptions {
@@ -45,48 +45,52 @@ pub struct CkOptions {
     pub struct_size: usize,
     /// A `ck_mode`.
     pub mode: i32,
-    /// Not 0: the environment (`CK_SELECT_MODE`, `_OVERRIDE`, `_STORE`, `_CAPTURE`) changes nothing. `CK_SELECT_LOG` is
-    /// the process's and not a registry's: it still says where the log goes, unless `ck_set_log_callback` was called before.
+    /// Not 0: ignores the environment (`CK_SELECT_MODE`, `_OVERRIDE`, `_STORE`, `_CAPTURE`). `CK_SELECT_LOG`
+    /// belongs to the process and not to a registry: it still sets the log's destination, unless
+    /// `ck_set_log_callback` was called before.
     pub ignore_environment: i32,
-    /// A file of rules `problem -> kernel name`, which come before everything else; NULL for none. Copied.
+    /// A file of rules `problem -> kernel name`, which take precedence over all other sources; NULL for none.
+    /// Copied.
     pub override_file: *const c_char,
-    /// The architecture to assume when a problem names none, such as "gfx950"; NULL for any. Copied.
+    /// The architecture of problems that name none, such as "gfx950"; NULL for any. Copied.
     pub arch: *const c_char,
-    /// The file that keeps measured winners, or "off" for memory only; NULL for `CK_SELECT_STORE` or a file in the
-    /// user's cache folder, which is then opened only by a registry that measures. Copied.
+    /// The file that keeps measured winners, or "off" for memory only. NULL: `CK_SELECT_STORE`, or a file in
+    /// the user's cache folder, which is opened only by a registry that measures. Copied.
     pub store: *const c_char,
-    /// The name of the device whose winners the store holds; NULL asks the HIP runtime. The driver is always the present
-    /// one's. Copied.
+    /// The name of the device whose winners the store keeps; NULL asks the HIP runtime. The driver is always
+    /// the current one. Copied.
     pub device_name: *const c_char,
-    /// The stream to measure on (`hipStream_t`), which must live as long as the registry uses these options; NULL is the
-    /// default stream.
+    /// The stream to measure on (`hipStream_t`), which must live as long as the registry uses these options;
+    /// NULL for the default stream.
     pub stream: *mut c_void,
     /// How many of the model's best kernels `CK_MODE_REFINE` measures; 0 means 3.
     pub refine: i32,
-    /// How many of the model's best kernels `CK_MODE_MODEL` measures when the problem lies outside of what the model
-    /// saw in training; 0 for none.
+    /// How many of the model's best kernels `CK_MODE_MODEL` measures if the problem is outside the model's
+    /// training range; 0 for none.
     pub refine_out_of_range: i32,
-    /// Not 0: `CK_MODE_MODEL` measures all kernels when no model fits.
+    /// Not 0: `CK_MODE_MODEL` measures all kernels if no model serves the problem.
     pub search: i32,
-    /// Runs of each kernel that count; 0 means 10. Those that noise does not tell from the fastest run again, in turn.
+    /// Timed runs of each kernel; 0 means 10. Kernels within noise of the fastest run again, in turn.
     pub repeats: i32,
-    /// Runs of each kernel before those; 0 means 3, less than 0 means none.
+    /// Warm-up runs of each kernel; 0 means 3, less than 0 means none.
     pub warmup: i32,
-    /// Not 0: kernels are measured by the host's clock, without a GPU. For run callbacks that do all their work on the host
-    /// before they return, such as reference implementations. Needs `arch`, because the host tells none; winners are kept for the device "host".
+    /// Not 0: measures kernels with the host's clock, without a GPU. For run callbacks that do all their work
+    /// on the host before they return, such as reference implementations. Requires `arch`, because the host
+    /// has none; winners are stored for the device "host".
     pub host_timing: i32,
-    /// Not 0: the models that are built into the library answer where no loaded model fits.
+    /// Not 0: built-in models answer problems that no loaded model serves.
     pub embedded_models: i32,
     /// Must be 0.
     pub reserved: i32,
-    /// Milliseconds for one search; 0 means a minute.
+    /// Time limit of one search in milliseconds; 0 means one minute.
     pub budget_ms: f64,
-    /// A kernel is given up when its runs take so many times longer than the best one's; 0 means 3.
+    /// A kernel is abandoned if its runs take this many times longer than the best kernel's; 0 means 3.
     pub cutoff: f64,
-    /// Milliseconds that one run may take; 0 means 5000. What the GPU has not finished by then hangs: it is abandoned, and
-    /// with it the search. A run callback that does not return cannot be ended, because it runs on the thread that selects: its
-    /// call waits for it, with `host_timing` and without. Other threads wait a second longer than this, and
-    /// then measure without it; the kernel of a callback that returns too late is given up.
+    /// Time limit of one run in milliseconds; 0 means 5000. A kernel that the GPU has not finished by then is
+    /// considered hung: it is abandoned, and the search with it. A run callback that does not return cannot
+    /// be stopped, because it runs on the selecting thread: that call waits for it, with or without
+    /// `host_timing`. Other threads wait one second longer than this limit and then measure without it; the
+    /// kernel of a callback that returns too late is abandoned.
     pub run_timeout_ms: f64,
 }
 
@@ -96,11 +100,11 @@ unsafe impl Versioned for CkOptions {
     const LEAST: usize = offset_of!(Self, override_file);
 }
 
-/// Makes an empty registry. `options` may be NULL for the defaults. The environment is read now and wins over the
-/// options. Destroy it with `ck_registry_destroy`.
+/// Creates an empty registry. `options` may be NULL for the defaults. The environment is read now and
+/// overrides the options. Destroy the registry with `ck_registry_destroy`.
 ///
 /// # Safety
-/// `options` is NULL or points to a `ck_options` with its `struct_size` set; `registry` points to an address.
+/// `options` is NULL or points to a `ck_options` with its `struct_size` set; `registry` points to a pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ck_registry_create(
     options: *const CkOptions,
@@ -108,39 +112,41 @@ pub unsafe extern "C" fn ck_registry_create(
 ) -> CkStatus {
     boundary(|| {
         let registry = output(registry, "registry")?;
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, `options` is NULL or a struct with its size set and valid strings.
         let options = unsafe { read_options(options) }?;
         let made = Box::new(Registry::new(options).map_err(options_failure)?);
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, `registry` is valid for writing.
         unsafe { write_output(registry, Box::into_raw(made).cast()) };
         Ok(())
     })
 }
 
-/// Gives back the memory of kernels that were removed or replaced: until this call their names stay good, as everything does that
-/// was handed out of them. A kernel that is added again as it was, with the same hooks, needs no new memory; a program that
-/// goes on adding others calls this now and then. Names, user data and callbacks of the kernels that are registered stay as
-/// they are; the next selection prepares the models again. `removed` gets how many were given back; it may be NULL.
+/// Frees the memory of kernels that were removed or replaced. Until this call their names and everything else
+/// that was returned of them stay valid. A kernel that is added again unchanged, with the same hooks, needs
+/// no new memory; a program that keeps adding different kernels should call this now and then. Names, user
+/// data and callbacks of registered kernels do not change; the next selection prepares the models again.
+/// `removed` receives the number of freed kernels; it may be NULL.
 ///
 /// # Safety
-/// `registry` is from `ck_registry_create`, and no other thread uses it during the call; names of removed and replaced kernels are
-/// not used later. `removed` is NULL or points to a `size_t`.
+/// `registry` is from `ck_registry_create`, and no other thread uses it during the call; names of removed and
+/// replaced kernels are not used later. `removed` is NULL or points to a `size_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ck_registry_compact(registry: *mut CkRegistry, removed: *mut usize) -> CkStatus {
     boundary(|| {
-        // SAFETY: the caller's contract: the address is of a `Registry`, which nobody else uses now.
+        // SAFETY: by contract, `registry` is from `ck_registry_create`, so a `Registry`, and no other thread
+        // uses it.
         let registry =
             unsafe { registry.cast::<Registry>().as_mut() }.ok_or_else(|| Failure::null("registry"))?;
         let count = registry.compact();
         if !removed.is_null() {
-            // SAFETY: the caller's contract.
+            // SAFETY: by contract, `removed` is valid for writing.
             unsafe { write_output(removed, count) };
         }
         Ok(())
     })
 }
 
-/// Destroys a registry and everything that it handed out: names are dead after this. NULL is fine.
+/// Destroys a registry and everything that it returned, including kernel names. NULL is allowed.
 ///
 /// # Safety
 /// `registry` is NULL, or from `ck_registry_create`, and no thread uses it now or later.
@@ -148,7 +154,8 @@ pub unsafe extern "C" fn ck_registry_compact(registry: *mut CkRegistry, removed:
 pub unsafe extern "C" fn ck_registry_destroy(registry: *mut CkRegistry) {
     boundary_value((), || {
         if !registry.is_null() {
-            // SAFETY: the caller's contract: the address is from `Box::into_raw` of a `Registry`.
+            // SAFETY: by contract, `registry` is from `ck_registry_create`, so from `Box::into_raw`, and is
+            // destroyed once.
             drop(unsafe { Box::from_raw(registry.cast::<Registry>()) });
         }
     });
@@ -157,23 +164,25 @@ pub unsafe extern "C" fn ck_registry_destroy(registry: *mut CkRegistry) {
 /// Replaces the options. `options` may be NULL for the defaults.
 ///
 /// # Safety
-/// `registry` is from `ck_registry_create`; `options` is NULL or points to a `ck_options` with its `struct_size` set.
+/// `registry` is from `ck_registry_create`; `options` is NULL or points to a `ck_options` with its
+/// `struct_size` set.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ck_registry_set_options(
     registry: *mut CkRegistry,
     options: *const CkOptions,
 ) -> CkStatus {
     boundary(|| {
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, `registry` is NULL or from `ck_registry_create`.
         let registry = unsafe { read_registry(registry) }?;
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, `options` is NULL or a struct with its size set and valid strings.
         let options = unsafe { read_options(options) }?;
         registry.set_options(options).map_err(options_failure)
     })
 }
 
-/// Writes the number of the registry's present state, which rises with every change of kernels, models and options. As long as it
-/// stays the same, so do the answers of a registry that does not measure. `generation` of a selection is the one that was asked.
+/// Writes the number of the registry's current state, which increases with every change of kernels, models
+/// and options. While it stays the same, so do the selections of a registry that does not measure. The
+/// `generation` of a selection is that of the state that was asked.
 ///
 /// # Safety
 /// `registry` is from `ck_registry_create`; `generation` points to a `uint64_t`.
@@ -183,40 +192,42 @@ pub unsafe extern "C" fn ck_registry_generation(
     generation: *mut u64,
 ) -> CkStatus {
     boundary(|| {
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, `registry` is NULL or from `ck_registry_create`.
         let registry = unsafe { read_registry(registry) }?;
         let generation = output(generation, "generation")?;
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, `generation` is valid for writing.
         unsafe { write_output(generation, registry.generation()) };
         Ok(())
     })
 }
 
-/// Takes in the winners that other processes have stored since the store was last read, and writes those of this
-/// registry that still wait (`ck_registry_store_status`). Costs microseconds when there are none, waits a quarter of
-/// a second for a locked file, and costs nothing when the registry has no store; reads a file, so call it now and
-/// then, not before each selection. A registry sees its own winners at once.
+/// Reads the winners that other processes have stored since the store was last read, and writes those of this
+/// registry that are still waiting (`ck_registry_store_status`). Costs microseconds if there are none and
+/// nothing if the registry has no store; waits up to a quarter of a second for a locked file. It reads a
+/// file, so call it now and then, not before each selection. A registry sees its own winners immediately.
 ///
 /// # Safety
 /// `registry` is from `ck_registry_create`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ck_registry_refresh_store(registry: *mut CkRegistry) -> CkStatus {
     boundary(|| {
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, `registry` is NULL or from `ck_registry_create`.
         let registry = unsafe { read_registry(registry) }?;
         registry.refresh_store().map_err(Failure::of(CkStatus::Io))?;
         Ok(())
     })
 }
 
-/// Says whether measured winners are still to be written, because the store was locked by another process, damaged,
-/// full, or not writable: `waiting` gets how many are in memory only, `reason` why the store could not be used the
-/// last time, as text for people to be freed with `ck_string_free`, or NULL when it could. Such winners are used as
-/// others are; they are written with a later winner, by `ck_registry_refresh_store`, or by `ck_registry_destroy`.
-/// Waits while another thread uses the store's file.
+/// Reports whether measured winners still have to be written, because the store was locked by another
+/// process, damaged, full, or not writable. `waiting` receives the number of winners that are only in memory.
+/// `reason` receives the reason why the store could not be used the last time, as human-readable text to be
+/// freed with `ck_string_free`, or NULL if it could. Waiting winners are used like others; they are written
+/// with a later winner, by `ck_registry_refresh_store`, or by `ck_registry_destroy`. Waits while another
+/// thread uses the store's file.
 ///
 /// # Safety
-/// `registry` is from `ck_registry_create`; `waiting` points to a `size_t`, `reason` to an address; either may be NULL.
+/// `registry` is from `ck_registry_create`; `waiting` points to a `size_t`, `reason` to a pointer; either may
+/// be NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ck_registry_store_status(
     registry: *const CkRegistry,
@@ -228,7 +239,7 @@ pub unsafe extern "C" fn ck_registry_store_status(
         let status = unsafe { read_registry(registry) }?.store_status();
         if !reason.is_null() {
             match &status.reason {
-                // SAFETY: the caller's `reason` points to an address.
+                // SAFETY: the caller's `reason` points to a pointer.
                 Some(text) => unsafe { give_text(reason, "reason", text) }?,
                 // SAFETY: as above.
                 None => unsafe { write_output(reason, std::ptr::null_mut()) },
@@ -248,10 +259,11 @@ unsafe fn read_options(options: *const CkOptions) -> Result<Options, Failure> {
     let mut read = Options::default();
     let mut environment = true;
     if !options.is_null() {
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, `options` is NULL or a struct with its size set.
         let raw = unsafe { read_struct(options) }?;
         read.mode = mode(&raw)?;
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, `raw.override_file` is NULL or NUL-terminated; `raw.arch` is NULL or
+        // NUL-terminated; `raw.store` is NULL or NUL-terminated; `raw.device_name` is NULL or NUL-terminated.
         unsafe {
             read.override_file = read_optional_text(raw.override_file, "override_file")?.map(Into::into);
             read.arch = read_arch(raw.arch, "arch")?;
@@ -262,7 +274,7 @@ unsafe fn read_options(options: *const CkOptions) -> Result<Options, Failure> {
         read.host_timing = raw.host_timing != 0;
         read.embedded_models = raw.embedded_models != 0;
         read.refine_out_of_range = count("refine_out_of_range", raw.refine_out_of_range)?;
-        // SAFETY: the options' documentation asks for a stream that lives as long as the registry may measure on it.
+        // SAFETY: `ck_options` requires a stream that lives as long as the registry uses these options.
         read.stream = unsafe { Stream::from_raw(raw.stream) };
         read.measuring = measuring(&raw)?;
         environment = raw.ignore_environment == 0;

@@ -1,4 +1,5 @@
-//! Rows: problems and kernels as named cells, for programs that have no kernel names and structs but mappings and tables.
+//! Rows: problems and kernels as named cells, for programs with mappings and tables instead of kernel names
+//! and structs.
 
 use std::ffi::c_char;
 use std::mem::offset_of;
@@ -21,21 +22,21 @@ use crate::rows::{
     describe_name, describe_spec,
 };
 
-/// One forest of a model directory with its features. Any number of threads may use one at once.
+/// One forest of a model directory with its features. Immutable: any number of threads may use it at once.
 pub struct CkModel {
     _opaque: [u8; 0],
 }
 
-/// Kernels that a model is prepared for. Any number of threads may use one at once.
+/// Kernels that a model is prepared for. Immutable: any number of threads may use it at once.
 pub struct CkPool {
     _opaque: [u8; 0],
 }
 
-/// What absent cells and words without a number in the model's encoding do.
+/// How to treat absent cells, and words without a number in the model's encoding.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CkUncoded {
-    /// What the model's spec says; without a word there, they are errors.
+    /// As the model's spec says; if it says nothing, they are errors.
     Spec = 0,
     /// They are errors.
     Error = 1,
@@ -43,7 +44,7 @@ pub enum CkUncoded {
     Upstream = 2,
 }
 
-/// Which forest of a directory to load, and how. Begin with all bytes 0 and `struct_size` set.
+/// Which forest of a directory to load, and how. All bytes 0 with `struct_size` set are the defaults.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct CkRowOptions {
@@ -53,16 +54,16 @@ pub struct CkRowOptions {
     pub target: i32,
     /// A `ck_uncoded`.
     pub uncoded: i32,
-    /// Not 0: a missing `feature_spec.json` is taken for an empty one, as upstream's predictor does.
+    /// Not 0: treats a missing `feature_spec.json` as an empty one, like upstream's predictor.
     pub tolerate_no_spec: i32,
-    /// Not 0: it is asked also for directions, types and architectures that its spec says that it is not for, and which it
-    /// refuses without. Nobody knows what its answers are worth there.
+    /// Not 0: the model also answers for directions, types and architectures that its spec excludes and that
+    /// it would otherwise refuse. The quality of its predictions there is unknown.
     pub force: i32,
-    /// The feature engine, such as "gemm72" or "conv97", or the class that upstream's predictor is given, such as
-    /// `GroupedConvFeatureEngine`; NULL for what the spec says. Borrowed for the call.
+    /// The feature engine, such as "gemm72" or "conv97", or the class passed to upstream's predictor, such as
+    /// `GroupedConvFeatureEngine`; NULL for the spec's engine. Borrowed for the call.
     pub engine: *const c_char,
-    /// Constants of the GPU that replace the spec's, as a JSON object such as `{"num_cus": 304}`; NULL for none.
-    /// Borrowed for the call.
+    /// Constants of the GPU that replace the spec's, as a JSON object such as `{"num_cus": 304}`; NULL for
+    /// none. Borrowed for the call.
     pub hardware: *const c_char,
 }
 
@@ -72,23 +73,24 @@ unsafe impl Versioned for CkRowOptions {
     const LEAST: usize = offset_of!(Self, engine);
 }
 
-/// A named column of a table. Exactly one of `integers`, `numbers` and `codes` is not NULL, and has a cell for each row.
+/// A named column of a table. Exactly one of `integers`, `numbers` and `codes` is not NULL and has one cell
+/// per row.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct CkColumn {
     /// `sizeof(ck_column)`.
     pub struct_size: usize,
-    /// Its name.
+    /// The column's name.
     pub name: *const c_char,
-    /// Whole numbers.
+    /// Integer cells.
     pub integers: *const i64,
-    /// Numbers; NaN is an absent cell.
+    /// Floating-point cells; NaN is an absent cell.
     pub numbers: *const f64,
-    /// Places among `words`; less than 0 is an absent cell.
+    /// Indices into `words`; a negative index is an absent cell.
     pub codes: *const i32,
-    /// The words that `codes` counts.
+    /// The words that `codes` refers to.
     pub words: *const *const c_char,
-    /// How many words there are.
+    /// Number of words.
     pub word_count: usize,
 }
 
@@ -98,13 +100,13 @@ unsafe impl Versioned for CkColumn {
     const LEAST: usize = offset_of!(Self, codes);
 }
 
-/// Loads one forest of a model directory, plain or gzip, with `feature_spec.json`. No file is written. `options` may be
-/// NULL for the defaults. Fails with `CK_STATUS_NOT_FOUND` when the directory has no such forest. Destroy the model with
-/// `ck_model_destroy`.
+/// Loads one forest of a model directory, plain or gzip, with `feature_spec.json`. No file is written.
+/// `options` may be NULL for the defaults. Fails with `CK_STATUS_NOT_FOUND` if the directory has no such
+/// forest. Destroy the model with `ck_model_destroy`.
 ///
 /// # Safety
-/// `directory` is a NUL-terminated text; `options` is NULL or points to a struct with its `struct_size` set, whose texts
-/// are NULL or NUL-terminated; `model` points to an address.
+/// `directory` is a NUL-terminated string; `options` is NULL or points to a struct with its `struct_size`
+/// set, whose strings are NULL or NUL-terminated; `model` points to a pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ck_model_create(
     directory: *const c_char,
@@ -113,16 +115,17 @@ pub unsafe extern "C" fn ck_model_create(
 ) -> CkStatus {
     boundary(|| {
         let model = output(model, "model")?;
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, `directory` is NULL or NUL-terminated; `options` is NULL or a struct with
+        // its size set and valid strings.
         let (directory, options) = unsafe { (read_text(directory, "directory")?, read_options(options)?) };
         let made = RowModel::load(directory, &options).map_err(model_failure)?;
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, `model` is valid for writing.
         unsafe { write_output(model, Box::into_raw(Box::new(Arc::new(made))).cast()) };
         Ok(())
     })
 }
 
-/// Destroys a model. Pools that were made of it stay good. NULL is fine.
+/// Destroys a model. Pools created from it stay valid. NULL is allowed.
 ///
 /// # Safety
 /// `model` is NULL, or from `ck_model_create`, and no thread uses it now or later.
@@ -130,20 +133,21 @@ pub unsafe extern "C" fn ck_model_create(
 pub unsafe extern "C" fn ck_model_destroy(model: *mut CkModel) {
     boundary_value((), || {
         if !model.is_null() {
-            // SAFETY: the caller's contract: the address is from `Box::into_raw`.
+            // SAFETY: by contract, `model` is from `ck_model_create`, so from `Box::into_raw`, and is
+            // destroyed once.
             drop(unsafe { Box::from_raw(model.cast::<Arc<RowModel>>()) });
         }
     });
 }
 
-/// Writes what a program must know of a model directory before it asks, as a JSON object: `op`, `rank_by`, `log_targets`,
-/// `feature_names`, `problem_inputs` and `kernel_inputs` (the names of the cells that the features read), `name_inputs`
-/// (those that may hold a kernel's name, or that it must agree with), `word_inputs` (those of all these that hold words),
-/// `hardware` and more. Reads and checks the spec and no forest; of the options, the
-/// target does not matter. Free the text with `ck_string_free`.
+/// Describes a model directory as a JSON object: `op`, `rank_by`, `log_targets`, `feature_names`,
+/// `problem_inputs` and `kernel_inputs` (the names of the cells that the features read), `name_inputs` (cells
+/// that may contain a kernel's name, or must agree with it), `word_inputs` (those of all these that contain
+/// words), `hardware` and more. Reads and checks the spec but no forest; the target in the options is
+/// ignored. Free the string with `ck_string_free`.
 ///
 /// # Safety
-/// As for `ck_model_create`; `text` points to an address.
+/// As for `ck_model_create`; `text` points to a pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ck_spec_describe(
     directory: *const c_char,
@@ -151,38 +155,40 @@ pub unsafe extern "C" fn ck_spec_describe(
     text: *mut *mut c_char,
 ) -> CkStatus {
     boundary(|| {
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, `directory` is NULL or NUL-terminated; `options` is NULL or a struct with
+        // its size set and valid strings.
         let (directory, options) = unsafe { (read_text(directory, "directory")?, read_options(options)?) };
         let described = describe_spec(directory, &options).map_err(model_failure)?;
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, `text` is NULL or valid for writing.
         unsafe { give_text(text, "text", &described.to_string()) }
     })
 }
 
-/// Writes what a kernel's name says, as a JSON object of cells such as upstream's converters make of it: the numbers of a
-/// convolution's tile stand in the order of the name under `block_size`, `gemm_m_per_block`, `gemm_n_per_block`. Fails with
-/// `CK_STATUS_INVALID_KERNEL` for what is no kernel's name. Free the text with `ck_string_free`.
+/// Parses a kernel's name into a JSON object of cells, as upstream's converters do: the numbers of a
+/// convolution's tile are in the order of the name under `block_size`, `gemm_m_per_block`,
+/// `gemm_n_per_block`. Fails with `CK_STATUS_INVALID_KERNEL` if it is not a kernel's name. Free the string
+/// with `ck_string_free`.
 ///
 /// # Safety
-/// `name` is a NUL-terminated text; `text` points to an address.
+/// `name` is a NUL-terminated string; `text` points to a pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ck_kernel_cells(name: *const c_char, text: *mut *mut c_char) -> CkStatus {
     boundary(|| {
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, `name` is NULL or NUL-terminated.
         let name = unsafe { read_text(name, "name") }?;
         let cells = describe_name(name).map_err(Failure::of(CkStatus::InvalidKernel))?;
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, `text` is NULL or valid for writing.
         unsafe { give_text(text, "text", &cells.to_string()) }
     })
 }
 
-/// Predicts for one row, a JSON object with the cells of a problem and of a kernel, such as
-/// `{"m": 16, "n": 1536, "k": 7168, "dtype": "fp8", "tile_m": 64}`. Logarithms are undone; what was trained without is
-/// clamped at 0.
+/// Predicts for one row, a JSON object with the cells of a problem and of a kernel, such as `{"m": 16, "n":
+/// 1536, "k": 7168, "dtype": "fp8", "tile_m": 64}`. Logarithms are undone; targets trained without a
+/// logarithm are clamped at 0.
 ///
-/// A row with a kernel's name under `kernel_name` or `kernel` is described by the name, as kernels of a registry are. Its
-/// other cells may be absent, and must not contradict the name; a tile's numbers may stand in the order of the name, as
-/// tables of measurements have them, or as what they are. Any other text there is a label.
+/// A row with a kernel's name under `kernel_name` or `kernel` is described by the name, like kernels of a
+/// registry. Its other cells may be absent and must not contradict the name; a tile's numbers may be in the
+/// order of the name, as in tables of measurements, or by their meaning. Any other string there is a label.
 ///
 /// # Safety
 /// `model` is from `ck_model_create`; `row` points to `len` bytes, `value` to a double.
@@ -195,21 +201,21 @@ pub unsafe extern "C" fn ck_model_predict_row(
 ) -> CkStatus {
     boundary(|| {
         let value = output(value, "value")?;
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, `model` is NULL or from `ck_model_create`; `row` has `len` bytes.
         let (model, row) = unsafe { (read_model(model)?, read_object(row, len, "row")?) };
         let predicted = model.predict(&row).map_err(rows_failure)?;
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, `value` is valid for writing.
         unsafe { write_output(value, predicted) };
         Ok(())
     })
 }
 
-/// Predicts for each row of a table whose columns have the cells of problems and of kernels; see `ck_model_predict_row`.
-/// Columns that the features do not read are passed over.
+/// Predicts for each row of a table whose columns contain the cells of problems and kernels; see
+/// `ck_model_predict_row`. Columns that the features do not read are ignored.
 ///
 /// # Safety
-/// `model` is from `ck_model_create`; `columns` points to `column_count` structs, each with its `struct_size` set and
-/// `rows` cells; `values` points to `rows` doubles.
+/// `model` is from `ck_model_create`; `columns` points to `column_count` structs, each with its `struct_size`
+/// set and `rows` cells; `values` points to `rows` doubles.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ck_model_predict_rows(
     model: *const CkModel,
@@ -219,16 +225,17 @@ pub unsafe extern "C" fn ck_model_predict_rows(
     values: *mut f64,
 ) -> CkStatus {
     boundary(|| {
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, `model` is NULL or from `ck_model_create`; `columns` has `column_count`
+        // structs with `rows` cells each.
         let (model, table) = unsafe { (read_model(model)?, read_table(columns, column_count, rows)?) };
         let predicted = model.predict_table(&table).map_err(rows_failure)?;
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, `values` has room for all values.
         unsafe { write_values(values, "values", &predicted) }
     })
 }
 
-/// Writes the features of each row of a table, row after row in the model's order. `capacity` is the room for them;
-/// when it is smaller than rows times features nothing is written and the call fails with `CK_STATUS_BUFFER_TOO_SMALL`.
+/// Writes the features of each row of a table, row by row in the model's order. If `capacity` is smaller than
+/// rows times features, nothing is written and the call fails with `CK_STATUS_BUFFER_TOO_SMALL`.
 ///
 /// # Safety
 /// As for `ck_model_predict_rows`; `features` points to `capacity` doubles.
@@ -242,23 +249,25 @@ pub unsafe extern "C" fn ck_model_extract_rows(
     features: *mut f64,
 ) -> CkStatus {
     boundary(|| {
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, `model` is NULL or from `ck_model_create`; `columns` has `column_count`
+        // structs with `rows` cells each.
         let (model, table) = unsafe { (read_model(model)?, read_table(columns, column_count, rows)?) };
         let found = model.features(&table).map_err(rows_failure)?;
         if capacity < found.len() {
             let message = format!("capacity is {capacity}, {rows} rows have {} features", found.len());
             return Err(Failure::new(CkStatus::BufferTooSmall, message));
         }
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, `features` has room for all values.
         unsafe { write_values(features, "features", &found) }
     })
 }
 
-/// Prepares a model for the kernels of a table, which may be named; see `ck_model_predict_row`. Rows may have cells of the
-/// problem, too, which then come before those of the problem that is ranked. Destroy the pool with `ck_pool_destroy`.
+/// Prepares a model for the kernels of a table, which may be named; see `ck_model_predict_row`. Rows may also
+/// have cells of the problem, which then override those of the ranked problem. Destroy the pool with
+/// `ck_pool_destroy`.
 ///
 /// # Safety
-/// As for `ck_model_predict_rows`; `pool` points to an address.
+/// As for `ck_model_predict_rows`; `pool` points to a pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ck_pool_create(
     model: *const CkModel,
@@ -269,16 +278,17 @@ pub unsafe extern "C" fn ck_pool_create(
 ) -> CkStatus {
     boundary(|| {
         let pool = output(pool, "pool")?;
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, `model` is NULL or from `ck_model_create`; `columns` has `column_count`
+        // structs with `rows` cells each.
         let (model, table) = unsafe { (read_model(model)?, read_table(columns, column_count, rows)?) };
         let made = RowPool::new(Arc::clone(model), &table).map_err(rows_failure)?;
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, `pool` is valid for writing.
         unsafe { write_output(pool, Box::into_raw(Box::new(made)).cast()) };
         Ok(())
     })
 }
 
-/// Destroys a pool. NULL is fine.
+/// Destroys a pool. NULL is allowed.
 ///
 /// # Safety
 /// `pool` is NULL, or from `ck_pool_create`, and no thread uses it now or later.
@@ -286,19 +296,22 @@ pub unsafe extern "C" fn ck_pool_create(
 pub unsafe extern "C" fn ck_pool_destroy(pool: *mut CkPool) {
     boundary_value((), || {
         if !pool.is_null() {
-            // SAFETY: the caller's contract: the address is from `Box::into_raw`.
+            // SAFETY: by contract, `pool` is from `ck_pool_create`, so from `Box::into_raw`, and is destroyed
+            // once.
             drop(unsafe { Box::from_raw(pool.cast::<RowPool>()) });
         }
     });
 }
 
-/// Ranks the kernels of a pool for a problem, best first; equal scores keep the order of the rows, NaN comes last.
-/// `problem` is a JSON object, such as `{"m": 16, "n": 1536, "k": 7168}`. Type, direction and layout may be left out where
-/// the kernels' names say them, as may the depth of 2D convolutions; another one than they say is an error. At most `capacity` places are written: to
-/// `rows` each kernel's row, counted from 0, to `scores` what the model says of it, logarithms undone and nothing clamped.
+/// Ranks the kernels of a pool for a problem, best first; equal scores keep the order of the rows, NaN comes
+/// last. `problem` is a JSON object, such as `{"m": 16, "n": 1536, "k": 7168}`. Type, direction, layout and
+/// the depth of 2D convolutions may be omitted where the kernels' names determine them; contradicting the
+/// names is an error. At most `capacity` places are written: to `rows` each kernel's row, counted from 0, and
+/// to `scores` its score, with logarithms undone and not clamped.
 ///
 /// # Safety
-/// `pool` is from `ck_pool_create`; `problem` points to `len` bytes; `rows` and `scores` point to `capacity` items each.
+/// `pool` is from `ck_pool_create`; `problem` points to `len` bytes; `rows` and `scores` point to `capacity`
+/// items each.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ck_pool_rank(
     pool: *const CkPool,
@@ -309,9 +322,9 @@ pub unsafe extern "C" fn ck_pool_rank(
     scores: *mut f64,
 ) -> CkStatus {
     boundary(|| {
-        // SAFETY: the caller's contract; `CkPool` is only ever an address of a `RowPool`.
+        // SAFETY: by contract, `pool` is NULL or from `ck_pool_create`, which makes it from a `RowPool`.
         let pool = unsafe { pool.cast::<RowPool>().as_ref() }.ok_or_else(|| Failure::null("pool"))?;
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, `problem` has `len` bytes.
         let problem = unsafe { read_object(problem, len, "problem") }?;
         if capacity > 0 {
             output(rows, "rows")?;
@@ -320,7 +333,7 @@ pub unsafe extern "C" fn ck_pool_rank(
         let mut place = 0;
         let write = |ranked: crate::select::Ranked| {
             if place < capacity {
-                // SAFETY: the caller's contract: `place` is below `capacity`.
+                // SAFETY: by contract, both arrays have `capacity` items; `place` is below that.
                 unsafe {
                     write_output(rows.wrapping_add(place), ranked.index);
                     write_output(scores.wrapping_add(place), ranked.score);
@@ -332,7 +345,8 @@ pub unsafe extern "C" fn ck_pool_rank(
     })
 }
 
-/// Upstream's classes of feature engines. What a class computes depends on its version, which only a spec's names tell.
+/// Upstream's feature engine classes. What a class computes depends on its version, which only a spec's names
+/// reveal.
 const CLASSES: [(&str, Engine); 3] = [
     ("GemmUniversalFeatureEngine", Engine::Gemm72),
     ("GemmUniversalVecFeatureEngine", Engine::Gemm78Vec),
@@ -353,14 +367,15 @@ unsafe fn read_options(options: *const CkRowOptions) -> Result<RowModelOptions, 
     if options.is_null() {
         return Ok(read);
     }
-    // SAFETY: the caller's contract.
+    // SAFETY: by contract, `options` is NULL or a struct with its size set.
     let raw = unsafe { read_struct(options) }?;
     read.force = raw.force != 0;
     read.target = word("target", raw.target, &Target::ALL, Target::WORDS)?;
     let uncoded = [None, Some(Uncoded::Error), Some(Uncoded::Upstream)];
     read.uncoded = word("uncoded", raw.uncoded, &uncoded, &["spec", "error", "upstream"])?;
     read.tolerate_no_spec = raw.tolerate_no_spec != 0;
-    // SAFETY: the caller's contract.
+    // SAFETY: by contract, `raw.engine` is NULL or NUL-terminated; `raw.hardware` is NULL or
+    // NUL-terminated.
     let (engine, hardware) =
         unsafe { (read_optional_text(raw.engine, "engine")?, read_optional_text(raw.hardware, "hardware")?) };
     if let Some(engine) = engine {
@@ -400,14 +415,14 @@ fn rows_failure(error: RowsError) -> Failure {
 /// # Safety
 /// `model` is NULL, or was made by `ck_model_create` and is not destroyed as long as the result lives.
 unsafe fn read_model<'a>(model: *const CkModel) -> Result<&'a Arc<RowModel>, Failure> {
-    // SAFETY: the caller's contract; `CkModel` is only ever an address of an `Arc<RowModel>`.
+    // SAFETY: by contract, `model` is NULL or from `ck_model_create`, which makes it from an `Arc<RowModel>`.
     unsafe { model.cast::<Arc<RowModel>>().as_ref() }.ok_or_else(|| Failure::null("model"))
 }
 
 /// # Safety
 /// As for [`read_bytes`].
 unsafe fn read_object(bytes: *const u8, len: usize, what: &str) -> Result<Object, Failure> {
-    // SAFETY: the caller's contract.
+    // SAFETY: by contract, `bytes` has `len` bytes.
     let bytes = unsafe { read_bytes(bytes, len, what) }?;
     Object::from_json(bytes)
         .map_err(|error| Failure::new(CkStatus::InvalidArgument, format_args!("{what}: {error}")))
@@ -416,23 +431,24 @@ unsafe fn read_object(bytes: *const u8, len: usize, what: &str) -> Result<Object
 /// Borrows a table for the call.
 ///
 /// # Safety
-/// `columns` is NULL or points to `count` structs, whose texts are NUL-terminated and whose arrays have `rows` items, or
-/// `word_count` for `words`; all of them live and do not change as long as the result.
+/// `columns` is NULL or points to `count` structs, whose texts are NUL-terminated and whose arrays have
+/// `rows` items, or `word_count` for `words`; all of them live and do not change as long as the result.
 unsafe fn read_table<'a>(columns: *const CkColumn, count: usize, rows: usize) -> Result<Table<'a>, Failure> {
     let mut read = Vec::with_capacity(count.min(1024));
-    // SAFETY: the caller's contract.
+    // SAFETY: by contract, `columns` has `count` structs, each with its size set.
     let columns = unsafe { read_structs(columns, count, "columns") }?;
     for index in 0..columns.len() {
-        // SAFETY: the caller's contract.
+        // SAFETY: `index` is in the array, which by contract lives as long as the result.
         let raw = unsafe { columns.read(index) }?;
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, `raw.name` is NULL or NUL-terminated.
         let name = unsafe { read_text(raw.name, "name of a column") }?;
         let given = [!raw.integers.is_null(), !raw.numbers.is_null(), !raw.codes.is_null()];
         if rows > 0 && given.iter().filter(|&&given| given).count() != 1 {
             let message = format!("column {name}: not exactly one of integers, numbers and codes is given");
             return Err(Failure::new(CkStatus::InvalidArgument, message));
         }
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, the array that is given has `rows` cells, `words` has `word_count` strings,
+        // and each is NULL or NUL-terminated.
         let cells = unsafe {
             match given {
                 [true, ..] => Cells::Whole(read_array(raw.integers, rows, name)?),
@@ -458,7 +474,7 @@ unsafe fn write_values(address: *mut f64, what: &str, values: &[f64]) -> Result<
         output(address, what)?;
     }
     for (place, &value) in values.iter().enumerate() {
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, `address` has room for all values.
         unsafe { write_output(address.wrapping_add(place), value) };
     }
     Ok(())

@@ -14,17 +14,17 @@ use crate::problem::FieldSet;
 use crate::registry::{SelectError, Source};
 use crate::vocab::Op;
 
-/// Who chose a kernel.
+/// The source that chose a kernel.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CkSource {
     /// An override file.
     Override = 0,
-    /// A winner that was measured earlier.
+    /// The store: a winner that was measured earlier.
     Store = 1,
     /// A model's prediction.
     Model = 2,
-    /// Measured now.
+    /// A search: measured during the call.
     Search = 3,
     /// The registered priority.
     Priority = 4,
@@ -36,34 +36,36 @@ pub enum CkSource {
 pub struct CkSelection {
     /// `sizeof(ck_selection)`, set by the caller.
     pub struct_size: usize,
-    /// Its name. Lives until the registry is destroyed or, once the kernel is removed, until `ck_registry_compact`.
+    /// The kernel's name. Lives until the registry is destroyed or, once the kernel is removed, until
+    /// `ck_registry_compact`.
     pub name: *const c_char,
-    /// What its owner wants to get back.
+    /// The `user` pointer of its hooks.
     pub user: *mut c_void,
-    /// Its place among the registered kernels at the time of the call.
+    /// Its index among the registered kernels at the time of the call.
     pub index: usize,
-    /// Its place in the order of the source, counted from 0.
+    /// Its rank in the order of the source, counted from 0.
     pub rank: usize,
-    /// Kernels that stand before it in that order and do not support the problem.
+    /// Number of kernels before it in that order that do not support the problem.
     pub unsupported: usize,
-    /// What the model says of it, in the unit of its target, usually TFLOPS; NaN from other sources.
+    /// The model's score in the unit of its target, usually TFLOPS; NaN from other sources.
     pub score: f64,
-    /// How long it took when it was measured, in milliseconds; NaN when it was not.
+    /// Its measured time in milliseconds; NaN if it was not measured.
     pub measured_ms: f64,
-    /// The state of the registry that was asked: it rises with every change.
+    /// The number of the registry's state that was asked; see `ck_registry_generation`.
     pub generation: u64,
-    /// A `ck_source`: who chose it.
+    /// A `ck_source`: the source that chose it.
     pub source: i32,
-    /// 1 when the problem lies outside of what the model saw in training, else 0.
+    /// 1 if the problem is outside the model's training range, else 0.
     pub out_of_range: i32,
-    /// The fields in which it does, a bit for each: `ck_problem_field_name` has their names.
+    /// The fields that are out of range, one bit each; `ck_problem_field_name` returns their names.
     pub out_of_range_fields: u64,
-    /// 1 when no kernel that was measured for the model had the pipeline or the suffixes of this one, else 0.
+    /// 1 if no kernel measured for the model had this kernel's pipeline or suffixes, else 0.
     pub unmeasured: i32,
-    /// 1 when the model is for one architecture and neither the problem nor the options name any, else 0: the device may
-    /// be another one.
+    /// 1 if the model is for one architecture and neither the problem nor the options name one, else 0: the
+    /// device may be different.
     pub arch_unknown: i32,
-    /// 1 when the first kernel by priority was taken only because no model and nothing else had an answer, else 0.
+    /// 1 if the first kernel by priority was chosen only because no model and no other source had an answer,
+    /// else 0.
     pub no_model: i32,
     /// Always 0.
     pub reserved: i32,
@@ -81,41 +83,45 @@ unsafe impl Versioned for CkSelection {
 pub struct CkRanked {
     /// The kernel's name. Lives as long as that of a selection.
     pub name: *const c_char,
-    /// What its owner wants to get back.
+    /// The `user` pointer of its hooks.
     pub user: *mut c_void,
-    /// Its place among the registered kernels.
+    /// Its index among the registered kernels.
     pub index: usize,
-    /// What the model says of it.
+    /// The model's score.
     pub score: f64,
-    /// 1 when the place before or behind has the same score, else 0: the model does not tell them apart.
+    /// 1 if the previous or the next place has the same score, so that the model does not distinguish them,
+    /// else 0.
     pub tied: i32,
-    /// 1 when no kernel that was measured for the model had the pipeline or the suffixes of this one, else 0.
+    /// 1 if no kernel measured for the model had this kernel's pipeline or suffixes, else 0.
     pub unmeasured: i32,
 }
 
-/// Chooses the kernel to run for a convolution: the best supported one by the first source that has an answer.
+/// Chooses the kernel to run for a convolution: the best supported kernel by the first source that has an
+/// answer.
 ///
-/// On the hot path, unless the options let it measure: takes no lock, makes no system call and does not allocate once it
-/// is warm. With `CK_SELECT_CAPTURE`, a problem that the file does not hold yet is written to it by the call, or by one that is
-/// writing already: then a call makes system calls, but never waits for another one. A call that measures runs kernels on
-/// the options' stream and waits for them.
+/// Suited for the hot path: unless the options let it measure, it takes no lock, makes no system call and
+/// does not allocate once warm. With `CK_SELECT_CAPTURE`, a problem that is not yet in the file is written by
+/// the call, or by another call that is already writing: such a call makes system calls, but never waits for
+/// another one. A call that measures runs kernels on the options' stream and waits for them.
 ///
-/// A registry that chooses without knowing enough says so once, on standard error as long as neither
-/// `ck_set_log_callback` was called nor `CK_SELECT_LOG` says otherwise: when no model is for the problem (`no_model`), and
-/// when a model that is built in is asked for an architecture that nobody named (`arch_unknown`).
+/// A registry that chooses with too little information warns once, on standard error unless
+/// `ck_set_log_callback` was called or `CK_SELECT_LOG` is set: if no model serves the problem (`no_model`),
+/// and if a built-in model is asked for an architecture that nobody named (`arch_unknown`).
 ///
-/// Fails with `CK_STATUS_NO_KERNEL` when no registered kernel fits and is supported, never with a wrong kernel; with
-/// `CK_STATUS_OVERRIDE_FAILED` when an override names a kernel that cannot be taken.
+/// If no registered kernel matches the problem and supports it, the call fails with `CK_STATUS_NO_KERNEL` and
+/// never returns a wrong kernel. It fails with `CK_STATUS_OVERRIDE_FAILED` if an override names a kernel that
+/// cannot be used.
 ///
 /// # Safety
-/// `registry` is from `ck_registry_create`; `problem` and `selection` point to structs with their `struct_size` set.
+/// `registry` is from `ck_registry_create`; `problem` and `selection` point to structs with their
+/// `struct_size` set.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ck_select_kernel(
     registry: *const CkRegistry,
     problem: *const CkConvProblem,
     selection: *mut CkSelection,
 ) -> CkStatus {
-    // SAFETY: the caller's contract.
+    // SAFETY: `select` has the contract of this function.
     boundary(|| unsafe { select(registry, problem, selection) })
 }
 
@@ -129,7 +135,7 @@ pub unsafe extern "C" fn ck_select_gemm_kernel(
     problem: *const CkGemmProblem,
     selection: *mut CkSelection,
 ) -> CkStatus {
-    // SAFETY: the caller's contract.
+    // SAFETY: `select` has the contract of this function.
     boundary(|| unsafe { select(registry, problem, selection) })
 }
 
@@ -140,9 +146,10 @@ unsafe fn select<T: AsProblem>(
     problem: *const T,
     selection: *mut CkSelection,
 ) -> Result<(), Failure> {
-    // SAFETY: the caller's contract.
+    // SAFETY: by contract, `registry` is NULL or from `ck_registry_create`; `problem` is NULL or a struct
+    // with its size set and a valid `arch`.
     let (registry, problem) = unsafe { (read_registry(registry)?, read_any_problem(problem)?) };
-    // SAFETY: the caller's contract.
+    // SAFETY: by contract, `selection` is NULL or a struct with its size set.
     let selection = unsafe { room(selection) }?;
     let chosen = registry.select(&problem).map_err(select_failure)?;
     let value = CkSelection {
@@ -169,14 +176,14 @@ unsafe fn select<T: AsProblem>(
         no_model: chosen.no_model.into(),
         reserved: 0,
     };
-    // SAFETY: the caller's contract.
+    // SAFETY: by contract, `selection` still has the room that was checked.
     unsafe { selection.write(value) };
     Ok(())
 }
 
 fn select_failure(error: SelectError) -> Failure {
     let status = match error {
-        // Said as the functions say it that find it while they read the problem.
+        // The same message as from the functions that validate the problem while reading it.
         SelectError::Problem(ref field) => return Failure::new(CkStatus::InvalidProblem, field),
         SelectError::Override { .. } => CkStatus::OverrideFailed,
         SelectError::NoModel { .. } => CkStatus::NoModel,
@@ -187,12 +194,12 @@ fn select_failure(error: SelectError) -> Failure {
     Failure::new(status, error)
 }
 
-/// Writes the name of a field of an operation's problems, by its bit in `out_of_range_fields`: "N", "direction" and so on;
-/// "features" stands for what the model's features make of them. To walk over all, count from 0 until
-/// `CK_STATUS_NOT_FOUND`. `op` is a `ck_op`; the text is constant.
+/// Writes the name of a problem field of an operation, by its bit in `out_of_range_fields`: "N", "direction"
+/// and so on; "features" stands for the features that the model computes from them. To iterate, count from 0
+/// until `CK_STATUS_NOT_FOUND`. `op` is a `ck_op`; the string is constant.
 ///
 /// # Safety
-/// `name` points to an address.
+/// `name` points to a pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ck_problem_field_name(op: i32, bit: usize, name: *mut *const c_char) -> CkStatus {
     boundary(|| {
@@ -203,28 +210,29 @@ pub unsafe extern "C" fn ck_problem_field_name(op: i32, bit: usize, name: *mut *
             let message = format!("{op} problems have {} fields, and none at {bit}", names.len());
             Failure::new(CkStatus::NotFound, message)
         })?;
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, `name` is valid for writing.
         unsafe { write_output(name, found.as_ptr()) };
         Ok(())
     })
 }
 
-/// The names of an operation's fields, as C wants them.
+/// The names of an operation's fields as C strings.
 fn field_names(op: Op) -> &'static [CString] {
     static NAMES: [OnceLock<Vec<CString>>; 2] = [const { OnceLock::new() }; 2];
     let make = || FieldSet::fields(op).iter().filter_map(|&name| CString::new(name).ok()).collect();
     NAMES.get(op as usize).map_or(&[], |names| names.get_or_init(make).as_slice())
 }
 
-/// Ranks the kernels for a convolution by the model that fits, best first. At most `capacity` are written, and to
-/// `count` how many there are in all; `ranked` may be NULL when `capacity` is 0. Support is not asked.
+/// Ranks the kernels for a convolution by the model that serves it, best first. At most `capacity` places are
+/// written; `count` receives the total number. `ranked` may be NULL if `capacity` is 0. The `supports`
+/// callbacks are not called.
 ///
-/// `left_out` gets the number of kernels that compute the problem and that the model cannot describe: they have no place;
-/// it may be NULL.
+/// `left_out` receives the number of kernels that compute the problem but that the model cannot describe;
+/// they are not ranked. It may be NULL.
 ///
 /// # Safety
-/// `registry` is from `ck_registry_create`; `problem` points to a struct with its `struct_size` set; `ranked` points to
-/// `capacity` structs, `count` to a `size_t`; `left_out` is NULL or points to a `size_t`.
+/// `registry` is from `ck_registry_create`; `problem` points to a struct with its `struct_size` set; `ranked`
+/// points to `capacity` structs, `count` to a `size_t`; `left_out` is NULL or points to a `size_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ck_rank_kernels(
     registry: *const CkRegistry,
@@ -234,7 +242,7 @@ pub unsafe extern "C" fn ck_rank_kernels(
     count: *mut usize,
     left_out: *mut usize,
 ) -> CkStatus {
-    // SAFETY: the caller's contract.
+    // SAFETY: `rank` has the contract of this function.
     boundary(|| unsafe { rank(registry, problem, capacity, ranked, count, left_out) })
 }
 
@@ -251,7 +259,7 @@ pub unsafe extern "C" fn ck_rank_gemm_kernels(
     count: *mut usize,
     left_out: *mut usize,
 ) -> CkStatus {
-    // SAFETY: the caller's contract.
+    // SAFETY: `rank` has the contract of this function.
     boundary(|| unsafe { rank(registry, problem, capacity, ranked, count, left_out) })
 }
 
@@ -265,7 +273,8 @@ unsafe fn rank<T: AsProblem>(
     count: *mut usize,
     left_out: *mut usize,
 ) -> Result<(), Failure> {
-    // SAFETY: the caller's contract.
+    // SAFETY: by contract, `registry` is NULL or from `ck_registry_create`; `problem` is NULL or a struct
+    // with its size set and a valid `arch`.
     let (registry, problem) = unsafe { (read_registry(registry)?, read_problem(problem)?) };
     let count = output(count, "count")?;
     let ranked = if capacity == 0 { ranked } else { output(ranked, "ranked")? };
@@ -279,29 +288,29 @@ unsafe fn rank<T: AsProblem>(
             tied: of.tied.into(),
             unmeasured: (!of.unmeasured.is_empty()).into(),
         };
-        // SAFETY: the caller's contract: `place` is below `capacity`.
+        // SAFETY: by contract, `ranked` has `capacity` structs; `place` is below that.
         unsafe { write_output(ranked.wrapping_add(place), value) };
     }
-    // SAFETY: the caller's contract.
+    // SAFETY: by contract, `count` is valid for writing.
     unsafe { write_output(count, ranking.places.len()) };
     if !left_out.is_null() {
-        // SAFETY: the caller's contract.
+        // SAFETY: not NULL, and so by contract `left_out` is valid for writing.
         unsafe { write_output(output(left_out, "left_out")?, ranking.left_out) };
     }
     Ok(())
 }
 
-/// What a model predicts for one kernel; NaN where it has no forest.
+/// A model's predictions for one kernel; NaN for targets without a forest.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct CkPredictions {
     /// `sizeof(ck_predictions)`, set by the caller.
     pub struct_size: usize,
-    /// Trillions of operations a second.
+    /// Trillions of operations per second.
     pub tflops: f64,
     /// Milliseconds.
     pub latency_ms: f64,
-    /// Gigabytes a second.
+    /// Gigabytes per second.
     pub bandwidth_gb_s: f64,
 }
 
@@ -311,10 +320,11 @@ unsafe impl Versioned for CkPredictions {
     const LEAST: usize = offset_of!(Self, latency_ms);
 }
 
-/// Predicts the speed of the kernel at a place for a convolution.
+/// Predicts the speed of the kernel at an index for a convolution.
 ///
 /// # Safety
-/// `registry` is from `ck_registry_create`; `problem` and `predictions` point to structs with their `struct_size` set.
+/// `registry` is from `ck_registry_create`; `problem` and `predictions` point to structs with their
+/// `struct_size` set.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ck_predict(
     registry: *const CkRegistry,
@@ -322,11 +332,11 @@ pub unsafe extern "C" fn ck_predict(
     index: usize,
     predictions: *mut CkPredictions,
 ) -> CkStatus {
-    // SAFETY: the caller's contract.
+    // SAFETY: `predict` has the contract of this function.
     boundary(|| unsafe { predict(registry, problem, index, predictions) })
 }
 
-/// Predicts the speed of the kernel at a place for a GEMM.
+/// Predicts the speed of the kernel at an index for a GEMM.
 ///
 /// # Safety
 /// As for `ck_predict`.
@@ -337,7 +347,7 @@ pub unsafe extern "C" fn ck_predict_gemm(
     index: usize,
     predictions: *mut CkPredictions,
 ) -> CkStatus {
-    // SAFETY: the caller's contract.
+    // SAFETY: `predict` has the contract of this function.
     boundary(|| unsafe { predict(registry, problem, index, predictions) })
 }
 
@@ -349,9 +359,10 @@ unsafe fn predict<T: AsProblem>(
     index: usize,
     predictions: *mut CkPredictions,
 ) -> Result<(), Failure> {
-    // SAFETY: the caller's contract.
+    // SAFETY: by contract, `registry` is NULL or from `ck_registry_create`; `problem` is NULL or a struct
+    // with its size set and a valid `arch`.
     let (registry, problem) = unsafe { (read_registry(registry)?, read_problem(problem)?) };
-    // SAFETY: the caller's contract.
+    // SAFETY: by contract, `predictions` is NULL or a struct with its size set.
     let predictions = unsafe { room(predictions) }?;
     let found = registry.predict(&problem, index).map_err(select_failure)?;
     let value = CkPredictions {
@@ -360,17 +371,18 @@ unsafe fn predict<T: AsProblem>(
         latency_ms: found.latency_ms.unwrap_or(f64::NAN),
         bandwidth_gb_s: found.bandwidth_gb_s.unwrap_or(f64::NAN),
     };
-    // SAFETY: the caller's contract.
+    // SAFETY: by contract, `predictions` still has the room that was checked.
     unsafe { predictions.write(value) };
     Ok(())
 }
 
-/// Writes the features that the model that fits would see for a convolution and the kernel at a place, in the model's
-/// order. `count` gets their number, also when `capacity` is smaller and the call fails with `CK_STATUS_BUFFER_TOO_SMALL`.
+/// Writes the features of a convolution and the kernel at an index as the serving model sees them, in the
+/// model's order. `count` receives their number, even if `capacity` is smaller and the call fails with
+/// `CK_STATUS_BUFFER_TOO_SMALL`.
 ///
 /// # Safety
-/// `registry` is from `ck_registry_create`; `problem` points to a struct with its `struct_size` set; `features` points
-/// to `capacity` doubles, `count` to a `size_t`.
+/// `registry` is from `ck_registry_create`; `problem` points to a struct with its `struct_size` set;
+/// `features` points to `capacity` doubles, `count` to a `size_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ck_extract_features(
     registry: *const CkRegistry,
@@ -380,7 +392,7 @@ pub unsafe extern "C" fn ck_extract_features(
     features: *mut f64,
     count: *mut usize,
 ) -> CkStatus {
-    // SAFETY: the caller's contract.
+    // SAFETY: `extract` has the contract of this function.
     boundary(|| unsafe { extract(registry, problem, index, capacity, features, count) })
 }
 
@@ -397,7 +409,7 @@ pub unsafe extern "C" fn ck_extract_gemm_features(
     features: *mut f64,
     count: *mut usize,
 ) -> CkStatus {
-    // SAFETY: the caller's contract.
+    // SAFETY: `extract` has the contract of this function.
     boundary(|| unsafe { extract(registry, problem, index, capacity, features, count) })
 }
 
@@ -411,43 +423,44 @@ unsafe fn extract<T: AsProblem>(
     features: *mut f64,
     count: *mut usize,
 ) -> Result<(), Failure> {
-    // SAFETY: the caller's contract.
+    // SAFETY: by contract, `registry` is NULL or from `ck_registry_create`; `problem` is NULL or a struct
+    // with its size set and a valid `arch`.
     let (registry, problem) = unsafe { (read_registry(registry)?, read_problem(problem)?) };
     let count = output(count, "count")?;
     let row = registry.features(&problem, index).map_err(select_failure)?;
     if capacity < row.len() {
-        // SAFETY: the caller's contract.
+        // SAFETY: by contract, `count` is valid for writing.
         unsafe { write_output(count, row.len()) };
         let message = format!("capacity is {capacity}, the model has {} features", row.len());
         return Err(Failure::new(CkStatus::BufferTooSmall, message));
     }
     let features = if row.is_empty() { features } else { output(features, "features")? };
     for (place, &value) in row.iter().enumerate() {
-        // SAFETY: the caller's contract: `place` is below `capacity`.
+        // SAFETY: by contract, `features` has `capacity` doubles; `place` is below that.
         unsafe { write_output(features.wrapping_add(place), value) };
     }
-    // SAFETY: the caller's contract.
+    // SAFETY: by contract, `count` is valid for writing.
     unsafe { write_output(count, row.len()) };
     Ok(())
 }
 
-/// Says for a convolution which sources were asked, what each answered and why it was passed over, as text for people.
-/// Free it with `ck_string_free`.
+/// Explains a selection for a convolution as human-readable text: which sources were asked, what each
+/// answered, and why it was passed over. Free the string with `ck_string_free`.
 ///
 /// # Safety
-/// `registry` is from `ck_registry_create`; `problem` points to a struct with its `struct_size` set; `text` points to
-/// an address.
+/// `registry` is from `ck_registry_create`; `problem` points to a struct with its `struct_size` set; `text`
+/// points to a pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ck_explain_selection(
     registry: *const CkRegistry,
     problem: *const CkConvProblem,
     text: *mut *mut c_char,
 ) -> CkStatus {
-    // SAFETY: the caller's contract.
+    // SAFETY: `explain` has the contract of this function.
     boundary(|| unsafe { explain(registry, problem, text) })
 }
 
-/// The same for a GEMM; see `ck_explain_selection`.
+/// Explains a selection for a GEMM; see `ck_explain_selection`.
 ///
 /// # Safety
 /// As for `ck_explain_selection`.
@@ -457,7 +470,7 @@ pub unsafe extern "C" fn ck_explain_gemm_selection(
     problem: *const CkGemmProblem,
     text: *mut *mut c_char,
 ) -> CkStatus {
-    // SAFETY: the caller's contract.
+    // SAFETY: `explain` has the contract of this function.
     boundary(|| unsafe { explain(registry, problem, text) })
 }
 
@@ -468,9 +481,10 @@ unsafe fn explain<T: AsProblem>(
     problem: *const T,
     text: *mut *mut c_char,
 ) -> Result<(), Failure> {
-    // SAFETY: the caller's contract.
+    // SAFETY: by contract, `registry` is NULL or from `ck_registry_create`; `problem` is NULL or a struct
+    // with its size set and a valid `arch`.
     let (registry, problem) = unsafe { (read_registry(registry)?, read_problem(problem)?) };
     let explained = registry.explain(&problem).map_err(select_failure)?;
-    // SAFETY: the caller's contract.
+    // SAFETY: by contract, `text` is NULL or valid for writing.
     unsafe { give_text(text, "text", &explained) }
 }

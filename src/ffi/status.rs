@@ -1,48 +1,48 @@
-//! What a call can answer.
+//! Status codes.
 
 use std::ffi::{CStr, c_char};
 
 use super::boundary_value;
 
-/// What a call answers. Numbers are never changed or used again.
+/// The result of a call. Numbers are never changed or reused.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CkStatus {
-    /// Done; outputs are written.
+    /// Success; outputs are written.
     Ok = 0,
-    /// An address that must not be NULL is.
+    /// A required pointer was NULL.
     NullPointer = 1,
-    /// An argument has a value that it may not have.
+    /// An argument is out of range.
     InvalidArgument = 2,
-    /// A struct's size is none that this library knows: `struct_size` was not set, or the struct is from another version.
+    /// Unknown struct size: `struct_size` was not set, or the struct is from another version.
     InvalidStruct = 3,
-    /// Text is not UTF-8.
+    /// A string is not UTF-8.
     NotUtf8 = 4,
-    /// The problem is not one.
+    /// Invalid problem.
     InvalidProblem = 5,
-    /// A kernel's name or descriptor is not one.
+    /// Invalid kernel name or descriptor.
     InvalidKernel = 6,
-    /// A kernel of that name is registered already, with at least that priority.
+    /// A kernel with that name is already registered, with the same or a higher priority.
     AlreadyRegistered = 7,
-    /// Nothing of that name or at that place.
+    /// There is nothing with that name or at that index.
     NotFound = 8,
-    /// No registered kernel fits the problem and is supported.
+    /// No registered kernel matches the problem and supports it.
     NoKernel = 9,
-    /// An override names a kernel for this problem that cannot be taken.
+    /// An override names a kernel for this problem that cannot be used.
     OverrideFailed = 10,
-    /// A model that cannot be loaded.
+    /// A model cannot be loaded.
     InvalidModel = 11,
-    /// No model fits the problem.
+    /// No model serves the problem.
     NoModel = 12,
-    /// A file that cannot be read or written.
+    /// A file cannot be read or written.
     Io = 13,
-    /// The room that the caller gave is too small; the needed size is written.
+    /// The caller's buffer is too small; the required size is written.
     BufferTooSmall = 14,
-    /// A mistake inside the library; the registry stays usable.
+    /// An internal error (a caught panic); the registry stays usable.
     Panic = 15,
 }
 
-/// All of them, in the order of their numbers. No constant of the enum: the header would show it.
+/// All statuses, in numeric order. Not an associated constant of the enum, because the header would show it.
 pub(super) const STATUSES: [CkStatus; 16] = [
     CkStatus::Ok,
     CkStatus::NullPointer,
@@ -66,27 +66,27 @@ impl CkStatus {
     const fn words(self) -> &'static CStr {
         match self {
             Self::Ok => c"done",
-            Self::NullPointer => c"an address is NULL",
+            Self::NullPointer => c"a required pointer is NULL",
             Self::InvalidArgument => c"an argument is out of range",
             Self::InvalidStruct => c"a struct has an unknown size",
-            Self::NotUtf8 => c"a text is not UTF-8",
+            Self::NotUtf8 => c"a string is not UTF-8",
             Self::InvalidProblem => c"the problem is not valid",
             Self::InvalidKernel => c"the kernel is not valid",
-            Self::AlreadyRegistered => c"the kernel is registered already",
-            Self::NotFound => c"nothing of that name or place",
+            Self::AlreadyRegistered => c"the kernel is already registered",
+            Self::NotFound => c"nothing with that name or index",
             Self::NoKernel => c"no kernel fits",
             Self::OverrideFailed => c"an override cannot be applied",
             Self::InvalidModel => c"the model is not valid",
             Self::NoModel => c"no model fits",
             Self::Io => c"a file cannot be read or written",
             Self::BufferTooSmall => c"the buffer is too small",
-            Self::Panic => c"a mistake inside the library",
+            Self::Panic => c"an internal error",
         }
     }
 }
 
-/// Says what a status means, in a few words. Never NULL; the text is constant. A number that is no status has a text,
-/// too.
+/// Describes a status in a few words. Never NULL; the string is constant. Unknown statuses get a fallback
+/// text.
 #[unsafe(no_mangle)]
 pub extern "C" fn ck_status_text(status: i32) -> *const c_char {
     boundary_value(c"unknown status".as_ptr(), || {
@@ -95,7 +95,7 @@ pub extern "C" fn ck_status_text(status: i32) -> *const c_char {
     })
 }
 
-/// The version of the library, such as "0.1.0". Never NULL; the text is constant.
+/// The version of the library, such as "0.1.0". Never NULL; the string is constant.
 #[unsafe(no_mangle)]
 pub extern "C" fn ck_select_version() -> *const c_char {
     boundary_value(c"".as_ptr(), || VERSION.as_ptr().cast())
@@ -103,12 +103,12 @@ pub extern "C" fn ck_select_version() -> *const c_char {
 
 const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "\0");
 
-/// The number of the binary interface that the library has: it rises when a program that was compiled against an older
-/// header could no longer run. Compare it with `CK_SELECT_ABI_VERSION` of the header.
+/// The ABI version of the library. It increases when programs compiled against an older header can no longer
+/// run. Compare it with the header's `CK_SELECT_ABI_VERSION`.
 #[unsafe(no_mangle)]
 pub extern "C" fn ck_select_abi_version() -> u32 {
     boundary_value(0, || CK_SELECT_ABI_VERSION)
 }
 
-/// The number of the binary interface that this header describes.
+/// The ABI version that this header describes.
 pub const CK_SELECT_ABI_VERSION: u32 = 1;

@@ -58,8 +58,8 @@ fn errors_are_of_their_thread() {
     assert_eq!(last_error(), "mine");
 }
 
-/// Every entry point's body begins with the guard. cbindgen does not see through macros, so that they cannot be declared
-/// by one that adds it; this test does what the macro would.
+/// Every entry point's body begins with the guard. cbindgen does not see through macros, so that they cannot
+/// be declared by one that adds it; this test does what the macro would.
 #[test]
 fn every_entry_point_is_guarded_documented_and_listed() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/ffi");

@@ -1,25 +1,25 @@
-//! Words as numbers.
+//! Enums as numbers.
 //!
-//! Inputs take plain integers, so that a number that is none of these is an error and no undefined behaviour. The enums
-//! exist for the header; a test holds them equal to the vocabularies.
+//! Inputs are plain integers, so that an unknown number is an error instead of undefined behaviour. The enums
+//! exist for the header; a test keeps them equal to the vocabularies.
 
 use super::CkStatus;
 use super::error::Failure;
 use crate::vocab::{ConvLayout, Direction, Dtype, GemmLayout, Major};
 
-/// Which convolution.
+/// Direction of a convolution.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CkDirection {
-    /// Output from input and weight.
+    /// Computes the output from input and weight.
     Forward = 0,
-    /// Gradient of the input.
+    /// Computes the gradient of the input.
     BwdData = 1,
-    /// Gradient of the weight.
+    /// Computes the gradient of the weight.
     BwdWeight = 2,
 }
 
-/// Type of an element. FP8 is E4M3, BF8 is E5M2; the 4-bit types are packed.
+/// Element type. FP8 is E4M3, BF8 is E5M2; the 4-bit types are packed.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "each is the type of that name")]
@@ -37,19 +37,19 @@ pub enum CkDtype {
     PkInt4 = 10,
 }
 
-/// Memory order of one GEMM operand.
+/// Memory layout of one GEMM operand.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CkMajor {
-    /// Rows are contiguous.
+    /// Row-major.
     Row = 0,
-    /// Columns are contiguous.
+    /// Column-major.
     Col = 1,
-    /// In the order in which a kernel reads it.
+    /// Packed in the order in which a kernel reads it.
     Packed = 2,
 }
 
-/// Memory order of the convolution tensors: N images, G groups, C channels, D depth, H height, W width.
+/// Memory layout of the convolution tensors: N images, G groups, C channels, D depth, H height, W width.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "each is the order of that name")]

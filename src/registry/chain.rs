@@ -14,7 +14,7 @@ use crate::tuning::store::WinnerSource;
 /// Places of a ranking that are looked at before the others.
 const FIRST: usize = 4;
 
-/// Where a selection is from.
+/// The source of a selection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
     /// An override file.
@@ -23,7 +23,7 @@ pub enum Source {
     Store,
     /// A model's prediction.
     Model,
-    /// Measured now.
+    /// Measured during the call.
     Search,
     /// The registered priority.
     Priority,
@@ -56,27 +56,28 @@ impl std::fmt::Display for Source {
 pub struct Selection<'r> {
     /// The kernel.
     pub entry: &'r Entry,
-    /// Its place in the registry at the time of the call.
+    /// Its index in the registry at the time of the call.
     pub index: usize,
-    /// Who chose it.
+    /// The source that chose it.
     pub source: Source,
-    /// What the model says of it; `None` from other sources.
+    /// The model's score; `None` from other sources.
     pub score: Option<f64>,
-    /// How long it took when it was measured; `None` when it was not.
+    /// Its measured time; `None` if it was not measured.
     pub measured_ms: Option<f64>,
-    /// Its place in the source's order, counted from 0.
+    /// Its rank in the source's order, counted from 0.
     pub rank: usize,
-    /// Kernels that stand before it in that order and whose owners do not support the problem.
+    /// Number of kernels before it in that order that do not support the problem.
     pub unsupported: usize,
-    /// Whether the problem lies outside of what the model saw in training.
+    /// Whether the problem is outside the model's training range.
     pub out_of_range: bool,
-    /// The fields in which it does.
+    /// The fields that are out of range.
     pub outside: FieldSet,
-    /// Whether no measured kernel of the model's training had the pipeline and the suffixes of this one.
+    /// Whether no kernel measured for the model had this kernel's pipeline and suffixes.
     pub unmeasured: bool,
-    /// Whether the model is for one architecture, and neither the problem nor the options name any: it may be another's.
+    /// Whether the model is for one architecture and neither the problem nor the options name one: the device
+    /// may differ.
     pub arch_unknown: bool,
-    /// Whether the first kernel by priority was taken only because nothing that was asked before had an answer.
+    /// Whether the first kernel by priority was chosen only because no source before had an answer.
     pub no_model: bool,
     /// The state that was asked, see [`Registry::generation`].
     pub generation: u64,
@@ -108,40 +109,40 @@ impl<'r> Selection<'r> {
     }
 }
 
-/// The kernels that fit a problem, by a model.
+/// The kernels that match a problem, ranked by a model.
 #[derive(Debug, Clone)]
 pub struct Ranking<'r> {
     /// Best first.
     pub places: Vec<Place<'r>>,
-    /// Kernels that fit the problem and that the model cannot describe.
+    /// Number of kernels that match the problem but that the model cannot describe.
     pub left_out: usize,
-    /// The fields in which the problem lies outside of what the model saw in training.
+    /// The fields that are outside the model's training range.
     pub outside: FieldSet,
 }
 
 /// One place of a [`Ranking`].
 #[derive(Debug, Clone)]
 pub struct Place<'r> {
-    /// The kernel's place in the registry at the time of the call.
+    /// The kernel's index in the registry at the time of the call.
     pub index: usize,
     /// The kernel.
     pub entry: &'r Entry,
-    /// What the model says of it.
+    /// The model's score.
     pub score: f64,
-    /// Whether the kernel before or behind has the same score: the model does not tell them apart.
+    /// Whether the previous or next kernel has the same score, so that the model does not distinguish them.
     pub tied: bool,
-    /// What of its pipeline and suffixes no measured kernel of the model's training had, such as `compv5`.
+    /// The parts of its pipeline and suffixes that no kernel measured for the model had, such as `compv5`.
     pub unmeasured: String,
 }
 
-/// Why there is no kernel to run, or nothing to say of one.
+/// Why there is no kernel to run, or no prediction for one.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum SelectError {
-    /// The problem is not one.
+    /// Invalid problem.
     #[error("problem: {0}")]
     Problem(#[from] InvalidField),
-    /// A rule for this problem that cannot be followed. It is never passed over: whoever wrote it wants that kernel.
-    #[error("the override says '{kernel}', which {reason}")]
+    /// A rule for this problem that cannot be followed. It is never skipped: its author wants that kernel.
+    #[error("the override names '{kernel}', which {reason}")]
     Override {
         /// The name in the rule.
         kernel: String,
@@ -154,7 +155,7 @@ pub enum SelectError {
         /// Why each model that is loaded does not fit.
         why: String,
     },
-    /// No kernel at that place that the model can describe.
+    /// No kernel at that index that the model can describe.
     #[error("the model can describe no kernel at {index}, the registry has {kernels}")]
     NotThere {
         /// All kernels.
@@ -182,12 +183,13 @@ pub enum SelectError {
 impl Registry {
     /// Chooses a kernel.
     ///
-    /// A problem that was decided since the last change is answered from memory. Its kernel's `supports` is asked
-    /// each time, those of better kernels that said no only after the next change. Unless it measures, a call takes
-    /// no lock, makes no system call, and does not allocate once as many calls as ever run at a time have run once,
-    /// unless a kernel's `supports` does. With [`Options::capture`](super::Options::capture), a problem that is new
-    /// to the file is written by the call, or by one that is writing already; no call waits for another one. The
-    /// first call after a change prepares the models; see [`Registry::prepare`].
+    /// A problem that was decided since the last change is answered from memory. Its kernel's `supports` is
+    /// called each time; those of better kernels that said no are called again only after the next change.
+    /// Unless it measures, a call takes no lock, makes no system call, and does not allocate once warm,
+    /// unless a kernel's `supports` does. (Working memory grows with the number of simultaneous calls.) With
+    /// [`Options::capture`](super::Options::capture), a problem that is new to the file is written by the
+    /// call, or by another one that is already writing; no call waits for another one. The first call after a
+    /// change prepares the models; see [`Registry::prepare`].
     pub fn select(&self, problem: &Problem) -> Result<Selection<'_>, SelectError> {
         let answer = self.choose(problem);
         if log::enabled(Level::Error) {
@@ -476,7 +478,7 @@ impl Registry {
         Err(SelectError::NoKernel { kernels: state.len(), unfit, unsupported })
     }
 
-    /// Ranks by the model that fits all kernels that fit. Support is not asked.
+    /// Ranks all matching kernels by the model that serves the problem. `supports` is not called.
     pub fn rank(&self, problem: &Problem) -> Result<Ranking<'_>, SelectError> {
         problem.validate()?;
         let state = self.state();
@@ -508,14 +510,14 @@ impl Registry {
         Ok(Ranking { places, left_out, outside: scratch.outside() })
     }
 
-    /// Every target's prediction for the kernel at a place.
+    /// Every target's prediction for the kernel at an index.
     pub fn predict(&self, problem: &Problem, index: usize) -> Result<Predictions, SelectError> {
         let state = self.state();
         let (ranker, at) = self.ranker_with(&state, problem, index)?;
         Ok(ranker.predict(problem, at)?)
     }
 
-    /// The feature row of the kernel at a place.
+    /// The feature row of the kernel at an index.
     pub fn features(&self, problem: &Problem, index: usize) -> Result<Vec<f64>, SelectError> {
         let state = self.state();
         let (ranker, at) = self.ranker_with(&state, problem, index)?;

@@ -9,7 +9,7 @@ use crate::tuning::device::Stream;
 use crate::tuning::search::RunOutcome;
 use crate::vocab::Arch;
 
-/// How a kernel ranks when nothing better is known; higher is better. CK uses 0, 1 and 2.
+/// Rank of a kernel if no better source answers; higher is better. CK uses 0, 1 and 2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Priority(pub i32);
 
@@ -22,7 +22,7 @@ impl Priority {
     pub const HIGH: Self = Self(2);
 }
 
-/// Whatever the owner of a kernel wants to get back with a selection: an address that is never looked behind here.
+/// User data of a kernel, which is returned with selections: a pointer that is never dereferenced here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UserData(pub *mut c_void);
 
@@ -38,7 +38,7 @@ unsafe impl Send for UserData {}
 // SAFETY: as above; it is never written to.
 unsafe impl Sync for UserData {}
 
-/// What the owner of a kernel can tell and do. Called on any thread, by several at a time.
+/// Callbacks of a kernel. Called on any thread, several at a time.
 pub trait Hooks: Send + Sync {
     /// Whether the kernel can run this problem. Asked on the select path: it should not take long.
     fn supports(&self, problem: &Problem) -> bool {
@@ -91,22 +91,22 @@ impl Entry {
         &self.kernel.name
     }
 
-    /// Its name, as C wants it.
+    /// Its name as a C string.
     pub fn c_name(&self) -> &CStr {
         &self.c_name
     }
 
-    /// How it ranks when nothing better is known.
+    /// Its rank if no better source answers.
     pub const fn priority(&self) -> Priority {
         self.priority
     }
 
-    /// What its owner wants to get back.
+    /// Its user data.
     pub const fn user(&self) -> UserData {
         self.user
     }
 
-    /// The architecture that it was built for, when known.
+    /// The architecture that it was built for, if known.
     pub const fn arch(&self) -> Option<Arch> {
         match &self.kernel.kind {
             KernelKind::Conv(kernel) => kernel.arch,
@@ -114,7 +114,8 @@ impl Entry {
         }
     }
 
-    /// Whether it computes the problem, in its types and layout, on its architecture; the owner is not asked.
+    /// Whether it computes the problem, in its types and layout, on its architecture; `supports` is not
+    /// called.
     pub fn fits(&self, problem: &Problem, arch: Option<Arch>) -> bool {
         let on_arch = match (self.arch(), problem.arch().or(arch)) {
             (Some(own), Some(asked)) => own == asked,
@@ -123,7 +124,7 @@ impl Entry {
         on_arch && self.kernel.answers(problem) && self.kernel.has_types_of(problem)
     }
 
-    /// Whether its owner says that it can run the problem; without an answer it can.
+    /// Whether its hooks support the problem; true without hooks.
     pub fn supports(&self, problem: &Problem) -> bool {
         self.hooks.as_ref().is_none_or(|hooks| hooks.supports(problem))
     }

@@ -29,7 +29,7 @@ impl Registry {
             let why = self.explain_no_model(state, self.prepared(state), problem);
             log::caution(
                 "select",
-                format_args!("{problem}: {name}, the first by priority, for want of a model: {why}"),
+                format_args!("{problem}: {name}, the first by priority, without a model: {why}"),
             );
         }
         let embedded = || {
@@ -99,7 +99,7 @@ impl Registry {
                     log::line(
                         Level::Warn,
                         "model",
-                        format_args!("{problem}: outside of what the model saw: {fields}"),
+                        format_args!("{problem}: outside the model's training range: {fields}"),
                     );
                 }
             }
@@ -253,11 +253,8 @@ impl Registry {
                 let outside = ranker.and_then(|ranker| ranker.out_of_range_on(problem, arch).ok());
                 let outside: Vec<_> = outside.iter().flatten().map(ToString::to_string).collect();
                 if !outside.is_empty() {
-                    let _ = write!(
-                        text,
-                        "\n  the problem lies outside of what it saw in training: {}",
-                        outside.join("; ")
-                    );
+                    let _ =
+                        write!(text, "\n  the problem is outside its training range: {}", outside.join("; "));
                 }
                 for (rank, ranked) in scratch.ranking().iter().enumerate() {
                     let entry = model.places.get(ranked.index).and_then(|&place| self.entry_at(state, place));
@@ -311,14 +308,14 @@ pub(super) fn no_model(state: &State, problem: &Problem) -> String {
     if misfits.is_empty() {
         return "none is loaded".to_owned();
     }
-    format!("none fits: {}; load one that is for it, allow a search, or force one", misfits.join("; "))
+    format!("none fits: {}; load a model for it, allow a search, or force one", misfits.join("; "))
 }
 
 /// Why a model is not the one that is asked.
 fn misfit(loaded: &LoadedModel, problem: &Problem, arch: Option<Arch>) -> String {
     let misfits = loaded.key.misfits(problem, arch);
     let reason = if misfits.is_empty() {
-        "it fits, too, and another one fits better or was loaded later".to_owned()
+        "it also fits, but another one fits better or was loaded later".to_owned()
     } else {
         listed(&misfits)
     };

@@ -115,7 +115,7 @@ impl Registry {
         };
         // The winner is in memory even when the disk refuses it, which the store says in the log, once.
         if let Err(error @ StoreError::Invalid(_)) = winners.put(problem, &record) {
-            log::line(Level::Warn, "store", format_args!("{problem}: the winner is not kept: {error}"));
+            log::line(Level::Warn, "store", format_args!("{problem}: the winner is not stored: {error}"));
         }
         let (name, ms, tried) = (entry.name(), winner.median_ms, report.tried);
         log::line(

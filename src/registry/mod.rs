@@ -1,8 +1,9 @@
-//! The registry: kernels with what their owner can do with them, models, and the choice among sources.
+//! The registry: kernels with their callbacks, models, and the choice among sources.
 //!
-//! Writers take turns. A call sees one state from beginning to end: all of a change or nothing of it. Changes of kernels are
-//! gathered, and the first call that needs them makes a state of them, so that adding many kernels takes linear time;
-//! all other changes are published whole while readers go on with the state before.
+//! Writers take turns. A call sees one consistent state: all of a change or none of it. Changes of kernels
+//! are collected, and the first call that needs them builds a state from them, so that adding many kernels
+//! takes linear time; all other changes are published atomically while readers continue with the previous
+//! state.
 
 mod atomic;
 mod bench;
@@ -89,10 +90,10 @@ pub struct Registry {
 /// A kernel that cannot be added.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AddError {
-    /// A kernel of that name is there, with the same or a higher priority.
-    #[error("kernel '{0}' is registered already, with at least this priority")]
+    /// A kernel of that name is already registered, with the same or a higher priority.
+    #[error("kernel '{0}' is already registered, with the same or a higher priority")]
     AlreadyThere(String),
-    /// A descriptor that is none.
+    /// An invalid descriptor.
     #[error("kernel '{name}': {source}")]
     Invalid {
         /// The kernel's name.
@@ -104,26 +105,26 @@ pub enum AddError {
 
 /// A kernel to be added by [`Registry::add_all`].
 pub struct NewKernel {
-    /// What it is and what it is called.
+    /// Its description and its name.
     pub kernel: Kernel,
-    /// How it ranks among kernels when nothing better is known.
+    /// Its rank among kernels if no better source answers.
     pub priority: Priority,
-    /// Whatever its owner wants to get back with a selection.
+    /// User data that is returned with selections.
     pub user: UserData,
-    /// What its owner can tell and do.
+    /// Its callbacks.
     pub hooks: Option<Box<dyn Hooks>>,
 }
 
 impl Registry {
-    /// An empty registry. An override file that the options name is read now.
+    /// An empty registry. The options' override file is read now.
     ///
-    /// When it has to measure, or to know the device whose winners a store holds, it takes the HIP runtime's current
-    /// device of the moment.
+    /// When it measures, or needs the device whose winners the store keeps, it uses the HIP runtime's current
+    /// device at that moment.
     pub fn new(options: Options) -> Result<Self, OptionsError> {
         Self::with_labs(options, Labs::default())
     }
 
-    /// The same, measuring on a device of the caller's.
+    /// The same, measuring on a device of the caller.
     pub fn with_device(options: Options, device: Box<dyn Device + Send>) -> Result<Self, OptionsError> {
         Self::with_labs(options, Labs::new(device))
     }
@@ -142,7 +143,8 @@ impl Registry {
         })
     }
 
-    /// Adds a kernel. One of the same name is replaced if this one's priority is higher, and else it is an error.
+    /// Adds a kernel. A kernel of the same name is replaced if this one's priority is higher; otherwise this
+    /// is an error.
     pub fn add(
         &self,
         kernel: Kernel,
@@ -153,10 +155,10 @@ impl Registry {
         self.add_all(vec![NewKernel { kernel, priority, user, hooks }])
     }
 
-    /// Adds kernels together: all of them or, on the first that cannot be added, none.
+    /// Adds several kernels: all of them or, if one cannot be added, none.
     ///
-    /// A kernel that is added again as it was (equal, with the same priority, address and
-    /// [identity](Hooks::identity) of its hooks) gets the entry back that it had.
+    /// A kernel that is added again unchanged (equal, with the same priority, user data and
+    /// [identity](Hooks::identity) of its hooks) gets its old entry.
     pub fn add_all(&self, kernels: Vec<NewKernel>) -> Result<(), AddError> {
         let mut roster = self.turn();
         let mut entries: Vec<Entry> = Vec::with_capacity(kernels.len());
@@ -194,9 +196,9 @@ impl Registry {
         Ok(())
     }
 
-    /// Keeps the kernels for which `keep` says so; returns how many were removed.
+    /// Keeps only the kernels for which `keep` returns true; returns the number of removed kernels.
     ///
-    /// `keep` may call the registry's reading functions, but not its changing ones.
+    /// `keep` may call functions that read the registry, but none that change it.
     pub fn retain(&self, mut keep: impl FnMut(&Entry) -> bool) -> usize {
         let mut roster = self.turn();
         // Readers, `keep` among them, go on with the kernels of now.
@@ -212,7 +214,7 @@ impl Registry {
         removed.len()
     }
 
-    /// Removes the kernel with this name; false when there is none.
+    /// Removes the kernel with this name; false if there is none.
     pub fn remove(&self, name: &str) -> bool {
         let mut roster = self.turn();
         let removed = roster.remove(name);
@@ -222,9 +224,9 @@ impl Registry {
         removed
     }
 
-    /// Gives back the memory of removed kernels, their names and hooks; returns how many entries they had. Until then names and
-    /// user data that were handed out stay good, and a program that keeps on adding new kernels in place of old ones grows.
-    /// The next selection prepares the models again.
+    /// Frees the memory of removed kernels, their names and hooks; returns the number of freed entries. Until
+    /// then returned names and user data stay valid, and a program that keeps replacing kernels by new ones
+    /// grows. The next selection prepares the models again.
     pub fn compact(&mut self) -> usize {
         let roster = self.writer.get_mut().unwrap_or_else(PoisonError::into_inner);
         let removed = self.entries.count() - roster.len();
@@ -248,14 +250,14 @@ impl Registry {
         removed
     }
 
-    /// Removes the kernels that are for another architecture, as the CK registry's `filter_by_arch` does; those that do
-    /// not say stay. Returns how many were removed.
+    /// Removes the kernels for other architectures, like the CK registry's `filter_by_arch`; kernels without
+    /// an architecture stay. Returns the number of removed kernels.
     pub fn retain_arch(&self, arch: Arch) -> usize {
         self.retain(|entry| entry.arch().is_none_or(|own| own == arch))
     }
 
-    /// Loads a model for the problems that it is for ([`Model::key`]), or for those of `key`. A model with the same key is
-    /// replaced. The model is prepared for the present kernels before readers see it.
+    /// Loads a model for its own problems ([`Model::key`]), or for those of `key`. A model with the same key
+    /// is replaced. The model is prepared for the current kernels before readers see it.
     pub fn set_model(&self, model: Arc<Model>, key: Option<ModelKey>) {
         let key = key.unwrap_or_else(|| model.key());
         let roster = self.turn();
@@ -265,7 +267,7 @@ impl Registry {
         self.publish(state, roster);
     }
 
-    /// Removes the model with this key; false when there is none.
+    /// Removes the model with this key; false if there is none.
     pub fn remove_model(&self, key: &ModelKey) -> bool {
         let roster = self.turn();
         let mut state = self.successor(&roster);
@@ -282,7 +284,7 @@ impl Registry {
         self.state.load().model_keys()
     }
 
-    /// Replaces the options; an override file that they name is read now.
+    /// Replaces the options; their override file is read now.
     pub fn set_options(&self, options: Options) -> Result<(), OptionsError> {
         let overrides = options.read_overrides()?;
         let capture = options.open_capture()?;
@@ -297,13 +299,13 @@ impl Registry {
         Ok(())
     }
 
-    /// Prepares the models for the present kernels now. Without it, the first selection after a change does.
+    /// Prepares the models for the current kernels. Otherwise the first selection after a change does.
     pub fn prepare(&self) {
         self.prepared(&self.state());
     }
 
-    /// Takes in the winners that other processes have stored since they were last read; true when there were any. Reads a
-    /// file: call it now and then, not before each selection.
+    /// Reads the winners that other processes have stored since the last time; true if there were any. It
+    /// reads a file: call it now and then, not before each selection.
     pub fn refresh_store(&self) -> Result<bool, StoreError> {
         let state = self.state();
         let Ok(winners) = &self.prepared(&state).winners else { return Ok(false) };
@@ -317,8 +319,9 @@ impl Registry {
         Ok(is_new)
     }
 
-    /// How many measured winners wait to be written, and why the store could not be used the last time. Waits while
-    /// another thread uses the file. A registry that has not needed its store yet has not opened it either.
+    /// The number of measured winners that wait to be written, and why the store could not be used the last
+    /// time. Waits while another thread uses the file. A registry that has not needed its store yet has not
+    /// opened it either.
     pub fn store_status(&self) -> StoreStatus {
         let state = self.state.load();
         let winners = state.known().and_then(|prepared| prepared.winners.as_ref().ok());
@@ -335,28 +338,28 @@ impl Registry {
         self.read(|state| state.ids().len(), Roster::len)
     }
 
-    /// Whether there is no kernel.
+    /// Whether there are no kernels.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Counts the changes: as long as it stays the same, so do the answers of a registry that does not measure.
+    /// Counts the changes: while it stays the same, so do the selections of a registry that does not measure.
     pub fn generation(&self) -> u64 {
         self.current.get()
     }
 
-    /// The kernel at a place, in the order of registration.
+    /// The kernel at an index, in the order of registration.
     pub fn get(&self, index: usize) -> Option<&Entry> {
         let id = self.read(|state| state.ids().get(index).copied(), |roster| roster.at(index))?;
         self.entries.get(id)
     }
 
-    /// The place of the kernel with this name.
+    /// The index of the kernel with this name.
     pub fn position(&self, name: &str) -> Option<usize> {
         self.read(|state| state.position(name), |roster| roster.position(name))
     }
 
-    /// All kernels of one moment, in the order of registration.
+    /// A snapshot of all kernels, in the order of registration.
     pub fn kernels(&self) -> Vec<&Entry> {
         let state = self.state();
         state.ids().iter().filter_map(|&id| self.entries.get(id)).collect()
@@ -368,7 +371,7 @@ impl Registry {
         export_json(op, self.kernels().into_iter().map(Entry::kernel), options)
     }
 
-    /// The operations that have a kernel.
+    /// The operations of the kernels.
     pub fn ops(&self) -> Vec<Op> {
         let kernels = self.kernels();
         [Op::Gemm, Op::GroupedConv]

@@ -1,4 +1,4 @@
-//! How a registry chooses, from its owner and from the environment.
+//! Options of a registry, from its owner and from the environment.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -14,15 +14,15 @@ use crate::tuning::search::SearchOptions;
 use crate::tuning::store::Location;
 use crate::vocab::Arch;
 
-/// Which sources are asked, in this order.
+/// Which sources are asked, and in which order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Mode {
     /// Override, store, model, search if allowed, priority.
     #[default]
     Model,
-    /// Override, store, search, model, priority: what the store lacks is measured.
+    /// Override, store, search, model, priority: problems that are not in the store are measured.
     Search,
-    /// Override, store, search among the model's best so many, model, priority.
+    /// Override, store, search among this many of the model's best kernels, model, priority.
     Refine(usize),
     /// Override, priority: nothing is predicted or measured.
     Priority,
@@ -46,28 +46,29 @@ impl FromStr for Mode {
     }
 }
 
-/// How a registry chooses.
+/// Options of a registry.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {
     /// Which sources are asked.
     pub mode: Mode,
-    /// A file that says which kernel to take for which problem, before anything else is asked.
+    /// A file of rules `problem -> kernel name`, which take precedence over all other sources.
     pub override_file: Option<PathBuf>,
-    /// The architecture to assume when a problem does not name one.
+    /// The architecture of problems that name none.
     pub arch: Option<Arch>,
-    /// Where measured winners are kept; the word `off` for memory only. `None` leaves it to `CK_SELECT_STORE` and the
-    /// user's cache folder, and then the store is opened only by a registry that measures.
+    /// The file that keeps measured winners; `off` for memory only. `None`: `CK_SELECT_STORE`, or a file in
+    /// the user's cache folder, which is opened only by a registry that measures.
     pub store: Option<PathBuf>,
-    /// The device whose winners a store holds; `None` asks the HIP runtime.
+    /// The device whose winners the store keeps; `None` asks the HIP runtime.
     pub device_name: Option<String>,
-    /// Whether [`Mode::Model`] may measure all kernels when no model fits.
+    /// Whether [`Mode::Model`] may measure all kernels if no model serves the problem.
     pub search: bool,
-    /// How many of the model's best kernels to measure when a problem lies outside of what the model saw; 0 for none.
+    /// How many of the model's best kernels to measure if a problem is outside its training range; 0 for
+    /// none.
     pub refine_out_of_range: usize,
-    /// Measures by the host's clock, without a GPU: for kernels that run on the host and are done when they return. Needs
-    /// `arch`.
+    /// Measures with the host's clock, without a GPU, for kernels that do all their work on the host before
+    /// they return. Requires `arch`.
     pub host_timing: bool,
-    /// Whether the models that are built into the library answer where no loaded model fits.
+    /// Whether built-in models answer problems that no loaded model serves.
     pub embedded_models: bool,
     /// How long and how carefully to measure.
     pub measuring: SearchOptions,
@@ -97,10 +98,10 @@ impl Default for Options {
     }
 }
 
-/// Options that cannot be used.
+/// Invalid options.
 #[derive(Debug, thiserror::Error)]
 pub enum OptionsError {
-    /// A word that no mode has.
+    /// An unknown mode.
     #[error("mode: found '{found}', expected one of model, search, refine=COUNT, priority")]
     Mode {
         /// The word.
@@ -117,7 +118,7 @@ pub enum OptionsError {
         /// Why not.
         error: std::io::Error,
     },
-    /// Measuring on the host, which tells no architecture, without saying for which.
+    /// Measuring on the host, which has no GPU architecture, without naming one.
     #[error("host_timing: arch is not set, expected the architecture that the host's kernels stand for")]
     HostArch,
     /// An embedded model that cannot be loaded.
@@ -126,10 +127,10 @@ pub enum OptionsError {
 }
 
 impl Options {
-    /// These options with what the environment says put over them: `CK_SELECT_MODE`, `CK_SELECT_OVERRIDE`,
+    /// These options, overridden by the environment: `CK_SELECT_MODE`, `CK_SELECT_OVERRIDE`,
     /// `CK_SELECT_STORE`, `CK_SELECT_CAPTURE`.
     ///
-    /// `variable` looks a variable up, usually [`std::env::var_os`].
+    /// `variable` looks up a variable, usually [`std::env::var_os`].
     pub fn with_environment(
         mut self,
         variable: impl Fn(&str) -> Option<OsString>,

@@ -1,8 +1,8 @@
-//! Time for budgets and time-outs, behind a trait so that tests decide what time it is.
+//! Time for budgets and time-outs, behind a trait so that tests control it.
 
 use std::time::{Duration, Instant};
 
-/// A clock that only goes forward, and a way to wait.
+/// A monotonic clock, and a way to wait.
 pub trait Clock {
     /// Time since an origin that stays the same for as long as the clock lives.
     fn now(&self) -> Duration;
@@ -11,14 +11,14 @@ pub trait Clock {
     fn pause(&self, time: Duration);
 }
 
-/// The system's monotonic clock; a pause sleeps, a pause of nothing yields the core.
+/// The system's monotonic clock; a pause sleeps, a zero pause yields the core.
 #[derive(Debug, Clone, Copy)]
 pub struct SystemClock {
     origin: Instant,
 }
 
 impl SystemClock {
-    /// A clock whose origin is now.
+    /// A clock that starts now.
     pub fn new() -> Self {
         Self { origin: Instant::now() }
     }

@@ -1,11 +1,11 @@
-//! What measuring needs of a GPU: facts, events on a caller's stream, and errors by name.
+//! The GPU functions that measuring needs: facts, events on a caller's stream, and errors by name.
 
 use std::ffi::c_void;
 use std::fmt;
 
 use crate::vocab::Arch;
 
-/// A caller's stream (`hipStream_t`), handed through untouched.
+/// A caller's stream (`hipStream_t`), passed through untouched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(transparent)]
 pub struct Stream(*mut c_void);
@@ -35,13 +35,13 @@ impl Stream {
     }
 }
 
-/// An event's handle (`hipEvent_t`), given out by [`Device::create_event`]; [`Event`] owns one.
+/// An event's handle (`hipEvent_t`), returned by [`Device::create_event`]; [`Event`] owns one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(transparent)]
 pub struct EventHandle(*mut c_void);
 
 impl EventHandle {
-    /// For devices that give events out.
+    /// For implementations of [`Device`].
     pub const fn from_raw(handle: *mut c_void) -> Self {
         Self(handle)
     }
@@ -52,7 +52,7 @@ impl EventHandle {
     }
 }
 
-/// What is known of a device. What a runtime does not tell is `None`, never 0.
+/// Facts about a device. What a runtime does not report is `None`, never 0.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeviceFacts {
     /// The runtime's number for it, from 0.
@@ -67,11 +67,11 @@ pub struct DeviceFacts {
     pub driver_version: Option<u32>,
     /// Compute units.
     pub compute_units: Option<u32>,
-    /// Threads of one wave.
+    /// Lanes per wave.
     pub wavefront_size: Option<u32>,
-    /// Highest clock in kHz.
+    /// Maximum clock in kHz.
     pub clock_khz: Option<u32>,
-    /// Shared memory that one block can have, in bytes.
+    /// Maximum shared memory per block, in bytes.
     pub lds_bytes: Option<u32>,
     /// Second-level cache in bytes.
     pub l2_bytes: Option<u32>,
@@ -86,11 +86,11 @@ impl DeviceFacts {
     }
 }
 
-/// A call that a device refused.
+/// A failed call to a device.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DeviceError {
-    /// The runtime answered with an error.
+    /// The runtime returned an error.
     #[error("{call}: {error}")]
     Call {
         /// The function of the runtime.
@@ -98,7 +98,7 @@ pub enum DeviceError {
         /// What it answered.
         error: ErrorCode,
     },
-    /// The thread's current device is another than the one that is measured on.
+    /// The thread's current device is not the one to measure on.
     #[error("device {current} is current on this thread, expected device {expected}")]
     OtherDevice {
         /// The thread's current device.
@@ -113,7 +113,7 @@ pub enum DeviceError {
 pub struct ErrorCode {
     /// The number.
     pub code: i32,
-    /// The runtime's name for it, such as `hipErrorNoDevice`; `None` when it has none.
+    /// The runtime's name for it, such as `hipErrorNoDevice`; `None` if it has none.
     pub name: Option<String>,
 }
 
@@ -128,8 +128,8 @@ impl fmt::Display for ErrorCode {
 
 /// A GPU as measuring sees it.
 ///
-/// All calls are made on the thread that searches, and none may print or panic. An event handle that is passed in
-/// is one that the same device gave out and that is not destroyed yet.
+/// All calls are made on the searching thread, and none may print or panic. Event handles that are passed in
+/// come from the same device and are not destroyed yet.
 pub trait Device {
     /// What is known of the device.
     fn facts(&self) -> &DeviceFacts;
@@ -140,13 +140,13 @@ pub trait Device {
     /// Gives an event back, recorded or not, reached or not. There is nobody to tell when that fails.
     fn destroy_event(&self, event: EventHandle);
 
-    /// Puts the event behind all work that is on the stream.
+    /// Records the event after all work on the stream.
     fn record(&self, event: EventHandle, stream: Stream) -> Result<(), DeviceError>;
 
-    /// Whether the device has reached the event. Never waits.
+    /// Whether the device has reached the event. Never blocks.
     fn query(&self, event: EventHandle) -> Result<bool, DeviceError>;
 
-    /// Waits until the device has reached the event, for ever if need be.
+    /// Waits until the device has reached the event, without a time limit.
     fn synchronize(&self, event: EventHandle) -> Result<(), DeviceError>;
 
     /// Milliseconds between two events that the device has reached.
@@ -162,7 +162,7 @@ pub trait Device {
     fn is_capturing(&self, stream: Stream) -> Result<bool, DeviceError>;
 }
 
-/// An event that is destroyed when it goes out of scope, by a panic, too.
+/// An event that is destroyed when it goes out of scope, even by a panic.
 pub struct Event<'d> {
     device: &'d dyn Device,
     handle: EventHandle,
@@ -174,17 +174,17 @@ impl<'d> Event<'d> {
         Ok(Self { device, handle: device.create_event()? })
     }
 
-    /// Puts the event behind all work that is on the stream.
+    /// Records the event after all work on the stream.
     pub fn record(&self, stream: Stream) -> Result<(), DeviceError> {
         self.device.record(self.handle, stream)
     }
 
-    /// Whether the device has reached the event. Never waits.
+    /// Whether the device has reached the event. Never blocks.
     pub fn query(&self) -> Result<bool, DeviceError> {
         self.device.query(self.handle)
     }
 
-    /// Waits until the device has reached the event, for ever if need be.
+    /// Waits until the device has reached the event, without a time limit.
     pub fn synchronize(&self) -> Result<(), DeviceError> {
         self.device.synchronize(self.handle)
     }

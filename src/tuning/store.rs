@@ -1,8 +1,8 @@
 //! The store: measured winners, kept on disk for many processes at once.
 //!
-//! A [`Store`] is one file, an SQLite database, that the ranks of a job read and write together. [`Store::winners`]
-//! loads one [`Scope`] of it (a device, a pool, the versions) into memory; from then on a lookup is a lookup in a
-//! table that never changes, and what was measured is written through.
+//! A [`Store`] is one file, an SQLite database, that the ranks of a job read and write together.
+//! [`Store::winners`] loads one [`Scope`] of it (a device, a pool, the versions) into memory; from then on
+//! lookups use an immutable table, and measurements are written through.
 //!
 //! ```
 //! use ck_select::problem::{GemmProblem, Problem};
@@ -31,25 +31,27 @@
 //! ```
 //!
 //! # Which winner counts
-//! The key is the problem and the scope. A put replaces what the key holds: the last measurement counts. Where whole
-//! stores meet ([`Store::merge`]), the newer winner stays, of two from the same second the faster.
+//! The key is the problem and the scope. A put replaces the previous value: the last measurement counts. When
+//! whole stores are merged ([`Store::merge`]), the newer winner is kept, or the faster of two from the same
+//! second.
 //!
 //! # Crashes
-//! A winner whose put returned [`Saved::Disk`] survives `kill -9` of any process and the loss of power, as far as the
-//! disk keeps what it acknowledges (`synchronous=FULL`). A file that is damaged, newer than this library, or
-//! something else altogether is refused, and left as it is. A store that is deleted while it is in use is made anew by
-//! the next put.
+//! A winner whose put returned [`Saved::Disk`] survives `kill -9` of any process and the loss of power, as
+//! far as the disk keeps what it acknowledges (`synchronous=FULL`). A file that is damaged, newer than this
+//! library, or not a store is refused and not modified. A store that is deleted while it is in use is created
+//! again by the next put.
 //!
 //! # Several hosts
-//! On a local disk the store has a write-ahead log, which needs memory that all its processes share: one host. On a
-//! file system that hosts share (NFS, Lustre, and so on; known from Linux's table of mounts) the store is made with a
-//! rollback journal instead, which is right as far as the file system's locks are (NFS from version 4 on, Lustre
-//! mounted with `flock`). Where they are not, give each host its own file and merge them afterwards.
+//! On a local disk the store has a write-ahead log, which needs memory that all its processes share: one
+//! host. On a file system that hosts share (NFS, Lustre, and so on; known from Linux's mount table) the store
+//! is created with a rollback journal instead, which is as correct as the file system's locks (NFS from
+//! version 4 on, Lustre mounted with `flock`). Otherwise give each host its own file and merge them
+//! afterwards.
 //!
 //! # Threads and forks
-//! Everything here may be used from many threads. A child after `fork` opens the file anew by itself, provided that no
-//! other thread was inside the store at that moment. Do not open the file with another copy of SQLite in the same
-//! process: closing it there would drop this one's locks.
+//! Everything here may be used from many threads. After `fork`, the child reopens the file by itself,
+//! provided that no other thread was inside the store at that moment. Do not open the file with another copy
+//! of SQLite in the same process: closing it there would drop this one's locks.
 
 mod backlog;
 mod connect;
@@ -87,21 +89,21 @@ use crate::vocab::{Arch, Op};
 /// How a store is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    /// Read and write; the file, its folder and its tables are made where they are missing. A store that cannot be
-    /// written is opened for reading, and [`Store::read_only`] says why.
+    /// Read and write; missing files, folders and tables are created. A store that is not writable is opened
+    /// read-only, and [`Store::read_only`] says why.
     ReadWrite,
-    /// Read only. A file that is not there yet counts as empty.
+    /// Read only. A missing file counts as empty.
     ReadOnly,
     /// No file at all: winners live as long as their [`Winners`].
     Disabled,
 }
 
-/// How SQLite makes a commit whole.
+/// How SQLite makes commits atomic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Journal {
-    /// A write-ahead log: one write to the disk a commit, readers never wait. One host.
+    /// A write-ahead log: one disk write per commit, readers never wait. One host.
     Wal,
-    /// A rollback journal: slower, for files that hosts share.
+    /// A rollback journal: slower, for files shared between hosts.
     Delete,
 }
 
@@ -119,10 +121,10 @@ impl Journal {
 pub struct StoreOptions {
     /// How long to wait for other processes.
     pub wait: Duration,
-    /// How long one transaction may compute. A damaged file can make a query endless; it is then ended, and the file is
-    /// refused.
+    /// Time limit of one transaction. A damaged file can make a query endless; it is then stopped, and the
+    /// file is refused.
     pub limit: Duration,
-    /// The journal; `None` decides by the file system, and keeps what an existing file on a local disk has.
+    /// The journal; `None` decides by the file system, and keeps that of an existing file on a local disk.
     pub journal: Option<Journal>,
 }
 
@@ -144,16 +146,16 @@ impl StoreOptions {
     }
 }
 
-/// How a store is, as far as it is known.
+/// The known state of a store.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct StoreStatus {
-    /// Winners that are in memory and still have to be written.
+    /// Number of winners that are in memory and still have to be written.
     pub waiting: usize,
-    /// Why the store could not be used the last time; `None` when it could.
+    /// Why the store could not be used the last time; `None` if it could.
     pub reason: Option<String>,
 }
 
-/// Which winners are meant. What is not said holds for all; the default means all of them.
+/// A filter for winners. Unset fields match all; the default matches all winners.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Filter {
     /// Of this architecture.
@@ -202,7 +204,7 @@ impl Store {
         Self::open_with(path, mode, StoreOptions::default())
     }
 
-    /// Opens the store at `path` with other settings than the usual.
+    /// Opens the store at `path` with the given settings.
     pub fn open_with(path: impl AsRef<Path>, mode: Mode, options: StoreOptions) -> Result<Self, StoreError> {
         if mode == Mode::Disabled {
             return Ok(Self::disabled());
@@ -243,19 +245,19 @@ impl Store {
         Some(lock(self.database()?).path().to_owned())
     }
 
-    /// Why it is not written; `None` when it is, or when it is disabled.
+    /// Why it is read-only; `None` if it is writable or disabled.
     pub fn read_only(&self) -> Option<String> {
         lock(self.database()?).read_only()
     }
 
-    /// Winners that wait to be written, and why. Waits while another thread uses the file.
+    /// How many winners wait to be written, and why. Waits while another thread uses the file.
     pub fn status(&self) -> StoreStatus {
         let Some(database) = self.database() else { return StoreStatus::default() };
         let database = lock(database);
         StoreStatus { waiting: database.backlog.len(), reason: database.backlog.reason().map(str::to_owned) }
     }
 
-    /// Writes the winners that wait, all or none.
+    /// Writes the waiting winners, all or none.
     pub fn flush(&self) -> Result<(), StoreError> {
         self.database().map_or(Ok(()), |database| lock(database).catch_up())
     }
@@ -279,18 +281,18 @@ impl Store {
         Ok(winners)
     }
 
-    /// The records that a filter lets through, in the order in which they were written, and how many rows this
-    /// version of the library cannot read.
+    /// The records that match a filter, in the order in which they were written, and the number of rows that
+    /// this version of the library cannot read.
     pub fn records(&self, filter: &Filter) -> Result<(Vec<Record>, usize), StoreError> {
         self.read(|connection| rows::list(connection, filter))
     }
 
-    /// How many winners a filter lets through.
+    /// The number of winners that match a filter.
     pub fn count(&self, filter: &Filter) -> Result<usize, StoreError> {
         self.read(|connection| rows::count(connection, filter))
     }
 
-    /// Takes records in, all or none. Of two winners for one key the newer stays, then the faster.
+    /// Imports records, all or none. Of two winners for one key the newer is kept, then the faster.
     pub fn merge(&self, records: &[Record]) -> Result<Merged, StoreError> {
         match self.database() {
             Some(database) => lock(database).write(|transaction| rows::merge(transaction, records)),
@@ -298,7 +300,7 @@ impl Store {
         }
     }
 
-    /// Removes the winners that a filter lets through, and says how many.
+    /// Removes the winners that match a filter; returns their number.
     pub fn remove(&self, filter: &Filter) -> Result<usize, StoreError> {
         match self.database() {
             Some(database) => lock(database).write(|transaction| rows::remove(transaction, filter)),
@@ -306,7 +308,7 @@ impl Store {
         }
     }
 
-    /// Looks at every page of the file; an error says what is damaged.
+    /// Checks every page of the file; an error says what is damaged.
     pub fn check(&self) -> Result<(), StoreError> {
         self.database().map_or(Ok(()), |database| lock(database).check())
     }

@@ -187,8 +187,8 @@ static void *what_times_itself_is_believed(void *unused) {
     ck_registry *registry = registry_of(&options, kernels, COUNT(kernels));
     ck_selection selection = selected(registry);
     CHECK(selection.user == &kernels[1] && selection.measured_ms == 2);
-    SAYS("kernel_2: failed: NaN ms is no time");
-    SAYS("kernel_3: failed: inf ms is no time");
+    SAYS("kernel_2: failed: NaN ms is not a valid time");
+    SAYS("kernel_3: failed: inf ms is not a valid time");
     ck_registry_destroy(registry);
     return unused;
 }

@@ -54,7 +54,7 @@ impl CsvFile {
             let column = column.trim_start_matches('\u{feff}');
             if columns.insert(column.to_owned(), index).is_some() {
                 return Err(CliError::failed(format!(
-                    "{}: line 1: column '{column}' stands twice",
+                    "{}: line 1: column '{column}' appears twice",
                     self.name
                 )));
             }
@@ -70,7 +70,7 @@ impl CsvFile {
         let unknown = check_names(op, &names, read)
             .map_err(|error| CliError::failed(format!("{}: header: {error}", self.name)))?;
         if !unknown.is_empty() {
-            say!("ckselect: warning: {}: columns passed over: {}", self.name, unknown.join(", "));
+            say!("ckselect: warning: {}: ignored columns: {}", self.name, unknown.join(", "));
         }
         Ok(())
     }

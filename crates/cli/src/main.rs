@@ -1,7 +1,7 @@
-//! The command `ckselect`: everything around choosing a kernel that is not done inside a C++ process.
+//! The command `ckselect`: everything around choosing kernels outside of a C++ process.
 //!
-//! Results go to standard output, messages to standard error. Exit codes: 0 done, 1 failed, 2 wrong use, 3 judged
-//! and found wanting.
+//! Results go to standard output, messages to standard error. Exit codes: 0 success, 1 failure, 2 usage
+//! error, 3 a check failed.
 
 #![allow(
     clippy::doc_markdown,
@@ -76,11 +76,11 @@ enum Command {
     Bench(Box<commands::bench::Args>),
     #[cfg(feature = "offline")]
     Merge(commands::merge::Args),
-    /// What a sweep starts to end what it leaves behind when it is killed
+    /// Started by a sweep to kill its remaining processes if it is killed
     #[command(hide = true)]
     #[cfg(feature = "offline")]
     BenchGuard,
-    /// What a sweep starts to load kernels and run them
+    /// Started by a sweep to load and run kernels
     #[command(hide = true)]
     #[cfg(feature = "offline")]
     BenchWorker,

@@ -96,7 +96,7 @@ fn misspelt_columns_and_impossible_figures_are_refused() {
         "{error}"
     );
     assert!(error.contains("line 4: latency_ms: found 0.0000001, which makes 73987523 TFLOPS"), "{error}");
-    assert!(error.contains("warning: odd.csv: columns passed over: remark"), "{error}");
+    assert!(error.contains("warning: odd.csv: ignored columns: remark"), "{error}");
 }
 
 #[cfg(unix)]
@@ -182,7 +182,7 @@ fn driver_lines_become_problems() {
     let (out, err) = good(folder.path(), "shapes --driver lines.txt");
     assert!(out.ends_with("\n0,8,64,64,1,1,56,56,1,3,3,1,1,1,0,1,1,1,1,1,2,bwd_weight,bf16\n"), "{out}");
     assert!(
-        err.contains("lines.txt: line 2: found 'bnorm'") && err.contains("1 lines are no convolutions"),
+        err.contains("lines.txt: line 2: found 'bnorm'") && err.contains("1 lines are not convolutions"),
         "{err}"
     );
     assert!(

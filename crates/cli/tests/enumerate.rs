@@ -215,7 +215,7 @@ fn instances_are_listed_and_make_a_pool() {
     );
     assert_eq!(
         stderr,
-        "ckselect: 1 direct convolutions cannot be part of a pool: they are no implicit GEMMs, and are left out\n"
+        "ckselect: 1 direct convolutions cannot be part of a pool: they are not implicit GEMMs, and are left out\n"
     );
     assert_eq!(fs::read_to_string(&text).unwrap().lines().collect::<Vec<_>>(), names[..2]);
     // Three waves along m are no arrangement of gfx950, and the rules judge no direct convolution.

@@ -204,7 +204,7 @@ fn a_rule_that_cannot_be_followed_is_an_error_in_the_log() {
     assert_eq!(lines.len(), 1, "{log}");
     assert!(lines[0].starts_with("error select: direction=forward,ndim=2,N=6,"), "{log}");
     assert!(
-        lines[0].ends_with(": the override says 'a_kernel_that_is_gone', which is not registered"),
+        lines[0].ends_with(": the override names 'a_kernel_that_is_gone', which is not registered"),
         "{log}"
     );
     let (_, log) = run(tempfile::tempdir().unwrap().path(), "error", "\nno rule");

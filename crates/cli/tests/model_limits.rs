@@ -51,7 +51,7 @@ fn a_model_refuses_problems_that_it_is_not_for_unless_it_is_forced() {
         assert_eq!((code, rows(&out).len()), (Some(0), 30), "{said}");
         let field = if more.starts_with("dtype") { "dtype_in" } else { "arch" };
         assert!(rows(&out).iter().all(|row| row["out_of_range"] == field), "{out}");
-        assert!(said.contains("out of range of the model's training: "), "{said}");
+        assert!(said.contains("outside the model's training range: "), "{said}");
     }
 }
 
@@ -108,7 +108,7 @@ fn ties_unmeasured_kernels_and_fields_out_of_range_are_shown() {
         let shown = rows(&out)[0]["out_of_range"].as_str().unwrap_or_default().to_owned();
         assert!(shown.starts_with(fields), "{more}: {shown}");
         let first = fields.split(' ').next().unwrap();
-        assert!(said.contains(&format!("out of range of the model's training: {first} is ")), "{said}");
+        assert!(said.contains(&format!("outside the model's training range: {first} is ")), "{said}");
     }
 }
 
@@ -122,11 +122,8 @@ fn problems_of_a_file_that_the_model_is_not_for_are_passed_over_and_counted() {
     let words = ["rank", "--model", GFX950, "--pool", POOL, "--top", "1", "--format", "csv", "--problems"];
     let (code, out, said) = run(&[&words[..], &[list.to_str().unwrap()]].concat());
     assert_eq!((code, out.lines().count()), (Some(0), 3), "{said}");
-    assert!(
-        said.contains("1 problems are passed over: ") && said.contains("direction is bwd_data"),
-        "{said}"
-    );
-    assert!(said.contains("1 of 2 problems are out of range of the model's training, in G (1)"), "{said}");
+    assert!(said.contains("1 problems are skipped: ") && said.contains("direction is bwd_data"), "{said}");
+    assert!(said.contains("1 of 2 problems are outside the model's training range, in G (1)"), "{said}");
 }
 
 #[test]

@@ -47,8 +47,8 @@ fn captured_problems_can_be_ranked() {
         .map(|line| line.split(',').next().unwrap().to_owned())
         .collect();
     assert_eq!(labels, ["problem", "0", "1"], "a repeated problem counts once");
-    assert!(stderr.contains("1 incomplete lines are passed over, the first is line 6"), "{stderr}");
-    assert!(stderr.contains("1 problems are passed over: they are of another operation"), "{stderr}");
+    assert!(stderr.contains("1 incomplete lines are skipped, the first is line 6"), "{stderr}");
+    assert!(stderr.contains("1 problems are skipped: they are of another operation"), "{stderr}");
     fs::write(&path, format!("{text}onv,X=1\n")).unwrap();
     let error = String::from_utf8(rank(path.to_str().unwrap()).stderr).unwrap();
     assert!(error.contains(": line 6: "), "{error}");
@@ -79,7 +79,7 @@ fn misspelt_columns_are_refused_and_others_named_once() {
     assert_eq!((code, rows.len()), (Some(0), 2));
     assert_eq!(
         error,
-        "ckselect: warning: problems: columns passed over, which are no field of a problem: layer, remark\n"
+        "ckselect: warning: problems: ignored columns, which are not fields of a problem: layer, remark\n"
     );
 }
 
@@ -121,7 +121,7 @@ fn what_the_pool_cannot_compute_is_left_out_and_counted() {
     assert_eq!(labels, ["0", "2"]);
     assert!(
         error.starts_with(
-            "ckselect: problems: 1 problems are passed over: none of the 30 kernels computes a 2D bwd_data convolution"
+            "ckselect: problems: 1 problems are skipped: none of the 30 kernels computes a 2D bwd_data convolution"
         ),
         "{error}"
     );

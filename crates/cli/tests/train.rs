@@ -251,14 +251,14 @@ mod trained {
             ),
             ("--params num_leaves=1", 2, "num_leaves: found '1', expected a whole number from 2"),
             ("--params subsample=0.5", 2, "subsample: found 0.5, expected subsample_freq of at least 1"),
-            ("--params sharpness=3", 2, "no forest of this training heeds 'sharpness=3'"),
+            ("--params sharpness=3", 2, "no forest of this training uses 'sharpness=3'"),
             ("--seeds 3", 2, "seeds: found 3, expected a subsample or colsample below 1"),
             ("--features magic", 2, "--features: no grouped_conv feature is named magic"),
             ("--features gemm72", 2, "--features: gemm72 is for gemm_universal"),
             ("--targets relative --objective log1p", 2, "--targets: relative needs an objective that ranks"),
             ("--targets tflops,speed", 2, "--targets: unknown target 'speed'"),
             ("--rank-target latency", 2, "latency ranks, but it is not trained"),
-            ("--weight other.csv=2", 2, "'other.csv' is none of the files"),
+            ("--weight other.csv=2", 2, "'other.csv' is not a file of"),
             ("--weight sweep.csv=-1", 2, "expected FILE=WEIGHT with a weight above 0"),
             ("--extra-data sweep.csv", 2, "sweep.csv is given twice"),
             ("--targets tflops,bandwidth", 1, "target bandwidth: no valid row of the data has a value of it"),
@@ -269,7 +269,7 @@ mod trained {
         }
         fs::create_dir(path.join("model")).unwrap();
         let message = bad(path, &format!("{BASE} --out model"), 1);
-        assert!(message.contains("model: is there already; --overwrite replaces it"), "{message}");
+        assert!(message.contains("model: already exists; --overwrite replaces it"), "{message}");
     }
 
     #[cfg(unix)]

@@ -1,4 +1,4 @@
-//! Which kernels there are.
+//! Enumerates the kernels of a configuration, by upstream's rules.
 //!
 //! ```text
 //! rules ──┐
@@ -10,10 +10,10 @@
 //! - [`config`]: what to enumerate, in upstream's JSON
 //! - [`enumerate`]: the kernels of a configuration
 //! - [`valid`]: which of them can be built
-//! - [`filter`]: Python's expressions over a kernel's fields, never executed as code
+//! - [`filter`]: Python expressions over a kernel's fields, never executed as code
 //! - [`export`]: files that CK's tools and pools read
 //!
-//! `docs/enumeration.md` says which rule gives which count.
+//! `docs/enumeration.md` explains which rule gives which count.
 
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 

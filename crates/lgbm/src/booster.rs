@@ -93,7 +93,7 @@ unsafe fn hand_out(forest: Forest, (iterations, out): (*mut c_int, *mut *mut c_v
     // With one output there is one tree an iteration; the text is too small for more than an `int` of them.
     let trees = forest.trees().len() as c_int;
     let handle = handle::put(forest)?;
-    // SAFETY: the caller's promise.
+    // SAFETY: by contract, both outputs may be written, aligned or not.
     unsafe {
         iterations.write_unaligned(trees);
         out.write_unaligned(handle);

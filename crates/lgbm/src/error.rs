@@ -14,7 +14,7 @@ pub(crate) enum Error {
     Parameter { name: &'static str, value: String, expected: &'static str },
     #[error("the handle is not one of this library's")]
     NotAHandle,
-    #[error("the handle was freed already")]
+    #[error("the handle was already freed")]
     Freed,
     #[error("more than {most} models are loaded at once")]
     TooManyModels { most: usize },
@@ -22,7 +22,7 @@ pub(crate) enum Error {
     TooLarge(&'static str),
     #[error(
         "the data has {found} features, the model has {expected}; with the parameter predict_disable_shape_check=true \
-         missing ones are 0 and others are passed over"
+         missing ones are 0 and others are ignored"
     )]
     Shape { found: usize, expected: usize },
     #[error(transparent)]

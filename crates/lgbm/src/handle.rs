@@ -111,8 +111,8 @@ mod tests {
         assert_eq!(unsafe { error(ptr::null_mut()) }, "the handle is NULL");
         assert_eq!(*take(handle).unwrap(), forest());
         // SAFETY: freed before, not while it is used.
-        assert_eq!(unsafe { error(handle) }, "the handle was freed already");
-        assert_eq!(take(handle).unwrap_err().to_string(), "the handle was freed already");
+        assert_eq!(unsafe { error(handle) }, "the handle was already freed");
+        assert_eq!(take(handle).unwrap_err().to_string(), "the handle was already freed");
     }
 
     #[test]

@@ -1,13 +1,14 @@
 //! LightGBM's C functions on `ck_select`'s scorer.
 //!
-//! A program that declares these functions itself, as `composable_kernel`'s `ml_heuristic.hpp` does, or includes
-//! LightGBM's header, can link `libck_select_lgbm.so` instead of LightGBM and gets the same bits. What each function
-//! asks for and answers is LightGBM 4.7's; each says where it differs. Common to all:
+//! A program that declares these functions itself, as `composable_kernel`'s `ml_heuristic.hpp` does, or
+//! includes LightGBM's header, can link `libck_select_lgbm.so` instead of LightGBM and gets the same bits.
+//! Arguments and results of each function are LightGBM 4.7's; its documentation says where it differs. Common
+//! to all:
 //!
 //! - The status is 0, or -1 and a message from [`LGBM_GetLastError`]. Outputs are written only on success.
-//! - Wrong arguments are errors wherever they can be seen to be wrong: NULL, negative or overflowing sizes, handles
+//! - Wrong arguments are errors wherever this can be detected: NULL, negative or overflowing sizes, handles
 //!   that are not or no longer in use.
-//! - Nothing is printed, and no panic leaves.
+//! - Nothing is printed, and no panic crosses the boundary.
 //! - Any number of threads may predict with one handle at once; nothing is locked. A handle must not be freed while
 //!   another thread uses it.
 

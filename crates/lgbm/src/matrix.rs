@@ -58,9 +58,10 @@ impl Matrix {
     /// The data holds `rows` x `columns` numbers of its kind, and `row` is one of the rows.
     pub(crate) unsafe fn copy_row(&self, row: usize, values: &mut [f64]) {
         match self.kind {
-            // SAFETY: the caller's promise.
+            // SAFETY: by contract, the data has `rows` x `columns` numbers of this kind, and `row` is one of
+            // the rows.
             Kind::Single => unsafe { self.copy::<f32>(row, values) },
-            // SAFETY: the caller's promise.
+            // SAFETY: as for `Kind::Single`.
             Kind::Double => unsafe { self.copy::<f64>(row, values) },
         }
     }

@@ -33,7 +33,8 @@ entry! {
     ) {
         let matrix = Matrix::new(data, data_type, nrow, ncol, is_row_major)?;
         let what = What { predict_type, start_iteration, num_iteration, parameter };
-        // SAFETY: the caller's promise about data, parameter, results and handle.
+        // SAFETY: LightGBM's contract: the data is as large as its sizes say, `parameter` is NULL or a C
+        // string, and the outputs have room for the results; nobody frees the handle during the call.
         unsafe { predict(handle, &matrix, &what, out_len, out_result) }
     }
 }
@@ -55,7 +56,8 @@ entry! {
     ) {
         let matrix = Matrix::new(data, data_type, 1, ncol, is_row_major)?;
         let what = What { predict_type, start_iteration, num_iteration, parameter };
-        // SAFETY: the caller's promise about data, parameter, results and handle.
+        // SAFETY: LightGBM's contract: the data is as large as its sizes say, `parameter` is NULL or a C
+        // string, and the outputs have room for the results; nobody frees the handle during the call.
         unsafe { predict(handle, &matrix, &what, out_len, out_result) }
     }
 }

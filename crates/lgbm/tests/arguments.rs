@@ -111,7 +111,7 @@ fn wrong_predictions_say_why_and_write_nothing() {
         (
             Call { ncol: 71, ..call() },
             "the data has 71 features, the model has 72; with the parameter predict_disable_shape_check=true missing \
-             ones are 0 and others are passed over",
+             ones are 0 and others are ignored",
         ),
         (
             Call { predict_type: 3, ..call() },
@@ -250,11 +250,11 @@ fn handles_are_freed_once() {
         assert_eq!(fails(LGBM_BoosterFree((&raw mut word).cast())), not_ours);
         let model = std::mem::ManuallyDrop::new(Model::load(GEMM));
         assert_eq!(LGBM_BoosterFree(model.0), 0);
-        assert_eq!(fails(LGBM_BoosterFree(model.0)), "the handle was freed already");
+        assert_eq!(fails(LGBM_BoosterFree(model.0)), "the handle was already freed");
         let mut features = 0;
         assert_eq!(
             fails(LGBM_BoosterGetNumFeature(model.0, &raw mut features)),
-            "the handle was freed already"
+            "the handle was already freed"
         );
     }
 }

@@ -58,7 +58,7 @@ impl Gpu {
             let behind = visible.parse::<usize>().ok().and_then(|place| rocr.as_ref()?.get(place).cloned());
             let gpu = Self { host: behind.unwrap_or_else(|| visible.clone()), visible };
             if gpus.contains(&gpu) {
-                return Err(MeasureError::Settings(format!("--gpus: {item} stands twice")));
+                return Err(MeasureError::Settings(format!("--gpus: {item} appears twice")));
             }
             gpus.push(gpu);
         }
@@ -162,7 +162,7 @@ mod tests {
     fn wrong_places_are_told() {
         for (asked, message) in [
             ("a", "--gpus: found 'a', expected numbers joined by commas"),
-            ("0,0", "--gpus: 0 stands twice"),
+            ("0,0", "--gpus: 0 appears twice"),
             ("2", "--gpus: found 2, but the environment names 2 devices"),
         ] {
             let error = chosen(Some(asked), &[("HIP_VISIBLE_DEVICES", "0,1")]).unwrap_err();

@@ -1,6 +1,6 @@
 //! Measures kernels on problems, from one GPU to a cluster.
 //!
-//! The way of the data, and the modules along it:
+//! The data flow and its modules:
 //!
 //! ```text
 //! pool ──────┐
@@ -9,16 +9,16 @@
 //!                                  └─ log (CSV), details, sidecar ── merge
 //! ```
 //!
-//! - [`problems`], [`plan`], [`shard`]: what to measure, and which part of it here
-//! - [`sweep`]: the order of things: batches, retries, cut-off, budget, several GPUs at once
-//! - [`runner`]: who measures: executables, a library of kernels, recorded or computed answers
-//! - [`build`]: kernel libraries built just in time, and the cache of them
-//! - [`worker`], [`protocol`]: the process that loads kernels, and what is said to and by it
-//! - [`process`], [`guard`]: processes that always end, whatever they or we do
-//! - [`log`](mod@log), [`row`], [`sidecar`]: what is kept, and how it is found again
-//! - [`merge`], [`slurm`]: beyond one machine
+//! - [`problems`], [`plan`], [`shard`]: what to measure, and which part of it on this machine
+//! - [`sweep`]: scheduling: batches, retries, cut-off, budget, several GPUs at once
+//! - [`runner`]: what measures: executables, a library of kernels, recorded or computed answers
+//! - [`build`]: kernel libraries built just in time, and their cache
+//! - [`worker`], [`protocol`]: the process that loads kernels, and its messages
+//! - [`process`], [`guard`]: processes that never outlive the sweep
+//! - [`log`](mod@log), [`row`], [`sidecar`]: what is stored, and how it is read back
+//! - [`merge`], [`slurm`]: several machines
 //!
-//! The library prints nothing; what happens is told to an [`sweep::Observer`].
+//! The library prints nothing; it reports events to a [`sweep::Observer`].
 
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 

@@ -189,7 +189,7 @@ fn read(
     let bytes = files::read(path).map_err(at(path))?;
     let whole = whole_lines(&bytes);
     if whole < bytes.len() {
-        notes.push(format!("{}: its last row is torn and was passed over", path.display()));
+        notes.push(format!("{}: its last row is torn and was skipped", path.display()));
     }
     let mut reader = csv::Reader::from_reader(&bytes[..whole]);
     let header = reader.headers().map_err(malformed)?.clone();

@@ -141,7 +141,7 @@ mod tests {
     #[test]
     fn one_number_for_two_problems_is_an_error() {
         let error = conv("problem_idx,C,K,Hi,Wi,Y,X\n7,64,64,8,8,1,1\n7,64,64,8,8,3,3\n").unwrap_err();
-        assert_eq!(error, "p: line 3: problem_idx 7 stands for two different problems");
+        assert_eq!(error, "p: line 3: problem_idx 7 denotes two different problems");
         let error = conv("problem_idx,C,K,Hi,Wi,Y,X\n-1,64,64,8,8,1,1\n").unwrap_err();
         assert_eq!(error, "p: line 2: problem_idx: found '-1', expected a whole number, 0 or more");
     }
@@ -155,8 +155,8 @@ mod tests {
         assert_eq!(
             set.notes,
             [
-                "p: 1 incomplete lines are passed over, the first is line 5: they do not say op=…",
-                "p: 1 problems are passed over: they are of another operation"
+                "p: 1 incomplete lines are skipped, the first is line 5: they do not say op=…",
+                "p: 1 problems are skipped: they are of another operation"
             ]
         );
         let error = conv("C=64,K=64,Hi=8,Wi=8,Y=1,X=1\nC=64\n").unwrap_err();
@@ -177,8 +177,8 @@ mod tests {
         assert_eq!(
             set.notes,
             [
-                "p: 1 incomplete lines are passed over, the first is line 3: they do not say op=…",
-                "p: 1 problems are passed over: they are of another operation"
+                "p: 1 incomplete lines are skipped, the first is line 3: they do not say op=…",
+                "p: 1 problems are skipped: they are of another operation"
             ]
         );
         let error = conv("C=64,K=64,Hi=8,Wi=8,Y=1,X=1,op=grouped_conv\nC=64,op=grouped_conv\n").unwrap_err();

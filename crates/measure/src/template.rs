@@ -32,7 +32,7 @@ pub enum TemplateError {
         brace: char,
     },
     /// A name that nobody fills.
-    #[error("'{text}': found the place '{{{name}}}', expected one of: {}", accepted.join(", "))]
+    #[error("'{text}': found the placeholder '{{{name}}}', expected one of: {}", accepted.join(", "))]
     Unknown {
         /// The whole text.
         text: String,
@@ -124,7 +124,7 @@ mod tests {
         assert_eq!(filled.as_deref(), Some("-m=M,{K}"));
         assert_eq!(template("{a}{b}").unwrap().fill(|name| (name == "a").then(String::new)), None);
         let error = template("-x={q}").unwrap().check(&["m", "n"]).unwrap_err().to_string();
-        assert_eq!(error, "'-x={q}': found the place '{q}', expected one of: m, n");
+        assert_eq!(error, "'-x={q}': found the placeholder '{q}', expected one of: m, n");
     }
 
     #[test]

@@ -70,8 +70,9 @@ use outside::Known;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// It ranks only what the model is for: kernels of another operation, direction, type or architecture are left out,
-/// as are those that its features cannot describe ([`Ranker::left_out`]), and other problems are refused.
+/// It ranks only problems and kernels that the model serves: kernels of another operation, direction, type or
+/// architecture are left out, as are those that its features cannot describe ([`Ranker::left_out`]), and
+/// other problems are refused.
 #[derive(Debug)]
 pub struct Ranker {
     model: Arc<Model>,
@@ -107,12 +108,12 @@ impl RankScratch {
         &self.ranking
     }
 
-    /// Whether the last call's problem lies outside of what the model saw in training.
+    /// Whether the last call's problem is outside the model's training range.
     pub const fn out_of_range(&self) -> bool {
         !self.outside.is_empty()
     }
 
-    /// The fields in which it does.
+    /// The fields that are out of range.
     pub const fn outside(&self) -> FieldSet {
         self.outside
     }
@@ -121,9 +122,9 @@ impl RankScratch {
 /// One place of a ranking.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Ranked {
-    /// The kernel's place in its pool.
+    /// The kernel's index in its pool.
     pub index: usize,
-    /// What the model's ranking forest says of it, logarithms undone.
+    /// The score of the model's ranking forest, with logarithms undone.
     pub score: f64,
 }
 
@@ -135,7 +136,7 @@ fn compile(model: &Model, sides: &[KernelSide]) -> Result<(PoolFeatures, PoolSco
 }
 
 impl Ranker {
-    /// Prepares a model for the kernels of a pool that it is for ([`Model::key`]).
+    /// Prepares a model for the kernels of a pool that it serves ([`Model::key`]).
     pub fn new(model: Arc<Model>, pool: Arc<Pool>) -> Result<Self, RankError> {
         let key = model.key();
         Self::with_key(model, key, pool)
@@ -194,13 +195,13 @@ impl Ranker {
         &self.left_out
     }
 
-    /// What of a kernel's pipeline and suffixes was never measured for the model, such as `compv5` or `gm2 si`; empty
-    /// when all was, or nobody wrote it down.
+    /// The parts of a kernel's pipeline and suffixes that were never measured for the model, such as `compv5`
+    /// or `gm2 si`; empty if all were measured, or if the model does not record it.
     pub fn unmeasured(&self, index: usize) -> &str {
         self.unmeasured.get(index).map_or("", String::as_str)
     }
 
-    /// The name of a kernel of the pool; empty when there is none at that place.
+    /// The name of a kernel of the pool; empty if the index is out of range.
     pub fn name(&self, index: usize) -> &str {
         self.pool.get(index).map_or("", |kernel| kernel.name.as_str())
     }
@@ -246,7 +247,7 @@ impl Ranker {
         Ok(())
     }
 
-    /// Where a problem lies outside of what the model saw in training: its own fields, then features of them.
+    /// The parts of a problem that are outside the model's training range: its fields, then features of them.
     pub fn out_of_range(&self, problem: &Problem) -> Result<Vec<OutOfRange>, RankError> {
         self.out_of_range_on(problem, None)
     }
@@ -379,7 +380,7 @@ impl Ranker {
         self.row(&self.problem_side(problem)?, index)
     }
 
-    /// Why the ranking forest tells two kernels of the pool apart.
+    /// Why the ranking forest distinguishes two kernels of the pool.
     pub fn compare(&self, problem: &Problem, first: usize, second: usize) -> Result<Comparison, RankError> {
         self.check(problem)?;
         let side = self.problem_side(problem)?;
@@ -445,7 +446,7 @@ pub(crate) fn order(a: f64, b: f64, higher_is_better: bool) -> Ordering {
     )
 }
 
-/// Why a forest tells two kernels apart.
+/// Why a forest distinguishes two kernels.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Comparison {
     /// The forest's raw scores.

@@ -1,9 +1,9 @@
 //! The offline half of ck-select: measurements in, models and reports out.
 //!
-//! What was measured is a [`measurements::Measurements`]: distinct problems, distinct kernels and rows that name a pair of
-//! them, however the file spelled it. Everything behind it (training, evaluation, comparison) works on that one value, with
-//! features from the library's own engines. [`convert`] brings files of any format into upstream's canonical tables,
-//! [`shapes`] makes the problems that are worth measuring.
+//! Measurements are a [`measurements::Measurements`]: distinct problems, distinct kernels and rows that refer
+//! to a pair of them, whatever the file's spelling. Everything after it (training, evaluation, comparison)
+//! works on that one value, with features from the library's own engines. [`convert`] converts files of any
+//! format into upstream's canonical tables, [`shapes`] generates problems that are worth measuring.
 
 pub mod candidates;
 pub mod compare;

@@ -213,7 +213,7 @@ fn importances(page: &mut Page, model: &Model) {
 fn coverage(page: &mut Page, evaluation: &Evaluation) {
     let coverage = &evaluation.coverage;
     page.text(&format!(
-        "{} of {} problems lie outside of what the model saw in training.",
+        "{} of {} problems are outside the model's training range.",
         coverage.problems_outside,
         evaluation.outcomes.len()
     ));

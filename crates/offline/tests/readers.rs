@@ -153,7 +153,7 @@ fn bad_rows_are_located() {
     let error = fails(&file(&folder, "b.csv", "kernel,tflops\n"), Op::GroupedConv);
     assert!(error.contains("no column 'latency_ms'; the columns are kernel, tflops"), "{error}");
     let error = fails(&file(&folder, "c.csv", "kernel,tflops,tflops,latency_ms\n"), Op::GroupedConv);
-    assert!(error.contains("column 'tflops' stands twice"), "{error}");
+    assert!(error.contains("column 'tflops' appears twice"), "{error}");
     assert!(fails(&file(&folder, "d.csv", ""), Op::GroupedConv).contains("the file is empty"));
     assert!(fails(&file(&folder, "d.parquet", "text"), Op::Gemm).contains("does not begin with PAR1"));
     assert!(fails(&folder.path().join("none.csv"), Op::Gemm).contains("none.csv: No such file"));

@@ -1,22 +1,23 @@
-//! Opening, reading and writing files, for everything that a user, or a stranger, may name.
+//! Opening, reading and writing files with untrusted names.
 //!
-//! Read are regular files only. A pipe, a socket, a device or a file of the kernel's (`/proc`, `/sys`) may keep a reader
-//! waiting for ever, or never end. What counts is what was opened, not what stood there a moment before.
+//! Only regular files are read. A pipe, a socket, a device or a file of the kernel (`/proc`, `/sys`) may
+//! block a reader forever, or never end. The check is on the opened file, not on what was at the path a
+//! moment before.
 //!
-//! Written are files that appear whole or not at all ([`Pending`]): a regular file is replaced by a rename, through a symbolic
-//! link the file that the link points to. Devices and pipes are never replaced, but written to.
+//! Files are written completely or not at all ([`Pending`]): a regular file is replaced by a rename, through
+//! a symbolic link the file that the link points to. Devices and pipes are never replaced, but written to.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Opens a regular file for reading. Never waits, and refuses everything else.
+/// Opens a regular file for reading. Never blocks, and refuses everything else.
 pub fn open(path: impl AsRef<Path>) -> io::Result<File> {
     open_with(OpenOptions::new().read(true), path)
 }
 
-/// [`open`] for other ways of opening. A file that the options create is fine, as it is a regular one.
+/// [`open`] with other options. A file that the options create is allowed, because it is a regular one.
 pub fn open_with(options: &mut OpenOptions, path: impl AsRef<Path>) -> io::Result<File> {
     let path = path.as_ref();
     match check(path) {
@@ -44,12 +45,12 @@ pub fn read(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The contents of a regular file of UTF-8.
+/// The contents of a regular UTF-8 file.
 pub fn read_to_string(path: impl AsRef<Path>) -> io::Result<String> {
     io::read_to_string(open(path)?)
 }
 
-/// Refuses what is no regular file, for those who hand the path to somebody else who opens it.
+/// Refuses anything but regular files, for callers that pass the path to other code that opens it.
 pub fn check(path: impl AsRef<Path>) -> io::Result<()> {
     let path = path.as_ref();
     // Looked at before it is opened: to open a device can be an action, and a socket's error would explain nothing.
@@ -105,8 +106,8 @@ fn kind(found: &fs::Metadata) -> &'static str {
     if found.is_dir() { "a folder" } else { "a device" }
 }
 
-/// A file being written. [`Pending::commit`] gives it its name, when the disk has all of it; dropped before, it
-/// disappears, and what stood there stays. What goes to a device or a pipe is there at once.
+/// A file being written. [`Pending::commit`] gives it its name once it is completely on disk; dropped before,
+/// it disappears, and the old file stays. Output to a device or a pipe is written immediately.
 #[derive(Debug)]
 pub struct Pending {
     file: File,
@@ -120,7 +121,7 @@ struct Place {
 }
 
 impl Pending {
-    /// Begins a file of this name. A pipe that nobody reads is waited for.
+    /// Begins a file of this name. Blocks on a pipe until it has a reader.
     pub fn create(path: impl AsRef<Path>) -> io::Result<Self> {
         let path = path.as_ref();
         let target = target(path)?;
@@ -147,7 +148,7 @@ impl Pending {
         }
     }
 
-    /// What is written goes to standard output.
+    /// Writes to standard output.
     #[cfg(unix)]
     pub fn standard_output() -> io::Result<Self> {
         use std::os::fd::AsFd as _;
@@ -155,7 +156,7 @@ impl Pending {
         Ok(Self { file: file.into(), place: None })
     }
 
-    /// Whether this is a device or a pipe, to which everything was written already.
+    /// Whether this is a device or a pipe, to which everything has already been written.
     pub const fn is_stream(&self) -> bool {
         self.place.is_none()
     }
@@ -217,7 +218,7 @@ pub fn write(path: impl AsRef<Path>, bytes: &[u8]) -> io::Result<()> {
     pending.commit()
 }
 
-/// What a path stands for when symbolic links are followed, whether there is a file or not.
+/// The target of a path after following symbolic links, whether or not the file exists.
 pub fn target(path: &Path) -> io::Result<PathBuf> {
     /// As many as Linux follows.
     const LINKS: usize = 40;
@@ -240,7 +241,7 @@ fn is_descriptor(path: &Path) -> bool {
         && folder_of(path).canonicalize().is_ok_and(|folder| folder.starts_with("/proc"))
 }
 
-/// Where a file lies.
+/// The location of a file.
 pub fn folder_of(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if parent != Path::new("") => parent,
@@ -248,7 +249,7 @@ pub fn folder_of(path: &Path) -> &Path {
     }
 }
 
-/// Waits until the disk knows the names in a folder.
+/// Syncs the names in a folder to disk.
 pub fn sync_folder(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }

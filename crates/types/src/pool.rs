@@ -1,4 +1,4 @@
-//! Pools: the kernels among which one is chosen, and the files that they come from.
+//! Pools: the kernels to choose from, and the files that they come from.
 
 mod error;
 mod export;
@@ -17,8 +17,8 @@ use crate::vocab::Op;
 
 /// Kernels of one operation, in the order of their source, which decides ties.
 ///
-/// A pool never changes, so whatever is prepared for it stays valid. It may hold several kernels of one name (a
-/// registry can), and convolutions of several directions.
+/// A pool is immutable, so everything prepared for it stays valid. It may contain several kernels of one name
+/// (a registry can), and convolutions of several directions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pool {
     kernels: Box<[Kernel]>,
@@ -28,9 +28,9 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// Largest file that is read.
+    /// Maximum size of a file.
     pub const MAX_BYTES: u64 = 256 << 20;
-    /// Most kernels that a pool holds. Upstream's largest has thousands.
+    /// Maximum number of kernels. Upstream's largest pool has thousands.
     pub const MAX_KERNELS: usize = 1 << 20;
 
     /// A pool of these kernels: at least one, all of one operation.
@@ -57,15 +57,17 @@ impl Pool {
         Self::from_bytes(&label, &bytes)
     }
 
-    /// Reads the contents of a file; `label` names it in errors. The format shows itself:
+    /// Reads the contents of a file; `label` names it in errors. The format is detected:
     ///
     /// * **JSON** begins with `{` or `[`: the export of a GEMM registry, of a convolution registry, or of Python
     ///   configurations (an object with `kernels`, an array of kernels, or one kernel), or an array of names. Where a
-    ///   field is present it is authoritative; the name, or a GEMM's identifier, says what exports lose. Where both
-    ///   speak and differ, that is an error. A GEMM kernel goes by its identifier, the key of its registry.
-    /// * **CSV** has a column `kernel` or, failing that, `kernel_name` in its first line. A kernel is taken where it
-    ///   first appears; its other rows are further measurements.
-    /// * **Text** has one name a line; `#` begins a comment line, blank lines are skipped, and of the tile engine's
+    ///   field is present it is authoritative; the name, or a GEMM's identifier, supplies what exports lose. A
+    ///   contradiction between both is an error. A GEMM kernel is called by its identifier, the key of its registry.
+    /// * **CSV** has a column `kernel` or, failing that, `kernel_name` in its first line. The first row of a
+    /// kernel counts;
+    ///   its other rows are further measurements.
+    /// * **Text** has one name per line; `#` begins a comment line, blank lines are skipped, and of the tile
+    /// engine's
     ///   kernel lists (`name|tile|traits`) only the name counts. A leading `benchmark_`, as executables have, is
     ///   dropped.
     ///
@@ -117,7 +119,7 @@ impl Pool {
         self.op
     }
 
-    /// How many kernels there are, at least one.
+    /// The number of kernels, at least one.
     #[expect(clippy::len_without_is_empty, reason = "a pool is never empty")]
     pub fn len(&self) -> usize {
         self.kernels.len()
@@ -138,7 +140,7 @@ impl Pool {
         self.kernels.get(index)
     }
 
-    /// Where the first kernel of this name stands.
+    /// The index of the first kernel of this name.
     pub fn position(&self, name: &str) -> Option<usize> {
         let name_of = |&index: &u32| self.kernels[index as usize].name.as_str();
         let first = self.by_name.partition_point(|index| name_of(index) < name);

@@ -1,4 +1,4 @@
-"""One forest of a model directory, and pools that it is prepared for: thin classes over the library's handles."""
+"""Forests of model directories, and pools prepared for them: thin classes over the library's handles."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def options(target: str, engine: str | None, hardware: bytes | None, uncoded: in
 
 
 def describe_spec(directory: Path, how: RowOptions) -> dict[str, Any]:
-    """What a model directory's spec says, checked."""
+    """A model directory's spec, checked."""
     text = ctypes.c_void_p()
     check(lib.ck_spec_describe(bytes(directory), ctypes.byref(how), ctypes.byref(text)))
     described: dict[str, Any] = json.loads(take_text(text))
@@ -37,7 +37,7 @@ def describe_spec(directory: Path, how: RowOptions) -> dict[str, Any]:
 
 
 class Forest:
-    """One loaded forest. Nothing in it changes: any number of threads may use it."""
+    """One loaded forest. Immutable: any number of threads may use it."""
 
     def __init__(self, directory: Path, how: RowOptions) -> None:
         address = ctypes.c_void_p()
@@ -80,7 +80,7 @@ class Forest:
 
 
 class PreparedPool:
-    """A forest prepared for kernels. Nothing in it changes: any number of threads may use it."""
+    """A forest prepared for kernels. Immutable: any number of threads may use it."""
 
     def __init__(self, handle: Handle, kernels: int) -> None:
         self._handle = handle

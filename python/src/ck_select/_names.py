@@ -14,7 +14,7 @@ COLUMNS = ("kernel_name", "kernel")
 
 
 def cells(name: str) -> dict[str, Any]:
-    """What a name says, as the cells that upstream's converters make of it; an error for what is no kernel's name."""
+    """A name parsed into cells, as by upstream's converters; an error if it is not a kernel's name."""
     text = ctypes.c_void_p()
     check(lib.ck_kernel_cells(name.encode(), ctypes.byref(text)))
     read: dict[str, Any] = json.loads(take_text(text))

@@ -135,10 +135,10 @@ def of_frame(frame: Any, inputs: Iterable[str], is_word: Callable[[str], bool]) 
 
 
 def refuse_repeated(frame: Any) -> None:
-    """A name that stands twice says nothing about which of its columns is meant."""
+    """A duplicate name does not say which of its columns is meant."""
     if not frame.columns.is_unique:
         twice = sorted(set(frame.columns[frame.columns.duplicated()].astype(str)))
-        raise ValueError(f"the DataFrame has columns that stand twice: {', '.join(twice)}")
+        raise ValueError(f"the DataFrame has duplicate columns: {', '.join(twice)}")
 
 
 def _of_series(name: str, series: Any, is_word: bool) -> Cells:

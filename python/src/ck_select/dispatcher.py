@@ -119,7 +119,7 @@ def _split_vector(name: str) -> tuple[str, dict[str, int] | None]:
 
 
 def kernel_config_to_feature_dict(kernel_name: str) -> dict[str, Any]:
-    """The dict that a predictor takes for a kernel, from its name; empty when it is none."""
+    """The dict for a predictor from a kernel's name; empty if it is not a kernel's name."""
     fields = parse_kernel_name(kernel_name)
     if fields:
         fields["kernel_name"] = kernel_name
@@ -254,7 +254,7 @@ def _plain_arch(arch: Any) -> str:
 def _refuse_contradictions(
     predictor: Predictor, arch: str | None, target: str | None, pool: Sequence[Mapping[str, Any]]
 ) -> None:
-    """A kernel's cells win over the problem's, so that some would answer another question than the one asked."""
+    """A kernel's cells override the problem's, so some kernels would answer a different question."""
     trained = predictor.spec.get("arch")
     if arch and trained and _plain_arch(arch) != _plain_arch(trained):
         raise ValueError(f"arch: found '{arch}', expected '{trained}', which the model was trained on")

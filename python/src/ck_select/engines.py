@@ -23,7 +23,7 @@ HARDWARE = (
     "l3_cache_kb",
     "num_xcd",
 )
-"""The constants of the GPU that an engine can be given."""
+"""The GPU constants that can be given to an engine."""
 
 _LDS_CAPACITY = 65536
 
@@ -48,7 +48,7 @@ _GEMM_SPACE: dict[str, list[Any]] = {
 
 
 class FeatureEngine:
-    """What a model's features are. Constants of the GPU that are not given are the model's own."""
+    """A model's features. GPU constants that are not given are the model's own."""
 
     def __init__(self, **hardware: int) -> None:
         unknown = sorted(set(hardware) - set(HARDWARE))
@@ -141,7 +141,7 @@ def _foreign_hardware(engine: object) -> dict[str, int]:
 
 
 def of_description(description: Mapping[str, Any]) -> FeatureEngine:
-    """The engine that a model's spec asks for."""
+    """The engine of a model's spec."""
     if description["op"] == "grouped_conv":
         kind: type[FeatureEngine] = GroupedConvFeatureEngine
     elif description["needs_vector"]:
@@ -155,5 +155,5 @@ def of_description(description: Mapping[str, Any]) -> FeatureEngine:
 
 
 def hardware_json(hardware: Mapping[str, int]) -> bytes | None:
-    """The constants as the library takes them."""
+    """The constants in the library's form."""
     return json.dumps(hardware).encode() if hardware else None

@@ -1,10 +1,10 @@
-"""What can go wrong, as exceptions with the library's own message."""
+"""Exceptions, with the library's own messages."""
 
 from __future__ import annotations
 
 
 class CkSelectError(RuntimeError):
-    """The library refused a call. ``status`` is its ``ck_status``."""
+    """A failed call to the library. ``status`` is its ``ck_status``."""
 
     def __init__(self, message: str, status: int) -> None:
         super().__init__(message)
@@ -12,7 +12,7 @@ class CkSelectError(RuntimeError):
 
 
 class InvalidInputError(CkSelectError, ValueError):
-    """A problem, a kernel or another argument has a value that it may not have."""
+    """A problem, a kernel or another argument has an invalid value."""
 
 
 class InvalidModelError(CkSelectError, ValueError):
@@ -20,11 +20,11 @@ class InvalidModelError(CkSelectError, ValueError):
 
 
 class MissingFileError(CkSelectError, FileNotFoundError):
-    """A file that is not there, or cannot be read."""
+    """A file that does not exist or cannot be read."""
 
 
 class NoKernelError(CkSelectError, LookupError):
-    """No registered kernel fits the problem and is supported, or none has that name."""
+    """No registered kernel matches the problem and supports it, or none has that name."""
 
 
 # The numbers of `ck_status`, which never change.

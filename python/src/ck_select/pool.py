@@ -1,4 +1,4 @@
-"""Kernels that a predictor is prepared for, and the cache that finds them again."""
+"""Kernels that a predictor is prepared for, and their cache."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ class Pool:
         return len(self.names)
 
     def rank(self, problem: Mapping[str, Any], count: int | None = None) -> list[tuple[str, float]]:
-        """(name, score) of the ``count`` best kernels, of all without it; best first."""
+        """(name, score) of the ``count`` best kernels (default: all), best first."""
         places, scores = self.rank_places(problem, count)
         return list(zip(map(self.names.__getitem__, places), scores))
 
     def rank_places(self, problem: Mapping[str, Any], count: int | None = None) -> tuple[list[int], list[float]]:
-        """The same with each kernel's place in the pool instead of its name: all places, and all scores."""
+        """The same with each kernel's index in the pool instead of its name: all indices, and all scores."""
         if self._prepared is None:
             return [], []
         wanted = len(self.names) if count is None else max(0, min(count, len(self.names)))

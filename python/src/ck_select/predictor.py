@@ -99,12 +99,12 @@ class Predictor:
 
     @property
     def spec(self) -> dict[str, Any]:
-        """``feature_spec.json``, empty when there is none."""
+        """``feature_spec.json``, empty if there is none."""
         return self._spec
 
     @property
     def feature_engine(self) -> Any:
-        """The engine that was given, or the one that the spec asks for."""
+        """The given engine, or the spec's."""
         return self._engine
 
     @property
@@ -113,7 +113,7 @@ class Predictor:
         return list(self._description["feature_names"])
 
     def predict_tflops(self, problem: Config, kernel_config: Kernel) -> float:
-        """TFLOPS of one kernel. Logarithms are undone; a forest that was trained without is clamped at 0."""
+        """TFLOPS of one kernel. Logarithms are undone; forests trained without a logarithm are clamped at 0."""
         return self._predict("tflops", problem, kernel_config)
 
     def predict_latency(self, problem: Config, kernel_config: Kernel) -> float:
@@ -121,16 +121,16 @@ class Predictor:
         return self._predict("latency", problem, kernel_config)
 
     def predict_bandwidth(self, problem: Config, kernel_config: Kernel) -> float:
-        """Gigabytes a second of one kernel."""
+        """Gigabytes per second of one kernel."""
         return self._predict("bandwidth", problem, kernel_config)
 
     def predict_all(self, problem: Config, kernel_config: Kernel) -> dict[str, float]:
-        """What there is of ``tflops``, ``latency_ms`` and ``bandwidth_gb_s``."""
+        """The available ones of ``tflops``, ``latency_ms`` and ``bandwidth_gb_s``."""
         row = _table.row_json(self.single_row(problem, kernel_config))
         return {key: self._forest(target).predict_row(row) for target, key in _KEYS.items() if self._file(target)}
 
     def predict_rows(self, rows: Any, target: str = "tflops") -> list[float]:
-        """A prediction for each row of a DataFrame, or of a list of dicts, that has problem and kernel in one."""
+        """A prediction for each row of a DataFrame or a list of dicts with both problem and kernel."""
         columns, count = self._columns(rows, self._inputs)
         return self._forest(target).predict_rows(columns, count).tolist()
 
@@ -161,7 +161,7 @@ class Predictor:
         return pool.rank(problem, 1)[0][0]
 
     def prepare(self, kernel_configs: Kernels) -> Pool:
-        """Prepares kernels for many rankings, which then need not compare them with what is prepared."""
+        """Prepares kernels for many rankings, which then need not check them for changes."""
         if isinstance(kernel_configs, Pool):
             return self._own(kernel_configs)
         configs = _names.as_rows(kernel_configs)
@@ -256,7 +256,7 @@ class Predictor:
         return row
 
     def problem_json(self, problem: Config) -> bytes:
-        """A problem as the library takes it."""
+        """A problem in the library's form."""
         return _table.row_json({name: problem[name] for name in self._problem_inputs.intersection(problem)})
 
     def _options(self, target: str) -> Any:
@@ -286,7 +286,7 @@ def _is_plain(cell: Any) -> bool:
 
 
 def _unpack(packed: Path, plain: Path) -> None:
-    """Writes a decompressed file whole or not at all."""
+    """Writes a decompressed file completely or not at all."""
     with tempfile.NamedTemporaryFile(dir=plain.parent, prefix=plain.name, delete=False) as out:
         try:
             with gzip.open(packed) as text:

@@ -1,4 +1,4 @@
-"""Registries of kernels, as CK's dispatcher has them: register, select, run."""
+"""Registries of kernels, like those of CK's dispatcher: register, select, run."""
 
 from __future__ import annotations
 
@@ -92,11 +92,11 @@ class GroupedConvProblem:
         return 3 if self.Di > 1 or self.Z > 1 or self.pad_d > 0 else 2
 
     def to_dict(self) -> dict[str, Any]:
-        """The dict that a predictor takes."""
+        """The dict for a predictor."""
         return {name: value for name, value in vars(self).items() if value is not None}
 
     def as_struct(self) -> _library.ConvProblem:
-        """The problem as the library takes it. It borrows from this object for nothing."""
+        """The problem in the library's form. It borrows nothing from this object."""
         problem = _library.ConvProblem()
         check(lib.ck_conv_problem_init(ctypes.byref(problem)))
         dtype = _code("dtype", self.dtype, DTYPES)
@@ -130,12 +130,12 @@ class GemmProblem:
     arch: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """The dict that a predictor takes."""
+        """The dict for a predictor."""
         cells = {"m": self.M, "n": self.N, "k": self.K, "dtype": self.dtype, "layout": self.layout}
         return {**cells, "split_k": self.split_k, **({"arch": self.arch} if self.arch else {})}
 
     def as_struct(self) -> _library.GemmProblem:
-        """The problem as the library takes it."""
+        """The problem in the library's form."""
         problem = _library.GemmProblem()
         check(lib.ck_gemm_problem_init(ctypes.byref(problem)))
         if len(self.layout) != 3 or any(letter not in _MAJORS for letter in self.layout):
@@ -160,7 +160,7 @@ class Selection:
     ``score`` is what the model says, usually TFLOPS; None from other sources. ``measured_ms`` is None when it was not
     measured.
 
-    ``out_of_range`` says whether the problem lies outside of what the model was trained on, ``out_of_range_fields`` in
+    ``out_of_range`` says whether the problem is outside the model's training range, ``out_of_range_fields`` in
     which fields. ``unmeasured``: no kernel that was measured for the model had the pipeline or the suffixes of this
     one. ``arch_unknown``: the model is for one architecture, and neither problem nor registry name any. ``no_model``:
     the first kernel by priority was taken because no model and nothing else had an answer.
@@ -268,11 +268,11 @@ class Registry:
         check(lib.ck_registry_load_model(self._handle.address, os.fsencode(directory), ctypes.byref(options)))
 
     def prepare(self) -> None:
-        """Prepares the models for the kernels now, instead of at the first selection."""
+        """Prepares the models for the kernels now instead of at the first selection."""
         check(lib.ck_registry_prepare(self._handle.address))
 
     def select(self, problem: Problem) -> Selection:
-        """Chooses the kernel to run: the best supported one by the first source that has an answer."""
+        """Chooses the kernel to run: the best supported kernel by the first source that has an answer."""
         chosen = _library.Selection()
         self._call("ck_select_kernel", "ck_select_gemm_kernel", problem, ctypes.byref(chosen))
         return Selection(
@@ -290,7 +290,7 @@ class Registry:
         )
 
     def run(self, problem: Problem, *args: Any, **kwargs: Any) -> Any:
-        """Chooses a kernel and runs it: what its ``run`` gives back for the problem and the other arguments."""
+        """Chooses a kernel, runs it, and returns what its ``run`` returns for the problem and the other arguments."""
         chosen = self.select(problem)
         run = self._kernels[chosen.name].run
         if run is None:
@@ -298,7 +298,7 @@ class Registry:
         return run(problem, *args, **kwargs)
 
     def rank(self, problem: Problem) -> list[tuple[str, float]]:
-        """(name, score) of the kernels that fit, by the model that fits, best first. Support is not asked."""
+        """(name, score) of the matching kernels by the serving model, best first. ``supports`` is not called."""
         room = len(self)
         ranked = (_library.Ranked * room)()
         count = ctypes.c_size_t()
@@ -328,13 +328,13 @@ class Registry:
 
 
 class GroupedConvRegistry(Registry):
-    """A registry for grouped convolutions, by the name that upstream's example uses."""
+    """A registry for grouped convolutions, under the name in upstream's example."""
 
 
 def select(
     problem: Problem, kernels: Iterable[str], model: str | os.PathLike[str], arch: str | None = None
 ) -> Selection:
-    """Chooses among kernels by one model. For more than one choice, keep a :class:`Registry`."""
+    """Chooses among kernels by one model. For more than one selection, keep a :class:`Registry`."""
     return Registry(arch, kernels=kernels, models=[model], environment=False).select(problem)
 
 

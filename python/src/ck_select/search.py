@@ -1,4 +1,4 @@
-"""Search for kernels that do not exist yet, with a forest in the place of the GPU."""
+"""Search for kernels that do not exist yet, with a forest instead of the GPU."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ pub enum HipError {
         tried: Vec<Tried>,
     },
     /// The library lacks a function, so it is not HIP's, or older than version 5.
-    #[error("{library} has no {symbol}, so it is no HIP runtime of version 5 or later")]
+    #[error("{library} has no {symbol}, so it is not a HIP runtime of version 5 or later")]
     MissingSymbol {
         /// What the library was found as.
         library: String,

@@ -16,12 +16,12 @@ use crate::tuning::device::{Device, DeviceError, Event, Stream};
 pub use options::SearchOptions;
 pub use report::{End, Entry, Failure, SearchReport, Verdict, Winner};
 
-/// What a candidate's callback says of one run.
+/// The result of one run, from a candidate's callback.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum RunOutcome {
-    /// It ran, finished, and took so many milliseconds by its own timing.
+    /// It ran, finished, and took this many milliseconds by its own timing.
     Milliseconds(f64),
-    /// It is on the stream and not waited for; the search times it by events.
+    /// It was launched on the stream and not waited for; the search times it by events.
     Launched,
     /// It could not be run; the code is one of the device's runtime, or the caller's own.
     Failed(i32),
@@ -51,15 +51,15 @@ impl fmt::Debug for Candidate<'_> {
     }
 }
 
-/// Times candidates in the order given, best guess first, so that a spent budget costs the worst guesses. Those that noise
-/// does not tell from the fastest are then measured again in turn, and the winner is one of them.
+/// Times candidates in the given order, best guess first, so that a spent budget costs the worst guesses.
+/// Candidates within noise of the fastest are then measured again in turn, and the winner is one of them.
 ///
-/// Everything happens on this thread and on `stream`, which belongs to `device`; the stream is waited for by asking,
-/// never by blocking, so a kernel that hangs does not hang the caller. Earlier work on the stream is finished first.
-/// The thread's last error of the runtime is taken before each run, to tell whether the run left one.
+/// Everything happens on this thread and on `stream`, which belongs to `device`; the stream is polled, never
+/// blocked on, so a kernel that hangs does not hang the caller. Earlier work on the stream is finished first.
+/// The thread's last runtime error is cleared before each run, to detect whether the run left one.
 ///
-/// When a candidate fails, the stream is tried; only if it does not answer is the device lost. When one hangs, it is
-/// abandoned, and the search ends: what it holds must not be freed while it may still run.
+/// If a candidate fails, the stream is tested; only if it does not respond, the device is lost. A candidate
+/// that hangs is abandoned, and the search ends: its resources must not be freed while it may still run.
 ///
 /// ```
 /// use ck_select::tuning::mock::MockDevice;
@@ -92,7 +92,7 @@ pub fn search(
     search_by(&SystemClock::new(), device, stream, candidates, options)
 }
 
-/// [`search`] by a clock of the caller's.
+/// [`search`] with a clock of the caller.
 pub fn search_by(
     clock: &dyn Clock,
     device: &dyn Device,

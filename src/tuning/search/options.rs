@@ -2,26 +2,27 @@
 
 use std::time::Duration;
 
-/// How long and how carefully to measure. Any value is usable: what makes no sense counts as the nearest that does.
+/// How long and how carefully to measure. All values are accepted: invalid ones count as the nearest valid
+/// one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SearchOptions {
-    /// Time for the whole search. No run begins once it is spent, so it is exceeded by one run at most, and that by
+    /// Time limit of the whole search. No run begins after it, so it is exceeded by at most one run, and by
     /// no more than `run_timeout`.
     pub budget: Duration,
-    /// Runs of each candidate before those that count: the first loads code and fills caches.
+    /// Warm-up runs of each candidate: the first loads code and fills caches.
     pub warmup: u32,
-    /// Runs of each candidate that count; 0 counts as 1.
+    /// Timed runs of each candidate; 0 counts as 1.
     pub repeats: u32,
-    /// A candidate is given up once even its fastest run took more than so many times the best median; less than 1
-    /// counts as 1. The first run does not count for that if it is one to warm up. `None` gives no candidate up.
+    /// A candidate is abandoned once even its fastest run took more than this many times the best median;
+    /// less than 1 counts as 1. A first run that is a warm-up run is ignored. `None` abandons no candidate.
     pub cutoff: Option<f64>,
     /// The best median that an earlier search of the same problem found, for `cutoff`.
     pub best_ms: Option<f64>,
-    /// A run that the device has not finished after so long hangs. The search ends there, because nothing can be
-    /// timed behind it on the same stream. A candidate with a run that took longer but came to an end, as on the host, whose
-    /// callbacks nobody can stop, is given up, and the search goes on.
+    /// A run that the device has not finished after this time is considered hung. The search ends there,
+    /// because nothing can be timed after it on the same stream. A candidate with a run that took longer but
+    /// ended (as on the host, whose callbacks cannot be stopped) is abandoned, and the search continues.
     pub run_timeout: Duration,
-    /// Timings that spread more than this coefficient of variation are flagged as unstable.
+    /// Timings with a higher coefficient of variation are flagged as unstable.
     pub max_cv: f64,
 }
 

@@ -1,11 +1,11 @@
-//! What a search found: a verdict for every candidate, the winner, and why it ended.
+//! The result of a search: a verdict for every candidate, the winner, and why it ended.
 
 use std::fmt::{self, Write as _};
 use std::time::Duration;
 
 use crate::tuning::device::{DeviceError, ErrorCode};
 
-/// What a search found.
+/// The result of a search.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SearchReport {
     /// Every candidate in the order given, with its verdict.
@@ -21,12 +21,12 @@ pub struct SearchReport {
     pub end: End,
 }
 
-/// A candidate and what became of it.
+/// A candidate and its verdict.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
     /// The index that the caller gave the candidate.
     pub index: usize,
-    /// What became of it.
+    /// The verdict.
     pub verdict: Verdict,
 }
 
@@ -39,7 +39,7 @@ pub struct Winner {
     pub median_ms: f64,
 }
 
-/// What became of a candidate.
+/// The verdict on a candidate.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Verdict {
@@ -54,9 +54,9 @@ pub enum Verdict {
         /// Whether they spread more than the options allow.
         unstable: bool,
     },
-    /// It could not be run or timed; the device goes on.
+    /// It could not be run or timed; the device still works.
     Failed(Failure),
-    /// It was given up for being many times slower than the best before it.
+    /// It was abandoned because it was many times slower than the best before it.
     CutOff {
         /// The fastest of its runs up to there, in milliseconds.
         fastest_ms: f64,
@@ -68,7 +68,7 @@ pub enum Verdict {
     },
     /// The budget was spent before it had a timing.
     OverBudget,
-    /// The device failed with it and answers no more, and the search ended.
+    /// The device failed with it and no longer responds, and the search ended.
     DeviceLost(Failure),
     /// The search ended before it for another reason than the budget.
     NotTried,
@@ -78,19 +78,19 @@ pub enum Verdict {
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Failure {
-    /// Its callback said so, with this code.
+    /// Its callback failed with this code.
     #[error("its callback failed with {0}")]
     Callback(ErrorCode),
-    /// Its callback said that it launched, and left an error behind.
+    /// Its callback reported a launch but left an error behind.
     #[error("its launch left {0} behind")]
     Launch(ErrorCode),
     /// The device refused a call while it was timed.
     #[error("{0}")]
     Device(DeviceError),
-    /// What came out is no time: zero (nothing was launched, or nothing was timed), negative or not finite.
-    #[error("{0} ms is no time")]
+    /// An invalid time: zero (nothing was launched, or nothing was timed), negative or not finite.
+    #[error("{0} ms is not a valid time")]
     NotATime(f64),
-    /// A run took more milliseconds than a run may take, but came to an end.
+    /// A run took longer than its time limit in milliseconds, but ended.
     #[error("a run took {0} ms, longer than the time limit of a run")]
     TooLong(f64),
 }

@@ -107,7 +107,7 @@ impl Live {
             let cookie = schema::cookie(&transaction)?;
             if *confirmed != Some(cookie) {
                 if schema::inspect(&transaction)? != Contents::Winners {
-                    return Err(schema::damaged("it is no store of winners any more".to_owned()));
+                    return Err(schema::damaged("it is no longer a store of winners".to_owned()));
                 }
                 *confirmed = Some(cookie);
             }
@@ -189,7 +189,7 @@ pub(super) fn read_write(path: &Path, options: &StoreOptions) -> Result<Live, Re
     if connection.is_readonly("main").map_err(|error| failed(&error))? {
         return Err(Refused::NotWritable(StoreError::ReadOnly {
             path: path.display().to_string(),
-            reason: "the file may not be written".to_owned(),
+            reason: "the file is not writable".to_owned(),
         }));
     }
     let journal = options.journal.or_else(|| match shared_file_system(path) {
@@ -237,7 +237,7 @@ pub(super) fn read_only(path: &Path, options: &StoreOptions) -> Result<Option<Li
         .and_then(|opened| retry(until, || schema::cookie(&opened.0)).map(|_| opened));
     match opened {
         Ok(opened) => live(opened, None),
-        // The write-ahead log wants files beside the store, and the folder may not be written.
+        // The write-ahead log wants files beside the store, and the folder is not writable.
         Err(error) if may_be_readable(&error) => {
             let before = stamp(path);
             if before.journals {

@@ -55,7 +55,7 @@ impl Database {
         match (self.mode, self.live.as_ref().and_then(|live| live.read_only.as_ref())) {
             (Mode::ReadWrite, Some(error)) => Some(error.cause()),
             (Mode::ReadWrite, None) => None,
-            (Mode::ReadOnly | Mode::Disabled, _) => Some("it was opened for reading".to_owned()),
+            (Mode::ReadOnly | Mode::Disabled, _) => Some("it was opened read-only".to_owned()),
         }
     }
 

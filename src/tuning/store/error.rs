@@ -146,8 +146,8 @@ pub(super) fn reason(error: &rusqlite::Error) -> String {
     let precise = match code {
         // Of a file that only we find wrong, the message says all.
         ffi::SQLITE_CORRUPT => return error.to_string(),
-        ffi::SQLITE_CANTOPEN => return "the file cannot be opened or made".to_owned(),
-        ffi::SQLITE_READONLY_DIRECTORY => return "the folder may not be written".to_owned(),
+        ffi::SQLITE_CANTOPEN => return "the file cannot be opened or created".to_owned(),
+        ffi::SQLITE_READONLY_DIRECTORY => return "the folder is not writable".to_owned(),
         ffi::SQLITE_IOERR_WRITE => "a write failed",
         ffi::SQLITE_IOERR_FSYNC | ffi::SQLITE_IOERR_DIR_FSYNC => "a sync failed",
         ffi::SQLITE_IOERR_TRUNCATE => "the file could not be cut",

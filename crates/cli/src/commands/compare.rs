@@ -24,9 +24,9 @@ const EXAMPLES: &str = "Examples:
   ckselect compare models/old models/new --data oracle.csv
   ckselect compare old_picks.csv new_picks.csv --data oracle.csv --changes changes.csv
 
-Accepted, with exit code 0, is a new ranking whose mean and median efficiency are at most 0.5 points of percent lower
-than the old one's, whose P10 is at most 2 points lower, and that loses at most 10 points on any problem. Otherwise
-the exit code is 3.";
+A new ranking is accepted, with exit code 0, if its mean and median efficiency are at most 0.5 percentage points lower
+than the old one's, its P10 is at most 2 points lower, and it loses at most 10 points on any problem. Otherwise the
+exit code is 3.";
 
 /// Compare two models, or two files of choices, on the same measurements
 #[derive(clap::Args)]
@@ -40,7 +40,7 @@ pub(crate) struct Args {
     new: PathBuf,
     #[command(flatten)]
     data: Data,
-    /// The operation, when neither is a model that says it
+    /// The operation, if neither is a model, which would determine it
     #[arg(long, value_name = "OP", value_parser = super::data::op, default_value = "grouped_conv")]
     op: Op,
     /// How much lower the mean may be
@@ -57,10 +57,10 @@ pub(crate) struct Args {
     max_problem_loss: f64,
     #[command(flatten)]
     force: Force,
-    /// Write the problems with another choice as CSV, the largest loss first
+    /// Write the problems with different choices as CSV, largest loss first
     #[arg(long, value_name = "FILE")]
     changes: Option<PathBuf>,
-    /// How to write the figures
+    /// Output format of the figures
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
 }
@@ -119,7 +119,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         .collect();
     let (old, new): (Vec<Outcome>, Vec<Outcome>) = both.into_iter().unzip();
     if old.is_empty() {
-        return Err(CliError::failed("no problem of the measurements is ranked by both"));
+        return Err(CliError::failed("none of the measured problems is ranked by both"));
     }
     let limits = Limits {
         mean: args.max_mean_loss,

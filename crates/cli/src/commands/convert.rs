@@ -24,8 +24,8 @@ const EXAMPLES: &str = "Examples:
 
 Inputs: benchmark CSVs of grouped convolutions (2D and 3D) and of GEMMs, streaming logs, benchmark_results JSON, parquet
 tables of upstream's converters or our own; texts also compressed with gzip; a folder stands for the files *.parquet
-directly in it. The output is parquet, or a benchmark CSV when its name ends in .csv or is -, standard output. Rows that failed on the GPU are
-kept with is_valid false. Places that should hold a row and do not are listed, counted, and left out.";
+directly in it. The output is parquet, or a benchmark CSV if its name ends in .csv or is - (standard output). Rows that failed on the
+GPU are kept with is_valid false. Rows that cannot be read are listed, counted, and left out.";
 
 /// How many rejected places are printed; --rejects has them all.
 const SHOWN: u64 = 10;
@@ -37,10 +37,10 @@ pub(crate) struct Args {
     /// Files and folders of measurements
     #[arg(required = true, value_name = "INPUT")]
     inputs: Vec<PathBuf>,
-    /// Where the table goes; folders on the way are made
+    /// Output file; missing folders are created
     #[arg(long, short, value_name = "FILE")]
     output: PathBuf,
-    /// What rows were measured on that do not record it; rows of another architecture are left out
+    /// The architecture of rows that do not record it; rows of other architectures are left out
     #[arg(long, value_name = "GFX", value_parser = word::<Arch>)]
     arch: Option<Arch>,
     /// Only rows of this operation: gemm_universal, grouped_conv
@@ -52,23 +52,23 @@ pub(crate) struct Args {
     /// Only convolutions of this direction: forward, bwd_data, bwd_weight
     #[arg(long, value_name = "DIRECTION", value_parser = word::<Direction>)]
     variant: Option<Direction>,
-    /// Text for the column run_id; a whole number for convolutions. By default what the rows record, else for GEMMs a
-    /// digest of the file's name, for convolutions 0
+    /// Value of the column run_id; an integer for convolutions. By default what the rows record, else a
+    /// digest of the file's name for GEMMs and 0 for convolutions
     #[arg(long, value_name = "ID")]
     run_id: Option<String>,
     /// Ask rocminfo about this machine's GPU and record it in the columns hw_*
     #[arg(long)]
     capture_hw: bool,
-    /// Further files, behind the inputs in the same table
+    /// Further files, appended to the inputs in the same table
     #[arg(long, value_name = "FILE", num_args = 1..)]
     merge_with: Vec<PathBuf>,
-    /// List every rejected place in this CSV: file, place, reason
+    /// List every rejected row in this CSV: file, location, reason
     #[arg(long, value_name = "FILE")]
     rejects: Option<PathBuf>,
-    /// Fail, and write no table, when a place is rejected
+    /// Fail, and write no table, if a row is rejected
     #[arg(long)]
     strict: bool,
-    /// How to write the summary
+    /// Output format of the summary
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
 }
@@ -91,7 +91,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         // In this order the first signal stops the conversion, and a second one the process.
         signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&stop))
             .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&stop)))
-            .map_err(|error| CliError::failed(format!("cannot listen for signals: {error}")))?;
+            .map_err(|error| CliError::failed(format!("cannot handle signals: {error}")))?;
     }
     let mut shown = Shown::new(args.rejects.is_some(), args.strict.then(|| Arc::clone(&stop)));
     let converted = convert(&inputs, &args.output, &options, &stop, &mut shown);
@@ -103,13 +103,13 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     }
     if args.strict && shown.count > 0 {
         return Err(CliError::failed(format!(
-            "a place was rejected and --strict was given: {} is not written",
+            "a row was rejected and --strict was given: {} is not written",
             args.output.display()
         )));
     }
     if shown.count > SHOWN && args.rejects.is_none() {
         let more = shown.count - SHOWN;
-        say!("ckselect: and {} more rejected places; --rejects FILE lists them", HumanCount(more));
+        say!("ckselect: and {} more rejected rows; --rejects FILE lists them", HumanCount(more));
     }
     let reports = converted.map_err(|error| CliError::of_writer(&error))?;
     // What went to standard output as a table is not followed by anything else.
@@ -133,7 +133,7 @@ fn summary(reports: &[FileReport], format: Format) -> Result<(), CliError> {
     for report in reports {
         if !report.unknown.is_empty() {
             let file = report.path.display();
-            say!("ckselect: warning: {file}: columns passed over: {}", report.unknown.join(", "));
+            say!("ckselect: warning: {file}: ignored columns: {}", report.unknown.join(", "));
         }
         table.push(vec![
             Cell::from(report.path.display().to_string()),

@@ -11,7 +11,7 @@ use crate::error::CliError;
 /// Measured rows.
 #[derive(clap::Args)]
 pub(crate) struct Data {
-    /// Measurements: benchmark CSVs as they are, or what `ckselect convert` wrote
+    /// Measurements: benchmark CSVs as they are, or the output of `ckselect convert`
     #[arg(long = "data", value_name = "FILE", required = true, num_args = 1..)]
     pub(crate) files: Vec<PathBuf>,
     /// Only rows of this element type; by default the model's
@@ -56,7 +56,7 @@ impl Data {
         for source in measurements.sources() {
             if !source.unknown.is_empty() {
                 let file = source.path.display();
-                say!("ckselect: warning: {file}: columns passed over: {}", source.unknown.join(", "));
+                say!("ckselect: warning: {file}: ignored columns: {}", source.unknown.join(", "));
             }
             if let Some(left_out) = source.left_out(measurements.wanted()) {
                 say!("ckselect: {left_out}");

@@ -21,9 +21,9 @@ const EXAMPLES: &str = "Examples:
   ckselect enumerate configs/gemm_default.json --dtype fp8 --layout rcr --count-only
   ckselect enumerate --list-fields --op grouped_conv
 
-A filter is an expression as in Python, over the fields of a kernel `c`: and, or, not, in, comparisons (also chained),
-+ - * / // %, texts, numbers, lists and tuples, abs, len, max, min, startswith, endswith. It is read by a parser of its own
-and never executed as code. docs/enumeration.md says what the configurations can hold and which counts they give.";
+A filter is a Python expression over the fields of a kernel `c`: and, or, not, in, comparisons (also chained),
++ - * / // %, strings, numbers, lists and tuples, abs, len, max, min, startswith, endswith. It is parsed by ckselect
+and never executed as code. docs/enumeration.md describes the configurations and the counts they give.";
 
 /// List the kernels of a configuration
 #[derive(clap::Args)]
@@ -36,46 +36,46 @@ pub(crate) struct Args {
     /// The architecture
     #[arg(long, default_value = "gfx950")]
     arch: String,
-    /// The operation, when the configuration could be for either: gemm_universal or grouped_conv
+    /// The operation, if the configuration could be for either: gemm_universal or grouped_conv
     #[arg(long, value_parser = op)]
     op: Option<Op>,
     /// Spatial dimensions, instead of the configuration's (convolutions)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(2..=3))]
     ndim: Option<u8>,
-    /// Type of A and B (GEMMs; fp8 when not given)
+    /// Type of A and B (GEMMs; default fp8)
     #[arg(long, value_parser = dtype)]
     dtype: Option<Dtype>,
-    /// Memory orders of A, B, C (GEMMs; rcr when not given)
+    /// Layouts of A, B, C (GEMMs; default rcr)
     #[arg(long, value_parser = layout)]
     layout: Option<GemmLayout>,
     /// Only kernels for which this expression is true
     #[arg(long, value_name = "EXPR")]
     filter: Option<String>,
-    /// The same from a file, which holds one expression. It is asked before --filter
+    /// A file with one such expression, which is applied before --filter
     #[arg(long, value_name = "FILE")]
     filter_file: Option<PathBuf>,
     /// Only kernels that can be built for the architecture
     #[arg(long)]
     valid_only: bool,
-    /// Write the kernels' names with their places
+    /// Write the kernels' names with their indices
     #[arg(long, group = "shown")]
     list: bool,
-    /// Write nothing but how many kernels there are
+    /// Write only the number of kernels
     #[arg(long, group = "shown")]
     count_only: bool,
-    /// Write what filters can ask of a kernel
+    /// Write the fields that filters can use
     #[arg(long, group = "shown")]
     list_fields: bool,
     /// Write the kernels as JSON, for CK's tools and `--pool`; - is standard output
     #[arg(long, value_name = "FILE")]
     export_json: Option<PathBuf>,
-    /// Write the names, one a line, for `--pool`; - is standard output
+    /// Write the names, one per line, for `--pool`; - is standard output
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Take rule files from this directory where it has them (arch.json, conv.json, gemm.json, …)
+    /// Replace rule files with those in this directory (arch.json, conv.json, gemm.json, …)
     #[arg(long, value_name = "DIR")]
     rules: Option<PathBuf>,
-    /// How to write lists and counts
+    /// Output format of lists and counts
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
 }
@@ -143,7 +143,7 @@ fn check_pool(found: &Enumeration) -> Result<(), CliError> {
     if left_out.is_empty() {
         return Ok(());
     }
-    let message = format!("{} cannot be part of a pool: they are no implicit GEMMs", left_out.join(" and "));
+    let message = format!("{} cannot be part of a pool: they are not implicit GEMMs", left_out.join(" and "));
     if found.kernels.is_empty() {
         return Err(CliError::failed(format!("{message}; there are no other kernels")));
     }

@@ -24,9 +24,9 @@ const EXAMPLES: &str = "Examples:
   ckselect evaluate --model models/M --data oracle.parquet --html report.html --json metrics.json
   ckselect evaluate --model models/M --data oracle.csv --problems worst.csv
 
-Efficiency is the measured speed of the kernel that the model chooses over that of the fastest measured one; only
-rows that are valid count. Rows that the model was trained on tell little: hold some back, or use `ckselect train`'s
-cross-validation.";
+Efficiency is the measured speed of the kernel that the model chooses divided by that of the fastest measured one;
+only valid rows count. Rows that the model was trained on say little: hold some back, or use the cross-validation of
+`ckselect train`.";
 
 /// Judge a model's choices against measurements
 #[derive(clap::Args)]
@@ -37,7 +37,8 @@ pub(crate) struct Args {
     model: PathBuf,
     #[command(flatten)]
     data: Data,
-    /// Words without a number in the model's encoding (pipelines, dtypes, layouts); by default the model's own rule
+    /// How to treat words without a number in the model's encoding (pipelines, dtypes, layouts); by default
+    /// the model's rule
     #[arg(long, value_enum)]
     unknown: Option<Unknown>,
     /// Rank by another of the model's targets
@@ -47,16 +48,16 @@ pub(crate) struct Args {
     force: Force,
     #[command(flatten)]
     hardware: HardwareOption,
-    /// Write everything as JSON, too
+    /// Also write everything as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Write a report for people: one HTML page that needs no network
+    /// Write a report: one HTML page that needs no network
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
-    /// Write each problem's outcome as CSV, the worst first
+    /// Write each problem's outcome as CSV, worst first
     #[arg(long, value_name = "FILE")]
     problems: Option<PathBuf>,
-    /// How to write the figures
+    /// Output format of the figures
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
 }
@@ -74,7 +75,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         measurements.sources().iter().zip(&evaluation.trained_files).filter(|(_, known)| **known)
     {
         say!(
-            "ckselect: {}: the model was trained on this file: the figures say little of other problems",
+            "ckselect: {}: the model was trained on this file: the figures say little about other problems",
             source.path.display()
         );
     }

@@ -11,10 +11,10 @@ const EXAMPLES: &str = "Examples:
   ckselect explain --model models/M --pool kernels.txt --problem 'N=16,C=256,K=128,Hi=28,Wi=28,Y=3,X=3'
   ckselect explain --model models/M --pool kernels.txt --problem '…' --first NAME --second NAME
 
-Each feature's contribution is what the splits on it add along the kernel's way through the trees. Bias,
-contributions and rounding add up to the raw score exactly.";
+A feature's contribution is what the splits on it add along the kernel's path through the trees. Bias, contributions
+and rounding add up to the raw score exactly.";
 
-/// Explain by features why a model ranks one kernel above another
+/// Explain which features make a model rank one kernel above another
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -29,10 +29,10 @@ pub(crate) struct Args {
     /// The kernel to compare it with; by default the second best
     #[arg(long, value_name = "NAME")]
     second: Option<String>,
-    /// Only the COUNT features that matter most
+    /// Only the COUNT most important features
     #[arg(long, value_name = "COUNT")]
     top: Option<usize>,
-    /// How to write the result
+    /// Output format
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
 }

@@ -21,11 +21,10 @@ const EXAMPLES: &str = "Examples:
 
 Input columns of convolutions: N, C, K, G, Hi, Wi, Y, X, Di, Z, stride_d/h/w, pad_d/h/w, dilation_d/h/w, dtype,
 direction (else the model's), block_size, gemm_m_per_block, gemm_n_per_block, gemm_k_per_block, pipeline, wave_mode,
-has_dsb, has_si, two_stage. Of GEMMs:
-m, n, k, split_k, dtype, layout, arch, tile_m/n/k, warp_m/n/k, warp_tile_m/n/k, pipeline, scheduler, epilogue,
-pad_m/n/k, persistent, vec_a/b/c. A kernel's name under kernel_name or kernel says what those of the kernel do, and must
-agree with the ones that are there. Columns hw_<name> override the hardware, --hardware included. Columns that are close to
-one of these are refused as misspelt, others are named and passed over.";
+has_dsb, has_si, two_stage. Input columns of GEMMs: m, n, k, split_k, dtype, layout, arch, tile_m/n/k, warp_m/n/k, warp_tile_m/n/k, pipeline, scheduler, epilogue,
+pad_m/n/k, persistent, vec_a/b/c. A kernel's name under kernel_name or kernel replaces the kernel's columns; those that
+are present must agree with it. Columns hw_<name> override the hardware, even --hardware. Columns that are close to one
+of these are refused as misspelt; other unknown columns are named and ignored.";
 
 /// Compute feature rows from a CSV of problems and kernels
 #[derive(clap::Args)]
@@ -41,18 +40,18 @@ pub(crate) struct Args {
     /// CSV with the input columns; - is standard input
     #[arg(long, value_name = "IN.csv", required_unless_present = "list")]
     input: Option<PathBuf>,
-    /// Where the columns f:<name> go; standard output when not given
+    /// Output file for the columns f:<name> [default: standard output]
     #[arg(long, value_name = "OUT.csv")]
     output: Option<PathBuf>,
-    /// Absent cells, and words without a number in the encoding
+    /// How to treat absent cells, and words without a number in the encoding
     #[arg(long, value_enum)]
     unknown: Option<Unknown>,
     #[command(flatten)]
     hardware: HardwareOption,
-    /// List the features with what they depend on and mean, and read nothing
+    /// List the features with their dependencies and meanings; reads no input
     #[arg(long)]
     list: bool,
-    /// How to write the result; by default csv for rows and a table for --list
+    /// Output format; by default csv for rows and a table for --list
     #[arg(long, value_enum)]
     format: Option<Format>,
 }

@@ -13,9 +13,9 @@ use crate::error::CliError;
 /// Whose constants features are computed with.
 #[derive(clap::Args)]
 pub(crate) struct HardwareOption {
-    /// Constants of the GPU instead of the model's: an architecture with a profile (gfx90a, gfx942, gfx950, gfx1201,
-    /// gfx1250, sm_90), or a JSON file with an object of constants, which replace the model's one by one (`ckselect
-    /// inspect` has their names)
+    /// GPU constants to use instead of the model's: an architecture with a profile (gfx90a, gfx942, gfx950,
+    /// gfx1201, gfx1250, sm_90), or a JSON file with an object of constants, which override the model's
+    /// (`ckselect inspect` shows their names)
     #[arg(long, value_name = "FILE|NAME")]
     hardware: Option<String>,
 }

@@ -17,19 +17,19 @@ const EXAMPLES: &str = "Examples:
   ckselect inspect --model models/M
   ckselect inspect --model models/M --format json | jq .targets
 
-With --format csv only the table of features is written.";
+With --format csv, only the table of features is written.";
 
-/// Show what is in a model: schema, targets, forests, importances, provenance
+/// Show a model's contents: schema, targets, forests, importances, provenance
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// Model directory, or embedded:NAME
     #[arg(long, value_name = "DIR")]
     model: PathBuf,
-    /// Whose importances to show; by default those of the target that ranks
+    /// The target whose importances to show; by default the one that ranks
     #[arg(long, value_name = "TARGET", value_parser = super::target)]
     target: Option<Target>,
-    /// How to write the result
+    /// Output format
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
 }

@@ -11,26 +11,26 @@ const EXAMPLES: &str = "Examples:
   ckselect merge sweep.shard-*.csv --output sweep.csv
   ckselect merge monday.csv tuesday.csv --output best.csv --on-conflict fastest
 
-Rows are sorted by problem and kernel. A row that stands in several files with the same contents counts once;
-with different contents it is a conflict. A problem_idx has to mean the same problem in all files.";
+Rows are sorted by problem and kernel. A row that is identical in several files counts once; rows with different
+contents are a conflict. A problem_idx must denote the same problem in all files.";
 
-/// Put the logs of shards together
+/// Merge the logs of shards
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// Logs of `ckselect bench`
     #[arg(value_name = "LOG.csv", required = true)]
     logs: Vec<PathBuf>,
-    /// Where the merged log goes; <FILE>.meta.json beside it says what it was made of. `-` is standard output
+    /// The merged log; <FILE>.meta.json beside it records its inputs. `-` is standard output
     #[arg(long, value_name = "FILE")]
     output: PathBuf,
-    /// What to do with different rows of one kernel and problem
+    /// How to resolve different rows for one kernel and problem
     #[arg(long, value_enum, default_value = "error")]
     on_conflict: Conflict,
-    /// Fail, and write nothing, unless the logs together have all rows of their plan
+    /// Fail, and write nothing, unless the logs together contain all rows of their plan
     #[arg(long)]
     complete: bool,
-    /// Replace an output that is there already
+    /// Replace an existing output
     #[arg(long)]
     overwrite: bool,
 }

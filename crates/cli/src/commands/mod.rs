@@ -81,7 +81,8 @@ pub(crate) struct ModelAndPool {
     /// of a CK registry
     #[arg(long, value_name = "FILE")]
     pool: PathBuf,
-    /// Words without a number in the model's encoding (pipelines, dtypes, layouts); by default the model's own rule
+    /// How to treat words without a number in the model's encoding (pipelines, dtypes, layouts); by default
+    /// the model's rule
     #[arg(long, value_enum)]
     unknown: Option<Unknown>,
     /// Rank by another of the model's targets
@@ -96,8 +97,8 @@ pub(crate) struct ModelAndPool {
 /// Whether a model is asked for what it is not for.
 #[derive(Debug, Clone, Copy, clap::Args)]
 pub(crate) struct Force {
-    /// Ask the model also for directions, types and architectures that it is not for, which it refuses without. Nobody
-    /// knows what its answers are worth there
+    /// Use the model even for directions, types and architectures that it was not trained for, which it
+    /// otherwise refuses. The quality of its predictions there is unknown
     #[arg(long)]
     force_model: bool,
 }
@@ -163,7 +164,7 @@ pub(crate) fn say_out_of_range(ranker: &Ranker, problem: &Problem) -> Result<(),
     let outside = ranker.out_of_range(problem)?;
     if !outside.is_empty() {
         let outside = outside.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
-        say!("ckselect: the problem is out of range of the model's training: {outside}");
+        say!("ckselect: the problem is outside the model's training range: {outside}");
     }
     Ok(())
 }

@@ -21,7 +21,7 @@ Output columns: `raw` is the forest's prediction, LightGBM's predict() bit for b
 inverse transform of the spec (expm1 for log targets, otherwise clamped at 0). A LightGBM file without a spec has
 no transform, so both are equal.
 
-Rows hold the constants of their GPU in them: `ckselect features --hardware` computes rows for another one.";
+Rows contain the constants of their GPU; `ckselect features --hardware` computes rows for another GPU.";
 
 /// Predict raw feature rows
 #[derive(clap::Args)]
@@ -33,17 +33,17 @@ pub(crate) struct Args {
     /// The feature_spec.json of a single LightGBM file
     #[arg(long, value_name = "FILE")]
     spec: Option<PathBuf>,
-    /// Which of the model's forests; by default the one that ranks
+    /// The target whose forest predicts; by default the one that ranks
     #[arg(long, value_name = "TARGET", value_parser = super::target)]
     target: Option<Target>,
-    /// CSV of feature rows; an empty cell is NaN. With a header of feature names (with or without f:) the columns
-    /// are found by name, otherwise they stand in the model's order
+    /// CSV of feature rows; an empty cell is NaN. With a header of feature names (with or without f:) the
+    /// columns are found by name, otherwise they are in the model's order
     #[arg(long, value_name = "IN.csv")]
     matrix: PathBuf,
-    /// Where the columns raw and value go; standard output when not given
+    /// Output file for the columns raw and value [default: standard output]
     #[arg(long, value_name = "OUT.csv")]
     output: Option<PathBuf>,
-    /// How to write the result
+    /// Output format
     #[arg(long, value_enum, default_value = "csv")]
     format: Format,
 }

@@ -23,10 +23,10 @@ A problem of a grouped convolution needs C, K, Hi, Wi, Y, X; N, G, Di, Z, stride
 pad_h_left, pad_h_right, …), dilation_d/h/w, direction, dtype, layout, split_k, ndim and arch are optional.
 A GEMM needs M, N, K; split_k, dtype, layout and arch are optional. What is not said is taken from the model.
 
-A model ranks only what it is for: problems of another direction, type or architecture are refused (of a file, passed
-over and counted), such kernels left out and counted. Columns: tie has = where the kernel before or behind has the same
-score, so that the model does not tell them apart; unmeasured has the pipeline and suffixes that no kernel measured for
-the model had; out_of_range has the fields in which the problem lies outside of what the model was trained on.";
+A model answers only for its own direction, type and architecture: other problems are refused (in a file, skipped and
+counted), and other kernels are left out and counted. Columns: tie has = where the previous or next kernel has the same
+score, so that the model does not distinguish them; unmeasured has the pipeline and suffixes that no kernel measured
+for the model had; out_of_range has the fields that are outside the model's training range.";
 
 /// Rank the kernels of a pool for a problem
 #[derive(clap::Args)]
@@ -37,19 +37,19 @@ pub(crate) struct Args {
     /// One problem, as key=value pairs
     #[arg(long, value_name = "PAIRS", group = "asked")]
     problem: Option<String>,
-    /// Many problems: a CSV with a column for each field, or a list with one problem a line, with its operation as
-    /// `op=…` (what CK_SELECT_CAPTURE writes) or without. Repeated problems of a list and of a benchmark CSV (with a
-    /// `kernel` column) count once. Misspelt columns are refused; problems that the pool cannot compute are left out and
-    /// counted. Rows are written while problems are still read
+    /// Many problems: a CSV with a column per field, or a list with one problem per line, with or without its
+    /// operation as `op=…` (which CK_SELECT_CAPTURE writes). Repeated problems of a list or a benchmark CSV
+    /// (with a `kernel` column) count once. Misspelt columns are refused; problems that the pool cannot
+    /// compute are left out and counted. Rows are written while problems are still being read
     #[arg(long, value_name = "FILE", group = "asked")]
     problems: Option<PathBuf>,
     /// Only the best COUNT kernels of each problem
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
     top: Option<u64>,
-    /// How to write the result
+    /// Output format
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
-    /// Where to write it instead of standard output
+    /// Output file [default: standard output]
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
 }

@@ -85,7 +85,7 @@ impl<'a> Notes<'a> {
             return Err(CliError::failed(format!("{file}: no problem can be ranked: {reason}")));
         }
         for (reason, count) in &*refused {
-            say!("ckselect: {file}: {count} problems are passed over: {reason}");
+            say!("ckselect: {file}: {count} problems are skipped: {reason}");
         }
         if outside > 0 {
             let names = FieldSet::fields(self.ranker.model().spec().op()).iter().zip(&self.fields);
@@ -95,7 +95,7 @@ impl<'a> Notes<'a> {
                 .map(|(name, count)| format!("{name} ({count})"))
                 .collect();
             say!(
-                "ckselect: {file}: {outside} of {ranked} problems are out of range of the model's training, in {}",
+                "ckselect: {file}: {outside} of {ranked} problems are outside the model's training range, in {}",
                 fields.join(", ")
             );
         }

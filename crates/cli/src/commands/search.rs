@@ -23,9 +23,9 @@ const EXAMPLES: &str = "Examples:
   ckselect search --model models/gemm --problem '…' --constraints memory
   ckselect search --model models/conv --problem 'C=64,K=64,Hi=56,Wi=56,Y=3,X=3' --pool kernels.txt
 
-Without a pool the space is upstream's: 32 million combinations of tile, waves, instruction, pipeline, scheduler, epilogue,
-padding and persistence of GEMM kernels, of which only those are searched that can be built. Of a pool, of either operation, all kernels are scored; `ckselect rank` says more of
-them.";
+Without a pool the space is upstream's: 32 million combinations of tile, waves, instruction, pipeline, scheduler,
+epilogue, padding and persistence of GEMM kernels, of which only buildable ones are searched. With a pool, of either
+operation, all its kernels are scored; `ckselect rank` says more about them.";
 
 /// Search for kernels that a model predicts to be fast
 #[derive(clap::Args)]
@@ -37,10 +37,11 @@ pub(crate) struct Args {
     /// The problem, as key=value pairs
     #[arg(long, value_name = "PAIRS")]
     problem: String,
-    /// Score all kernels of this pool instead of drawing some of upstream's space: a list of names, or a CK export
+    /// Score all kernels of this pool instead of drawing from upstream's space: a list of names, or a CK
+    /// export
     #[arg(long, value_name = "FILE", conflicts_with_all = ["strategy", "budget", "seed", "constraints"])]
     pool: Option<PathBuf>,
-    /// How to search: random, de (discrete differential evolution) or exhaustive
+    /// Search strategy: random, de (discrete differential evolution) or exhaustive
     #[arg(long, value_name = "STRATEGY", default_value = "random", value_parser = strategy)]
     strategy: Strategy,
     /// Points to score; exhaustive scores all
@@ -52,19 +53,19 @@ pub(crate) struct Args {
     /// Only the best COUNT kernels
     #[arg(long, value_name = "COUNT", default_value_t = 10)]
     top: usize,
-    /// What is allowed: buildable (what the tile engine's validator accepts for the architecture), memory (what fits
-    /// into shared memory) or upstream (the same with one byte an element). The last two find kernels that no compiler
-    /// accepts, too
+    /// Which kernels are allowed: buildable (accepted by the tile engine's validator for the architecture),
+    /// memory (fit into shared memory) or upstream (the same with one byte per element). The last two also
+    /// find kernels that no compiler accepts
     #[arg(long, value_name = "RULES", default_value = "buildable", value_parser = constraints)]
     constraints: Constraints,
-    /// Words without a number in the model's encoding; by default the model's own rule
+    /// How to treat words without a number in the model's encoding; by default the model's rule
     #[arg(long, value_enum)]
     unknown: Option<Unknown>,
     #[command(flatten)]
     force: Force,
     #[command(flatten)]
     hardware: HardwareOption,
-    /// How to write the result
+    /// Output format
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
 }

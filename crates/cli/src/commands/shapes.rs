@@ -25,7 +25,7 @@ const SHOWN: usize = 10;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Written {
-    /// A row a problem, as `rank --problems` reads it
+    /// One row per problem, as `rank --problems` reads it
     Csv,
     /// A list of objects
     Json,
@@ -35,38 +35,38 @@ enum Written {
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES, group = clap::ArgGroup::new("source").required(true).multiple(true))]
 pub(crate) struct Args {
-    /// A set of problems; several are joined in order, each problem once
+    /// A set of problems; several are concatenated in order, each problem once
     #[arg(long, value_name = "NAME", group = "source", value_parser = set)]
     set: Vec<Set>,
     /// A file of MIOpenDriver command lines
     #[arg(long, value_name = "FILE", group = "source")]
     driver: Option<PathBuf>,
-    /// So many drawn problems, to judge a model by
+    /// Draw this many problems, to judge a model on
     #[arg(long, value_name = "COUNT", group = "source")]
     validation: Option<usize>,
     /// List the sets with their sizes
     #[arg(long, group = "source", conflicts_with_all = ["set", "driver", "validation"])]
     list: bool,
-    /// Take from --driver what upstream's training set takes: usual channels, batches up to 16, two of a kind, 300 in all
-    /// (or --count)
+    /// Select from --driver like upstream's training set: common channels, batches up to 16, two of a kind,
+    /// 300 in all (or --count)
     #[arg(long, requires = "driver")]
     training_set: bool,
     /// The operation of --validation
     #[arg(long, value_name = "OP", default_value = "grouped_conv", value_parser = word::<Op>)]
     op: Op,
-    /// Every sixth convolution of --validation in three dimensions
+    /// Make every sixth convolution of --validation three-dimensional
     #[arg(long, requires = "validation")]
     three_d: bool,
-    /// Channels of --validation of any number, odd ones too, instead of usual ones
+    /// Draw any number of channels for --validation, including odd ones, instead of common ones
     #[arg(long, requires = "validation")]
     any_channels: bool,
-    /// Only problems of --validation of at most so many GFLOP, for a sweep that must end
+    /// Only draw problems of at most this many GFLOP for --validation, to bound the sweep's time
     #[arg(long, value_name = "GFLOP", requires = "validation")]
     most_gflop: Option<f64>,
-    /// Files of problems as `rank --problems` reads them, or benchmark CSVs, that --validation keeps away from
+    /// Files of problems that --validation must avoid: as `rank --problems` reads them, or benchmark CSVs
     #[arg(long, value_name = "FILE", requires = "validation", num_args = 1..)]
     apart_from: Vec<PathBuf>,
-    /// What --validation and --training-set draw from: the same seed draws the same
+    /// Seed of --validation and --training-set: the same seed draws the same problems
     #[arg(long, default_value_t = 42)]
     seed: u64,
     /// Direction of convolutions
@@ -78,16 +78,16 @@ pub(crate) struct Args {
     /// Dimensions of the set `synthetic`
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u8).range(2..=3))]
     ndim: u8,
-    /// Batches of the networks' layers
+    /// Batch sizes of the networks' layers
     #[arg(long, value_delimiter = ',', default_value = "1,8,32", value_parser = clap::value_parser!(i64).range(1..=65536))]
     batches: Vec<i64>,
-    /// At most so many problems, at even distances
+    /// At most this many problems, evenly spaced
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
-    /// How to write them; by default as the output's name says, else csv
+    /// Output format; by default according to the output's name, else csv
     #[arg(long, value_enum)]
     format: Option<Written>,
-    /// Where to write them instead of standard output
+    /// Output file [default: standard output]
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
 }
@@ -152,7 +152,7 @@ fn imported(path: &Path, args: &Args) -> Result<Vec<Problem>, CliError> {
         say!("ckselect: {}: line {}: {}", path.display(), skip.line, skip.reason);
     }
     if !skipped.is_empty() {
-        say!("ckselect: {}: {} lines are no convolutions and are left out", path.display(), skipped.len());
+        say!("ckselect: {}: {} lines are not convolutions and are left out", path.display(), skipped.len());
     }
     if problems.is_empty() {
         return Err(CliError::failed(format!("{}: no convolution found", path.display())));

@@ -22,7 +22,7 @@ const EXAMPLES: &str = "Examples:
 The store is the file that --store names, else CK_SELECT_STORE ('off' switches it off), else
 $XDG_CACHE_HOME/ck-select/winners.db, else ~/.cache/ck-select/winners.db.";
 
-/// Look after the store of measured winners
+/// Manage the store of measured winners
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES, subcommand_required = true, arg_required_else_help = true)]
 pub(crate) struct Args {
@@ -43,7 +43,7 @@ enum Action {
     Path(PathArgs),
 }
 
-/// Show the winners
+/// List the winners
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   ckselect store list
@@ -52,7 +52,7 @@ enum Action {
 struct ListArgs {
     #[command(flatten)]
     filter: FilterArgs,
-    /// How to write the result
+    /// Output format
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
 }
@@ -68,10 +68,10 @@ A file is written whole or not at all.")]
 struct ExportArgs {
     #[command(flatten)]
     filter: FilterArgs,
-    /// How to write them; by default CSV to a file named *.csv, JSON lines otherwise
+    /// Output format; by default CSV for a file named *.csv, JSON lines otherwise
     #[arg(long, value_enum)]
     format: Option<ExportFormat>,
-    /// Where to write them instead of standard output
+    /// Output file [default: standard output]
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
 }
@@ -79,71 +79,71 @@ struct ExportArgs {
 /// How winners are exported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum ExportFormat {
-    /// One JSON object a line
+    /// One JSON object per line
     Jsonl,
     /// Comma-separated values with a header
     Csv,
 }
 
-/// Take winners in from files that `export` wrote, all or none
+/// Import winners from files written by `export`, all or none
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   ckselect store import winners.jsonl
   ckselect store import tuned-*.csv
 
-Each line is checked; the first that cannot be taken is named, and nothing is imported. Of two winners for one
+Each line is checked; if one is invalid, the first such line is named and nothing is imported. Of two winners for one
 problem and scope the newer stays. A file may leave out `driver` (then it is empty) and `source` (then `import`).")]
 struct ImportArgs {
     /// Files of JSON lines or CSV; - is standard input
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
-    /// How to write the counts
+    /// Output format of the counts
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
 }
 
-/// Take in the winners of other stores
+/// Import the winners of other stores
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   ckselect store merge node1.db node2.db
   ckselect store merge --store all.db node*.db --format json
 
-For hosts that cannot share a file. Of two winners for one problem and scope the newer stays, of two from the same
-second the faster; `replaced` and `kept` count these conflicts. The order of merging does not matter.")]
+For hosts that cannot share a file. Of two winners for one problem and scope, the newer is kept, or the faster if both
+are from the same second; `replaced` and `kept` count these conflicts. The order of merging does not matter.")]
 struct MergeArgs {
     /// The other stores
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
-    /// How to write the counts
+    /// Output format of the counts
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
 }
 
-/// Remove winners that are not needed any more
+/// Remove winners that are no longer needed
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   ckselect store prune --older-than 90d --dry-run
   ckselect store prune --arch gfx942 --not-pool a2614723f16bd69ba226a46b42cdb49a
 
-Removes what fits all conditions; at least one is needed.")]
+Removes the winners that match all conditions; at least one condition is required.")]
 struct PruneArgs {
     #[command(flatten)]
     filter: FilterArgs,
-    /// Only count them
+    /// Only count them; remove nothing
     #[arg(long)]
     dry_run: bool,
-    /// How to write the count
+    /// Output format of the count
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
 }
 
-/// Print where the store lies
+/// Print the store's location
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   ckselect store path
   ckselect store path --check")]
 struct PathArgs {
-    /// Look at every page of the file, too
+    /// Also check every page of the file
     #[arg(long)]
     check: bool,
 }
@@ -151,31 +151,31 @@ struct PathArgs {
 /// Which winners are meant.
 #[derive(clap::Args)]
 struct FilterArgs {
-    /// Only of this architecture
+    /// Only winners for this architecture
     #[arg(long)]
     arch: Option<Arch>,
-    /// Only of this device
+    /// Only winners for this device
     #[arg(long, value_name = "NAME")]
     device: Option<String>,
-    /// Only of the pool with this hash
+    /// Only winners of the pool with this hash
     #[arg(long, value_name = "HASH")]
     pool: Option<PoolHash>,
-    /// Only of other pools than this
+    /// Only winners of pools other than this
     #[arg(long, value_name = "HASH")]
     not_pool: Option<PoolHash>,
-    /// Only of this version of the library
+    /// Only winners of this library version
     #[arg(long, value_name = "VERSION")]
     library: Option<String>,
-    /// Only of this driver
+    /// Only winners of this driver
     #[arg(long, value_name = "VERSION")]
     driver: Option<String>,
-    /// Only of this operation: gemm_universal or grouped_conv
+    /// Only winners of this operation: gemm_universal or grouped_conv
     #[arg(long, value_parser = op)]
     op: Option<Op>,
-    /// Only what this kernel won
+    /// Only problems that this kernel won
     #[arg(long, value_name = "NAME")]
     kernel: Option<String>,
-    /// Only what was measured longer ago: a number with s, m, h, d or w
+    /// Only winners measured longer ago than this: a number with s, m, h, d or w
     #[arg(long, value_name = "AGE", value_parser = age)]
     older_than: Option<u64>,
 }
@@ -248,7 +248,7 @@ fn open(location: &Location, mode: Mode) -> Result<Store, CliError> {
 fn records(store: &Store, filter: &Filter) -> Result<Vec<Record>, CliError> {
     let (records, unreadable) = store.records(filter)?;
     if unreadable > 0 {
-        say!("ckselect: warning: {unreadable} winners are left out: another version of ckselect wrote them");
+        say!("ckselect: warning: {unreadable} winners are skipped: another version of ckselect wrote them");
     }
     Ok(records)
 }

@@ -21,8 +21,8 @@ const EXAMPLES: &str = "Examples:
       --objective log1p --targets tflops,latency,bandwidth
 
 Objectives that only rank (relative, listwise, softmax, pairwise, lambdarank, rank_xendcg) train model_relative.lgbm.gz,
-by which the model ranks, and a forest for each of --targets beside it. log1p and raw are upstream's: the forest of
-tflops ranks. Parameters have the names of scikit-learn's interface of LightGBM, or LightGBM's own;
+by which the model ranks, plus a forest for each of --targets. log1p and raw are upstream's: the forest of tflops
+ranks. Parameters have the names of scikit-learn's interface of LightGBM, or LightGBM's own;
 TARGET.NAME=VALUE sets one for a single target.";
 
 /// Train a model from measurements
@@ -33,16 +33,16 @@ pub(crate) struct Args {
     /// Measurements: benchmark CSVs, parquet, JSON, logs; a folder stands for its files *.parquet
     #[arg(long, value_name = "PATH", required = true, num_args = 1..)]
     data: Vec<PathBuf>,
-    /// Measurements that are only ever trained on, never held out by cross-validation
+    /// Measurements only for training, never held out by cross-validation
     #[arg(long, value_name = "PATH", num_args = 1..)]
     extra_data: Vec<PathBuf>,
-    /// How much the rows of a file count: FILE=WEIGHT
+    /// Weight of the rows of a file: FILE=WEIGHT
     #[arg(long, value_name = "FILE=WEIGHT")]
     weight: Vec<String>,
     /// The model directory to write
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
-    /// Replace the model directory if it is there
+    /// Replace an existing model directory
     #[arg(long)]
     overwrite: bool,
     /// The operation: gemm_universal or grouped_conv
@@ -51,13 +51,13 @@ pub(crate) struct Args {
     /// The architecture that was measured, such as gfx950
     #[arg(long, value_parser = word::<Arch>)]
     arch: Arch,
-    /// Only kernels with inputs of this type; without, the data must have one type only
+    /// Only kernels with inputs of this type; if not given, the data must have a single type
     #[arg(long, value_parser = word::<Dtype>)]
     dtype: Option<Dtype>,
-    /// Only convolutions of this direction; without, the data must have one direction only
+    /// Only convolutions of this direction; if not given, the data must have a single direction
     #[arg(long, value_name = "DIRECTION", value_parser = word::<Direction>)]
     variant: Option<Direction>,
-    /// Values to predict, of tflops, latency, bandwidth
+    /// Values to predict: tflops, latency, bandwidth
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "tflops")]
     targets: Vec<String>,
     /// relative, log1p, raw, listwise, softmax, pairwise, lambdarank or rank_xendcg
@@ -69,7 +69,7 @@ pub(crate) struct Args {
     /// A feature engine (see `ckselect features --help`), or feature names separated by commas
     #[arg(long, value_name = "ENGINE|NAMES")]
     features: Option<String>,
-    /// Training parameters; those that are not given have the defaults of the objective
+    /// Training parameters; others have the defaults of the objective
     #[arg(long, value_name = "NAME=VALUE", num_args = 1..)]
     params: Vec<String>,
     /// Folds of the cross-validation; 1 for none
@@ -81,29 +81,29 @@ pub(crate) struct Args {
     /// Shuffle groups of equal size among the folds
     #[arg(long, value_name = "SEED")]
     fold_seed: Option<u64>,
-    /// Which problems say when to stop: a part of those trained on, those held out (upstream's way), or none. By
-    /// default inner for objectives that only rank, and held-out for the others
+    /// Which problems decide when to stop: a part of the training problems, the held-out ones (upstream's
+    /// way), or none. By default inner for objectives that only rank, and held-out for the others
     #[arg(long, value_enum)]
     early_stopping: Option<Stopping>,
-    /// Try COUNT sets of random parameters, judged inside of the problems that are trained on
+    /// Try COUNT sets of random parameters, judged within the training problems
     #[arg(long, value_name = "COUNT", default_value = "0", value_parser = clap::value_parser!(u16).range(..=1000))]
     tune: u16,
-    /// Rounds of making problems count more that are chosen badly
+    /// Rounds of increasing the weight of badly chosen problems
     #[arg(long, value_name = "ROUNDS", default_value = "0", value_parser = clap::value_parser!(u8).range(..=20))]
     hard_examples: u8,
-    /// Continue the forests of this model, by so many trees as --params n_estimators says (500 by default)
+    /// Continue the forests of this model with --params n_estimators further trees (default 500)
     #[arg(long, value_name = "DIR")]
     warm_start: Option<PathBuf>,
-    /// The seed of everything random
+    /// Seed of all randomness
     #[arg(long, default_value = "42", value_parser = clap::value_parser!(u64).range(..=1_000_000_000))]
     seed: u64,
-    /// Average the forests of so many seeds
+    /// Average the forests of this many seeds
     #[arg(long, value_name = "COUNT", default_value = "1", value_parser = clap::value_parser!(u8).range(1..=50))]
     seeds: u8,
-    /// Folds to train at the same time; every single training uses one thread. 0: as many as there are processors
+    /// Folds to train at the same time; each training uses one thread. 0: as many as there are processors
     #[arg(long, value_name = "COUNT", default_value = "0")]
     threads: usize,
-    /// How to write the figures of the cross-validation
+    /// Output format of the cross-validation's figures
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
 }

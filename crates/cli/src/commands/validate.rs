@@ -24,8 +24,8 @@ const EXAMPLES: &str = "Examples:
   ckselect validate --model models/M --data oracle.csv --pool configs/forward_bf16.txt --output verdicts.csv
   ckselect validate --predictions picks.csv --data oracle.csv --require mean=0.975,p10=0.92
 
-Problems and kernels are joined by what they are, never by number. A choice that was not measured has efficiency 0;
-the figures are given with and without those. With --require the exit code is 3 when a figure is lower.";
+Problems and kernels are joined by their contents, never by number. A choice that was not measured has efficiency 0;
+figures are given with and without such choices. With --require the exit code is 3 if a figure is lower.";
 
 /// Compare a model's choices with an oracle, problem by problem
 #[derive(clap::Args)]
@@ -34,29 +34,29 @@ pub(crate) struct Args {
     /// Model directory, or embedded:NAME
     #[arg(long, value_name = "DIR", group = "chooser")]
     model: Option<PathBuf>,
-    /// Choices in a CSV instead of a model: `kernel` (with `rank`, of which 1 counts) for a problem that is spelled
-    /// out, or numbered (`problem_idx`) as in the first file of --data
+    /// Choices in a CSV instead of a model: `kernel` (with `rank`, of which 1 counts) for a problem with all
+    /// its fields, or with its number (`problem_idx`) in the first file of --data
     #[arg(long, value_name = "FILE", group = "chooser")]
     predictions: Option<PathBuf>,
-    /// Kernels to choose from; by default those that were measured
+    /// Kernels to choose from; by default the measured ones
     #[arg(long, value_name = "FILE", requires = "model")]
     pool: Option<PathBuf>,
     #[command(flatten)]
     hardware: HardwareOption,
     #[command(flatten)]
     data: Data,
-    /// The operation, when there is no model to say it
+    /// The operation, if no model determines it
     #[arg(long, value_name = "OP", value_parser = super::data::op, default_value = "grouped_conv", conflicts_with = "model")]
     op: Op,
     #[command(flatten)]
     force: Force,
-    /// Figures that must be reached, of mean, median, p10, min and match
+    /// Required figures, of mean, median, p10, min and match
     #[arg(long, value_name = "FIGURE=VALUE,…", value_parser = requirement, value_delimiter = ',')]
     require: Vec<Requirement>,
     /// Write each problem's verdict as CSV
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// How to write the figures
+    /// Output format of the figures
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
 }
@@ -109,7 +109,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         (None, None) => return Err(CliError::usage("give --model or --predictions")),
     };
     if validation.verdicts.is_empty() {
-        return Err(CliError::failed("no problem of the measurements was asked about"));
+        return Err(CliError::failed("none of the measured problems has a choice"));
     }
     if let Some(path) = &args.output {
         let mut out = Output::create(Some(path))?;
@@ -136,7 +136,7 @@ pub(super) fn read_predictions(
     let predictions = Predictions::read(path, measurements, labels.as_ref())?;
     if !predictions.unknown().is_empty() {
         let (file, unknown) = (path.display(), predictions.unknown().join(", "));
-        say!("ckselect: warning: {file}: columns passed over: {unknown}");
+        say!("ckselect: warning: {file}: ignored columns: {unknown}");
     }
     Ok(predictions)
 }

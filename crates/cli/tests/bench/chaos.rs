@@ -115,7 +115,7 @@ fn signals_end_a_sweep_cleanly() {
         let ended = sweep.wait_with_output().unwrap();
         let stderr = String::from_utf8(ended.stderr).unwrap();
         assert_eq!(ended.status.code(), Some(code), "{stderr}");
-        assert!(stderr.contains("rows remain: go on with --resume"), "{stderr}");
+        assert!(stderr.contains("rows remain: continue with --resume"), "{stderr}");
         assert_eq!(fakes.orphans(), Vec::<String>::new());
         let text = fs::read_to_string(&log).unwrap();
         assert!(text.ends_with('\n') && text.lines().count() < 401);

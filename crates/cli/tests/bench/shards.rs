@@ -112,7 +112,7 @@ fn slurm_scripts_ask_for_what_is_not_done() {
     let part = format!("{} --shard 2/4", line.replace("sweep.csv", "sweep.shard-2-of-4.csv"));
     succeeded(&fakes.bench(&part).output().unwrap());
     let refused = fakes.bench(&dry).output().unwrap();
-    assert!(String::from_utf8_lossy(&refused.stderr).contains("--resume submits what is not done"));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("--resume submits the unfinished shards"));
     let script = succeeded(&fakes.bench(&format!("{dry} --resume")).output().unwrap());
     assert!(script.contains("#SBATCH --array=1,3,4\n"), "{script}");
     // A shard that lost a row is not done, whatever its last session says.

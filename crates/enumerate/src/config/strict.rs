@@ -60,7 +60,7 @@ impl<'de> Visitor<'de> for Values {
         while let Some(key) = object.next_key::<String>()? {
             let Strict(value) = object.next_value()?;
             if map.contains_key(&key) {
-                return Err(A::Error::custom(format!("the key '{key}' stands twice in one object")));
+                return Err(A::Error::custom(format!("the key '{key}' appears twice in one object")));
             }
             map.insert(key, value);
         }

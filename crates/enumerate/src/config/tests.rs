@@ -10,7 +10,7 @@ fn every_mistake_is_named_with_its_place() {
         ("{", "f.json: JSON: EOF while parsing an object at line 1 column 1"),
         (
             r#"{"variant": "forward", "trait_config": {"pipeline": {"values": ["mem"], "values": ["compv3"]}}}"#,
-            "f.json: JSON: the key 'values' stands twice in one object",
+            "f.json: JSON: the key 'values' appears twice in one object",
         ),
         ("[1]", "f.json: found a list, expected an object"),
         ("{}", "f.json: neither 'variant' (a grouped convolution) nor 'tile_config' (a GEMM) is there"),

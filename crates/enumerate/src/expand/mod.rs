@@ -73,7 +73,7 @@ pub enum EnumerateError {
     #[error(transparent)]
     Arch(#[from] UnknownWord),
     /// Dimensions for a list of instances.
-    #[error("instances have the dimensions of their list, others cannot be asked for")]
+    #[error("instances have the dimensions of their list, which cannot be changed")]
     FixedDimensions,
     /// Rules without the direction.
     #[error("the rules have no direction {0}")]

@@ -344,7 +344,10 @@ mod tests {
         let arguments = Some(vec![Template::try_from("-x={m}".to_owned()).unwrap()]);
         let error = ExecutableRunner::new(ExecutableConfig { arguments, ..config }, Op::GroupedConv);
         let error = error.unwrap_err().to_string();
-        assert!(error.starts_with("arguments of executables: '-x={m}': found the place '{m}'"), "{error}");
+        assert!(
+            error.starts_with("arguments of executables: '-x={m}': found the placeholder '{m}'"),
+            "{error}"
+        );
     }
 
     #[test]

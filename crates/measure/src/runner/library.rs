@@ -217,7 +217,7 @@ impl Conversation<'_> {
                     }
                     Err(error) => {
                         let line = String::from_utf8_lossy(&line);
-                        let message = format!("the worker's line is none: {error}: {line}");
+                        let message = format!("invalid line from the worker: {error}: {line}");
                         return Ok(self.broken(FailureClass::Garbage, &message));
                     }
                 }

@@ -47,7 +47,7 @@ pub struct Settings {
 }
 
 impl Default for Settings {
-    /// Upstream's habits: 3 runs to warm up, 10 that count, batches of 20, half a minute a kernel.
+    /// Upstream's habits: 3 warm-up runs, 10 timed runs, batches of 20, 30 seconds per kernel.
     fn default() -> Self {
         Self {
             warmup: 3,

@@ -26,7 +26,7 @@ pub(super) fn parse(output: &[u8], kernel: &str, problem: &Problem) -> Result<Me
     let latency_ms = match number("latency(ms)") {
         Some(ms) if ms > 0.0 => ms,
         Some(ms) => return Err(not_a_time(format!("latency(ms) is {ms}"))),
-        None if odd => return Err(not_a_time("latency(ms) is no finite number".to_owned())),
+        None if odd => return Err(not_a_time("latency(ms) is not a finite number".to_owned())),
         None => return Err(Failure::new(FailureClass::Garbage, "perf_result has no number 'latency(ms)'")),
     };
     let computed = Measurement::of(latency_ms, problem.flops());

@@ -147,12 +147,13 @@ unsafe extern "C" fn add_kernel(
     if context.is_null() || name.is_null() || hooks.is_null() {
         return CkStatus::NullPointer;
     }
-    // SAFETY: the caller's contract.
+    // SAFETY: by contract, `hooks` points to hooks, which begin with their size.
     let size = unsafe { (&raw const (*hooks).struct_size).read() };
     if size != size_of::<CkKernelHooks>() {
         return CkStatus::InvalidStruct;
     }
-    // SAFETY: the caller's contract.
+    // SAFETY: by contract, `name` is NUL-terminated, `hooks` has the size that was checked, and `context` is
+    // the map of `KernelLibrary::open`.
     let (name, hooks, kernels) = unsafe { (CStr::from_ptr(name), *hooks, &mut *context.cast::<Kernels>()) };
     let Ok(name) = name.to_str() else { return CkStatus::NotUtf8 };
     let add = AssertUnwindSafe(|| {

@@ -35,7 +35,7 @@ pub fn serve(mut input: impl Read, mut output: impl Write) -> io::Result<()> {
     };
     let request: Request = match serde_json::from_str(&text) {
         Ok(request) => request,
-        Err(error) => return say(&Answer::Refused(format!("the request is none: {error}"))),
+        Err(error) => return say(&Answer::Refused(format!("invalid request: {error}"))),
     };
     if request.version != VERSION {
         let (found, expected) = (request.version, VERSION);

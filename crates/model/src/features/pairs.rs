@@ -7,9 +7,9 @@
 //!     for each feature: for each kernel: its value                       a loop over the block, with the formula inlined
 //! ```
 //!
-//! The loops over blocks are compiled for AVX2, too; a form for AVX-512 gained nothing worth its code (`docs/performance.md`).
-//! Divisions, roundings and the rest are IEEE's in vectors as well, and nothing is contracted: the bits are those of a pair by
-//! itself.
+//! The loops over blocks are compiled for AVX2, too; a form for AVX-512 gained nothing worth its code
+//! (`docs/what-did-not-work.md`). Divisions, roundings and the rest are IEEE's in vectors as well, and
+//! nothing is contracted: the bits are those of a pair by itself.
 
 use super::axis::{Axis, AxisBlock, Cut};
 use super::block::{BLOCK, InBlocks};

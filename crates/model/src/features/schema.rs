@@ -24,7 +24,7 @@ pub enum SchemaError {
         known: usize,
     },
     /// Names that stand twice.
-    #[error("feature names stand twice: {}", .0.join(", "))]
+    #[error("duplicate feature names: {}", .0.join(", "))]
     Repeated(Vec<String>),
     /// No names at all.
     #[error("the list of feature names is empty")]

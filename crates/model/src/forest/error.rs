@@ -112,13 +112,13 @@ pub enum Reason {
         supported: Cow<'static, str>,
     },
     /// Two branches, or a cycle, lead to the same node or leaf.
-    #[error("leads to {target} a second time, expected one way to each node and leaf")]
+    #[error("leads to {target} a second time, expected one path to each node and leaf")]
     ReachedTwice {
         /// The node or leaf, such as `node 3`.
         target: String,
     },
     /// No branch leads from the root to a node.
-    #[error("belongs to a node that no branch leads to from the root")]
+    #[error("belongs to a node that is unreachable from the root")]
     Unreached,
 }
 

@@ -123,11 +123,11 @@ pub struct Forest {
 impl Forest {
     /// Reads the whole text of a LightGBM model.
     ///
-    /// Line ends may be of either kind. Keys that are not known and sections after the trees are passed over, and in the header
-    /// blank lines and those that begin with `#`; `tree_sizes` may be absent. What LightGBM reads as another forest than the
-    /// lines say, such as a tree with a line without `=`, is refused. Whatever the bytes are, the call returns: it does
-    /// not panic, and it needs memory for a small multiple of the text. Of a text of many megabytes the trees are
-    /// parsed by several threads, which end with the call.
+    /// Line ends may be LF or CRLF. Unknown keys and sections after the trees are ignored, as are blank lines
+    /// and lines beginning with `#` in the header; `tree_sizes` may be absent. Texts that LightGBM reads
+    /// differently from how they look, such as a tree with a line without `=`, are refused. Whatever the
+    /// bytes are, the call returns: it does not panic, and needs memory for a small multiple of the text. The
+    /// trees of a text of many megabytes are parsed by several threads, which end with the call.
     pub fn parse(text: &[u8]) -> Result<Forest, ForestError> {
         match parts::read(text, Plan::new(text.len() as u64)) {
             Ok(contents) => Ok(Forest::of(contents)),
@@ -168,7 +168,7 @@ impl Forest {
         self.version
     }
 
-    /// How many values a row has.
+    /// The number of values of a row.
     pub fn num_features(&self) -> usize {
         self.feature_names.len()
     }
@@ -178,7 +178,7 @@ impl Forest {
         &self.feature_names
     }
 
-    /// What training saw of each feature.
+    /// What training recorded of each feature.
     pub fn feature_infos(&self) -> &[FeatureInfo] {
         &self.feature_infos
     }
@@ -198,7 +198,7 @@ impl Forest {
         self.averaged
     }
 
-    /// The training parameters as LightGBM wrote them, one `[key: value]` a line, if the text has them.
+    /// The training parameters as LightGBM wrote them, one `[key: value]` per line, if the text has them.
     pub fn parameters(&self) -> Option<&str> {
         self.parameters.as_deref()
     }

@@ -159,7 +159,7 @@ mod tests {
             ("", "no tree in the text"),
             ("tree\nTree=1\n", "Tree=1 where tree 0 is expected"),
             ("tree\nTree=0\nx\n", "tree 0: the line 'x' has no '='"),
-            ("tree\nTree=0\nleaf_value=1 x\n", "tree 0: leaf_value: 'x' is no number"),
+            ("tree\nTree=0\nleaf_value=1 x\n", "tree 0: leaf_value: 'x' is not a number"),
             (
                 "tree\nTree=0\nleaf_value=1\n\nx=1\n",
                 "the line 'x=1' where a tree or `end of trees` is expected",

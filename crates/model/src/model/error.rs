@@ -1,4 +1,4 @@
-//! What can be wrong with a model on disk or in memory.
+//! Errors of models on disk or in memory.
 
 use std::io;
 
@@ -18,7 +18,7 @@ pub enum ModelError {
         /// What the system said.
         source: io::Error,
     },
-    /// A file that is not there.
+    /// A file that does not exist.
     #[error("{model}: no {file} and no {file}.gz")]
     NoForest {
         /// The model.
@@ -37,7 +37,7 @@ pub enum ModelError {
         /// The names that there are.
         known: Vec<&'static str>,
     },
-    /// A file that is larger than the limit, maybe only when decompressed.
+    /// A file that is larger than the limit, possibly only after decompression.
     #[error("{file}: more than {limit} bytes{}", if *.decompressed { " when decompressed" } else { "" })]
     TooLarge {
         /// The file.
@@ -47,7 +47,7 @@ pub enum ModelError {
         /// Whether the file itself is small enough.
         decompressed: bool,
     },
-    /// A spec that is not the JSON that it should be.
+    /// A spec with invalid JSON.
     #[error("{file}: {source}")]
     Json {
         /// The file.
@@ -55,7 +55,7 @@ pub enum ModelError {
         /// What the parser said, with line and column.
         source: serde_json::Error,
     },
-    /// A key of the spec with a value that cannot be used.
+    /// A key of the spec with an invalid value.
     #[error("{file}: {source}")]
     Field {
         /// The file.
@@ -63,7 +63,7 @@ pub enum ModelError {
         /// The key, what it holds, what it may hold.
         source: InvalidField,
     },
-    /// Feature names that are no columns.
+    /// Unknown feature names.
     #[error("{file}: feature_names: {source}")]
     Schema {
         /// The file.
@@ -79,7 +79,7 @@ pub enum ModelError {
         /// Line, tree and reason.
         source: Box<ForestError>,
     },
-    /// A forest that does not fit to the spec.
+    /// A forest that does not match the spec.
     #[error("{file}: {reason}")]
     Mismatch {
         /// The forest's file.

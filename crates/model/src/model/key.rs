@@ -1,11 +1,11 @@
-//! What a model is for, and why it is not for a problem or a kernel.
+//! Which problems a model serves, and why it does not serve a problem or a kernel.
 
 use super::FeatureSpec;
 use crate::kernel::{Kernel, KernelKind};
 use crate::problem::Problem;
 use crate::vocab::{Arch, Direction, Dtype, Op};
 
-/// The problems that a model is for. What is not said fits everything.
+/// The problems that a model serves. Fields without a value match anything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ModelKey {
     /// The operation.
@@ -18,14 +18,14 @@ pub struct ModelKey {
     pub arch: Option<Arch>,
 }
 
-/// What a problem or a kernel has in place of what a model is for.
+/// A field in which a problem or a kernel differs from what a model serves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Misfit {
     /// `operation`, `direction`, `dtype` or `arch`.
     pub field: &'static str,
-    /// What the problem or the kernel has.
+    /// The value of the problem or the kernel.
     pub found: String,
-    /// What the model is for.
+    /// The value that the model serves.
     pub expected: String,
 }
 
@@ -68,33 +68,33 @@ impl Asked {
 }
 
 impl ModelKey {
-    /// What a spec says that its model is for.
+    /// The problems that a model serves according to its spec.
     pub const fn of(spec: &FeatureSpec) -> Self {
         Self { op: spec.op(), direction: spec.direction, dtype: spec.dtype, arch: spec.arch }
     }
 
-    /// For everything of one operation: a model with this key is asked whatever its spec says.
+    /// All problems of one operation: a model with this key is asked whatever its spec says.
     pub const fn any(op: Op) -> Self {
         Self { op, direction: None, dtype: None, arch: None }
     }
 
-    /// How well the model fits: `None` when it does not, else the number of things that it says and that are so. An
-    /// architecture that nobody names fits any.
+    /// How well the key matches: `None` if it does not, else the number of its fields with a value. An
+    /// unknown architecture matches any.
     pub fn fit(&self, problem: &Problem, arch: Option<Arch>) -> Option<u32> {
         self.fit_of(Asked::by(problem, arch))
     }
 
-    /// Whether the kernel is one that the model is for. One that does not know its architecture fits any.
+    /// Whether the model serves the kernel. A kernel without an architecture matches any.
     pub fn fits_kernel(&self, kernel: &Kernel) -> bool {
         self.fit_of(Asked::of(kernel)).is_some()
     }
 
-    /// Why the model is not for a problem, field by field; nothing when it is.
+    /// Why the model does not serve a problem, field by field; empty if it does.
     pub fn misfits(&self, problem: &Problem, arch: Option<Arch>) -> Vec<Misfit> {
         self.misfits_of(Asked::by(problem, arch))
     }
 
-    /// Why the model is not for a kernel, field by field; nothing when it is.
+    /// Why the model does not serve a kernel, field by field; empty if it does.
     pub fn kernel_misfits(&self, kernel: &Kernel) -> Vec<Misfit> {
         self.misfits_of(Asked::of(kernel))
     }

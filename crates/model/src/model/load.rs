@@ -1,4 +1,4 @@
-//! Getting a model's bytes: from a directory, from files, from memory; plain or gzip.
+//! Loading models from a directory, from files or from memory, plain or gzip.
 
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use super::{FeatureSpec, Later, Model, ModelError, ModelKey, Target};
 use crate::files;
 use crate::forest::{Forest, ReadError};
 
-/// Bounds on what a model may make the process read.
+/// Limits on the size of models.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Largest forest in bytes, after decompression.
@@ -52,7 +52,7 @@ impl Model {
         Ok(Self { place, ..Self::assemble(label(directory), spec, forests)? })
     }
 
-    /// Loads one forest with a spec beside it or anywhere else.
+    /// Loads one forest with a spec from any place.
     pub fn load_files(
         target: Target,
         forest_path: impl AsRef<Path>,
@@ -77,7 +77,7 @@ impl Model {
         Self::assemble(label(path), spec, forests)
     }
 
-    /// Loads a model from memory; forests may be plain or gzip. `name` is what errors call the model.
+    /// Loads a model from memory; forests may be plain or gzip. `name` is its name in errors.
     pub fn from_bytes(name: &str, spec: &[u8], forests: &[(Target, &[u8])]) -> Result<Self, ModelError> {
         let limits = Limits::default();
         let spec = FeatureSpec::from_json(&format!("{name}/{SPEC}"), spec)?;

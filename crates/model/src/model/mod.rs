@@ -1,4 +1,4 @@
-//! Models: a feature spec with one forest a target, immutable once loaded.
+//! Models: a feature spec with one forest per target, immutable once loaded.
 
 mod embedded;
 mod error;
@@ -31,14 +31,14 @@ use crate::vocab::UnknownWord;
 /// What a forest predicts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Target {
-    /// Trillions of operations a second.
+    /// Trillions of operations per second.
     Tflops,
     /// Milliseconds.
     Latency,
-    /// Gigabytes a second.
+    /// Gigabytes per second.
     Bandwidth,
-    /// A score that only orders the kernels of a problem, such as the logarithm of the speed as a share of the fastest
-    /// kernel's.
+    /// A score that only orders the kernels of a problem, such as the logarithm of the speed relative to the
+    /// fastest kernel.
     Relative,
 }
 
@@ -87,9 +87,9 @@ impl FromStr for Target {
     }
 }
 
-/// A model: what its features are, and one forest a target.
+/// A model: a feature spec and one forest per target.
 ///
-/// Nothing in it ever changes, so any number of threads may use it at once, without a lock.
+/// It is immutable, so any number of threads may use it at once, without a lock.
 #[derive(Debug, Clone)]
 pub struct Model {
     name: String,
@@ -116,25 +116,26 @@ impl Later {
     }
 }
 
-/// What a model says of one kernel; `None` where it has no forest for it.
+/// A model's predictions for one kernel; `None` for targets without a forest.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Predictions {
-    /// Trillions of operations a second.
+    /// Trillions of operations per second.
     pub tflops: Option<f64>,
     /// Milliseconds.
     pub latency_ms: Option<f64>,
-    /// Gigabytes a second.
+    /// Gigabytes per second.
     pub bandwidth_gb_s: Option<f64>,
 }
 
 impl Model {
-    /// Where it came from: a directory, a file, or the label that its bytes were given.
+    /// Its origin: a directory, a file, or the label of its bytes.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What [`Model::open`] loads this model from again, wherever the process stands: a directory or `embedded:NAME`. `None`
-    /// for a model from single files or from memory, and for one that was changed after it was loaded.
+    /// The argument with which [`Model::open`] loads this model again, from any working directory: a
+    /// directory or `embedded:NAME`. `None` for models from single files or from memory, and for those
+    /// changed after loading.
     pub fn place(&self) -> Option<&Path> {
         self.place.as_deref()
     }
@@ -144,13 +145,13 @@ impl Model {
         &self.spec
     }
 
-    /// What it is asked for: what its spec says, or everything of its operation, see [`Model::forced`].
+    /// The problems that it serves: those of its spec, or all of its operation, see [`Model::forced`].
     pub const fn key(&self) -> ModelKey {
         self.key
     }
 
-    /// The same model, asked for everything of its operation, whatever its spec says that it is for. Nobody knows what its
-    /// answers for other directions, types and architectures are worth.
+    /// The same model, serving all problems of its operation, whatever its spec says. The quality of its
+    /// predictions for other directions, types and architectures is unknown.
     pub const fn forced(mut self) -> Self {
         self.key = ModelKey::any(self.spec.op());
         self
@@ -171,7 +172,7 @@ impl Model {
         Target::ALL.into_iter().filter(|&target| self.forest(target).is_some())
     }
 
-    /// The forest that ranks. The target is [`FeatureSpec::rank_by`]; loading made sure that it is there.
+    /// The forest that ranks. Its target is [`FeatureSpec::rank_by`]; loading ensures that it exists.
     pub fn ranking_forest(&self) -> Option<&Arc<Forest>> {
         self.forest(self.spec.rank_by)
     }
@@ -194,20 +195,20 @@ impl Model {
         self
     }
 
-    /// The same model asked with other constants of the GPU than those that it was trained with. Its answers are then for a GPU
-    /// that it has never seen.
+    /// The same model with other GPU constants than those of its training. It then predicts for a GPU that it
+    /// has never seen.
     pub fn with_hardware(mut self, hardware: crate::hardware::Hardware) -> Self {
         self.spec.extractor.hardware = hardware;
         self.place = None;
         self
     }
 
-    /// A forest's output as a ranking sees it: logarithms undone, nothing clamped.
+    /// A forest's output as a ranking uses it: logarithms undone, not clamped.
     pub fn score(&self, target: Target, raw: f64) -> f64 {
         if self.spec.log_targets.contains(&target) { raw.exp_m1() } else { raw }
     }
 
-    /// A forest's output as a prediction of one kernel: logarithms undone; a target that was trained without a
+    /// A forest's output as a prediction of one kernel: logarithms undone; a target trained without a
     /// logarithm is clamped at 0, as upstream does, a logarithmic one is not.
     pub fn value(&self, target: Target, raw: f64) -> f64 {
         if target == Target::Relative || self.spec.log_targets.contains(&target) {

@@ -12,8 +12,9 @@ use crate::problem::InvalidField;
 /// {"ck_select": {"trained_range": {"N": [1, 64], "C": [3, 2048]}}}
 /// ```
 ///
-/// It goes before what LightGBM recorded in the forest (`feature_infos`), which knows only the rows of the last training
-/// run and nothing of features that no tree uses. A feature that is not listed is not held to anything.
+/// It takes precedence over the ranges that LightGBM recorded in the forest (`feature_infos`), which cover
+/// only the rows of the last training run and no features that no tree uses. Features that are not listed are
+/// not checked.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct TrainedRange {
@@ -24,7 +25,7 @@ impl TrainedRange {
     /// The key inside `ck_select`.
     pub const KEY: &'static str = "trained_range";
 
-    /// The ranges of rows whose columns have these names. What is not finite counts for nothing.
+    /// The ranges of rows whose columns have these names. Non-finite values are ignored.
     ///
     /// ```
     /// use ck_select_model::model::TrainedRange;

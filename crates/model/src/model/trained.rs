@@ -20,7 +20,7 @@ use crate::vocab::{Arch, Op};
 /// }}}
 /// ```
 ///
-/// A field that it does not list is not held to anything.
+/// Fields that it does not list are not checked.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TrainedOn {
@@ -52,7 +52,7 @@ impl TrainedOn {
     /// The key inside `ck_select`.
     pub const KEY: &'static str = "trained_on";
 
-    /// What rows of these problems and kernels, from these files, teach.
+    /// The record for rows of these problems and kernels, from these files.
     ///
     /// ```
     /// use ck_select_types::kernel::Kernel;
@@ -108,7 +108,7 @@ impl TrainedOn {
         self.pipelines.iter().map(String::as_str)
     }
 
-    /// What kernels had beside tile and pipeline.
+    /// The suffixes of the kernels.
     pub fn suffixes(&self) -> impl Iterator<Item = &str> {
         self.suffixes.iter().map(String::as_str)
     }
@@ -118,7 +118,8 @@ impl TrainedOn {
         &self.files
     }
 
-    /// What of a kernel's pipeline and suffixes no measured kernel had; `None` when each was measured.
+    /// The parts of a kernel's pipeline and suffixes that no measured kernel had; `None` if all were
+    /// measured.
     pub fn unmeasured(&self, kernel: &KernelKind) -> Option<String> {
         if self.pipelines.is_empty() {
             return None;

@@ -48,7 +48,7 @@ pub enum RowsError {
         rows: usize,
     },
     /// A pool of another operation than the features; reading excludes it.
-    #[error("the rows do not fit to the forest")]
+    #[error("the rows do not match the forest")]
     Mixed,
 }
 

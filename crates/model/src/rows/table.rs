@@ -48,7 +48,7 @@ impl<'a> Table<'a> {
         for (place, column) in columns.iter().enumerate() {
             let fault = |reason: String| TableError { column: column.name.to_owned(), reason };
             if columns[..place].iter().any(|other| other.name == column.name) {
-                return Err(fault("stands twice".to_owned()));
+                return Err(fault("appears twice".to_owned()));
             }
             let len = match &column.cells {
                 Cells::Whole(cells) => cells.len(),
@@ -153,7 +153,7 @@ mod tests {
         let wrong = |columns: Vec<Column<'_>>| Table::new(columns, 2).unwrap_err().to_string();
         assert_eq!(wrong(vec![column("a", Cells::Whole(&[1]))]), "column a: 1 cells, the table has 2 rows");
         let twice = vec![column("a", Cells::Whole(&[1, 2])), column("a", Cells::Numbers(&[1.0, 2.0]))];
-        assert_eq!(wrong(twice), "column a: stands twice");
+        assert_eq!(wrong(twice), "column a: appears twice");
         let code = column("w", Cells::Words { words: vec!["x"], codes: &[0, 1] });
         assert_eq!(wrong(vec![code]), "column w: row 1 has word 1, there are 1 words");
     }

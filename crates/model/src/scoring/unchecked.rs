@@ -8,7 +8,7 @@
 #[inline(always)]
 pub(super) unsafe fn get<T: Copy>(slice: &[T], index: usize) -> T {
     debug_assert!(index < slice.len(), "index {index} of {}", slice.len());
-    // SAFETY: the caller's promise.
+    // SAFETY: by contract, `index` is inside the slice.
     unsafe { *slice.get_unchecked(index) }
 }
 
@@ -20,6 +20,6 @@ pub(super) unsafe fn get<T: Copy>(slice: &[T], index: usize) -> T {
 #[inline(always)]
 pub(super) unsafe fn set<T>(slice: &mut [T], index: usize, value: T) {
     debug_assert!(index < slice.len(), "index {index} of {}", slice.len());
-    // SAFETY: the caller's promise.
+    // SAFETY: by contract, `index` is inside the slice.
     unsafe { *slice.get_unchecked_mut(index) = value }
 }

@@ -33,7 +33,8 @@ impl List<'_> {
     #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512dq,bmi1,bmi2,lzcnt,popcnt")]
     pub(super) unsafe fn append(&mut self, chosen: __mmask16, at: __m512i, set: __m512i) {
         debug_assert!(self.len + WIDTH <= self.at.len() && self.len + WIDTH <= self.set.len());
-        // SAFETY: the caller's promise. To a register and then to memory, since compressing stores are slow on Zen 4.
+        // SAFETY: by contract, there is room for sixteen items behind the end. To a register and then to
+        // memory, since compressing stores are slow on Zen 4.
         unsafe {
             let (places, sets) =
                 (self.at.as_mut_ptr().add(self.len).cast(), self.set.as_mut_ptr().add(self.len).cast());
@@ -62,7 +63,7 @@ pub(super) unsafe fn look_up(
     answer_of: &mut [u32],
 ) {
     for item in items {
-        // SAFETY: the caller's promise.
+        // SAFETY: by contract, places lead to cells, cells to answers, and the outputs have room for the items.
         unsafe {
             let cell = get(cells, (get(places, item) & CELL) as usize);
             set(cell_of, item, cell);

@@ -9,7 +9,7 @@ use crate::scoring::{MixedPool, PoolError, SizeError};
 /// A problem or a pool that a model cannot rank.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum RankError {
-    /// The problem is not one.
+    /// Invalid problem.
     #[error("problem: {0}")]
     Problem(#[from] InvalidField),
     /// The model's features cannot describe the problem.
@@ -17,7 +17,7 @@ pub enum RankError {
     ProblemSide(SideError),
     /// The model is for other problems.
     #[error(
-        "the model is for {}, and not for this problem: {}; take a model that is for it, or force \
+        "the model is for {}, not for this problem: {}; use a model for it, or force \
          this one (`--force-model` of ckselect, `force` of ck_model_options, `Model::forced`)",
         .key, listed(.misfits)
     )]
@@ -55,8 +55,8 @@ pub enum RankError {
         /// The name of the first kernel.
         first: String,
     },
-    /// A place that the pool does not have.
-    #[error("the pool has {kernels} kernels, there is none at {index}")]
+    /// An index outside the pool.
+    #[error("the pool has {kernels} kernels, none at index {index}")]
     Index {
         /// Kernels in the pool.
         kernels: usize,
@@ -72,10 +72,10 @@ pub enum RankError {
     /// A pool that the forest cannot be compiled for.
     #[error(transparent)]
     Compile(#[from] PoolError),
-    /// A forest that does not fit to the spec; loading excludes it.
+    /// A forest that does not match the spec; loading excludes it.
     #[error(transparent)]
     Row(#[from] RowError),
-    /// Values that do not fit to the compiled pool; both come from the same features, which excludes it.
+    /// Values that do not match the compiled pool; excluded because both come from the same features.
     #[error(transparent)]
     Size(#[from] SizeError),
 }
@@ -83,7 +83,7 @@ pub enum RankError {
 /// A kernel of the pool that a model does not rank.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LeftOut {
-    /// The kernel's place in the pool.
+    /// The kernel's index in the pool.
     pub index: usize,
     /// Why.
     pub reason: LeftOutReason,
@@ -95,7 +95,7 @@ pub enum LeftOutReason {
     /// Its features cannot describe it.
     #[error(transparent)]
     Undescribed(SideError),
-    /// The model is for others.
+    /// The model does not serve it.
     #[error("{}", listed(.0))]
     NotFor(Vec<Misfit>),
 }

@@ -1,4 +1,4 @@
-//! Where a problem lies outside of what a model saw in training.
+//! Which parts of a problem are outside a model's training range.
 
 use crate::forest::FeatureInfo;
 use crate::model::{Model, TrainedFields};
@@ -88,14 +88,14 @@ fn ranges(model: &Model) -> Vec<Range> {
         .collect()
 }
 
-/// A field of a problem, or a feature of its fields, outside of what a model saw in training.
+/// A field of a problem, or a feature of its fields, that is outside a model's training range.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutOfRange {
     /// The field's or the feature's name.
     pub field: &'static str,
-    /// What the problem has.
+    /// The problem's value.
     pub found: String,
-    /// What training had.
+    /// The values in training.
     pub trained: String,
 }
 

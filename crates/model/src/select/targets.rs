@@ -1,4 +1,4 @@
-//! What a model's other targets predict for the kernels of a ranking.
+//! Predictions of a model's other targets for the kernels of a ranking.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ impl TargetScorer {
 }
 
 impl Ranker {
-    /// Prepares another of the model's targets for the pool; `None` when the model has no forest for it.
+    /// Prepares another of the model's targets for the pool; `None` if the model has no forest for it.
     pub fn target(&self, target: Target) -> Result<Option<TargetScorer>, RankError> {
         let Some(forest) = self.model.forest(target) else { return Ok(None) };
         let scorer = PoolScorer::compile(forest, &self.features.table())?;

@@ -113,7 +113,7 @@ impl Header {
         let mut index = HashMap::new();
         for (place, name) in columns.iter().enumerate() {
             if index.insert(name.as_str(), place).is_some() && !name.is_empty() {
-                return Err(DataError::format(file, format_args!("line 1: column '{name}' stands twice")));
+                return Err(DataError::format(file, format_args!("line 1: column '{name}' appears twice")));
             }
         }
         let need = |names: &[&'static str]| {

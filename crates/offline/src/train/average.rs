@@ -57,7 +57,7 @@ fn trees_of(forest: &str) -> Result<Vec<&str>, String> {
 }
 
 fn divided(value: &str, share: f64) -> Result<String, String> {
-    let value: f64 = value.parse().map_err(|_| format!("'{value}' is no number"))?;
+    let value: f64 = value.parse().map_err(|_| format!("'{value}' is not a number"))?;
     Ok(format!("{:?}", value / share))
 }
 

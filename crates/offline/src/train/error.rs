@@ -76,7 +76,7 @@ pub enum TrainError {
         source: io::Error,
     },
     /// The directory is there already.
-    #[error("{0}: is there already; --overwrite replaces it")]
+    #[error("{0}: already exists; --overwrite replaces it")]
     Exists(String),
     /// Out-of-fold predictions that cannot be written.
     #[error("oof_predictions.parquet: {0}")]

@@ -120,7 +120,7 @@ fn the_directory_is_a_model_and_never_overwrites_by_itself() {
     assert_eq!(model.targets().count(), 3);
 
     let error = directory.write(&path, false).unwrap_err().to_string();
-    assert!(error.ends_with("made_up: is there already; --overwrite replaces it"), "{error}");
+    assert!(error.ends_with("made_up: already exists; --overwrite replaces it"), "{error}");
     fs::write(path.join("note.txt"), "mine").unwrap();
     directory.write(&path, true).unwrap();
     assert!(!path.join("note.txt").exists(), "the old directory is replaced as a whole");

@@ -19,7 +19,7 @@ pub enum HeaderError {
     #[error("the columns are separated by {0:?}, expected ','")]
     Separator(char),
     /// A column that stands twice.
-    #[error("column '{0}' stands twice")]
+    #[error("column '{0}' appears twice")]
     Twice(String),
     /// Two columns for one field.
     #[error("columns '{0}' and '{1}' are the same field, expected one of them")]
@@ -371,7 +371,7 @@ mod tests {
                 &["N", "C", "K"],
                 "no column 'Hi', expected C, K, Hi, Wi, Y, X for a grouped_conv problem; the columns are N, C, K",
             ),
-            (&["C", "K", "C"], "column 'C' stands twice"),
+            (&["C", "K", "C"], "column 'C' appears twice"),
         ] {
             assert_eq!(check_columns(Op::GroupedConv, columns, &[]).unwrap_err().to_string(), message);
         }

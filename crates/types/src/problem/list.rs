@@ -1,4 +1,4 @@
-//! Files of problems: lists of `key=value` lines, and tables with a column for each field.
+//! Files of problems: lists of `key=value` lines, and tables with a column per field.
 //!
 //! ```text
 //! # layers of a network
@@ -6,8 +6,8 @@
 //! M=128,N=1536,K=7168,op=gemm_universal
 //! ```
 //!
-//! Blank lines and lines that begin with `#` are passed over. Whoever appends to such a list while it may be killed puts
-//! the operation last, so that a line that was cut off has none, or only the beginning of one, and shows itself.
+//! Blank lines and lines that begin with `#` are skipped. A writer that may be killed puts the operation
+//! last, so that a line that was cut off lacks it, or has only the beginning of it, and can be recognised.
 
 use std::io::{BufRead, Cursor};
 
@@ -20,23 +20,23 @@ use crate::vocab::{Op, UnknownWord};
 /// The problems of a file, in its order.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ProblemList {
-    /// The problems, at least one. Repeated ones count once, except in a table that has no kernels: there each row is
-    /// asked about.
+    /// The problems, at least one. Repeated ones count once, except in a table without kernels, where each
+    /// row counts.
     pub problems: Vec<ListedProblem>,
-    /// What was passed over.
+    /// What was skipped.
     pub passed: PassedOver,
 }
 
-/// What a file of problems holds beside the problems that were asked for.
+/// What a reader of a file of problems skipped.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PassedOver {
     /// Problems of the other operation.
     pub others: u64,
-    /// Lines that were cut off: they do not say their operation, or end in the middle.
+    /// Lines that were cut off: they lack their operation, or end in the middle.
     pub torn: u64,
     /// The first of them, counted from 1.
     pub first_torn: u64,
-    /// Columns that are unknown and nothing like a known one.
+    /// Unknown columns that do not resemble a known one.
     pub unknown: Vec<String>,
 }
 
@@ -45,26 +45,26 @@ pub struct PassedOver {
 pub struct ListedProblem {
     /// The number that the file gives it (`problem_idx`).
     pub number: Option<u64>,
-    /// The problem; what the file does not say has the defaults.
+    /// The problem, with defaults for what the file does not specify.
     pub problem: Problem,
-    /// Which of its words the file says.
+    /// Which of its words the file specifies.
     pub said: Said,
 }
 
-/// Words that a file says itself. What it does not say may be the kernel's: upstream's problem sets leave direction, types
-/// and layouts out, because the kernels' names have them.
+/// Words that a file specifies itself. Others may be taken from the kernel: upstream's problem sets leave out
+/// direction, types and layouts, because the kernels' names contain them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Said {
     /// The direction of a convolution.
     pub direction: bool,
     /// The element types.
     pub dtype: bool,
-    /// The memory order.
+    /// The memory layout.
     pub layout: bool,
 }
 
 impl Said {
-    /// What named cells say.
+    /// The words that named cells specify.
     pub fn by(fields: &dyn Fields) -> Self {
         let has = |name: &str| fields.cell(name).is_some();
         Self {
@@ -75,13 +75,13 @@ impl Said {
     }
 }
 
-/// A file that is no list of problems.
+/// An invalid list of problems.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{list}: {}{fault}", line.map_or(String::new(), |line| format!("line {line}: ")))]
 pub struct ProblemListError {
-    /// What the file is called.
+    /// The name of the file.
     pub list: String,
-    /// The line, from 1, if it is one line's fault.
+    /// The line, from 1, if the error is in one line.
     pub line: Option<u64>,
     /// What is wrong.
     pub fault: ProblemLineFault,
@@ -90,23 +90,23 @@ pub struct ProblemListError {
 /// What is wrong with a file of problems, or with a line of it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ProblemLineFault {
-    /// An operation that there is not.
+    /// An unknown operation.
     #[error(transparent)]
     Op(UnknownWord),
-    /// Pairs that are no problem of the operation.
+    /// Pairs that are not a problem of the operation.
     #[error(transparent)]
     Problem(ProblemError),
-    /// Cells that are no problem of the operation.
+    /// Cells that are not a problem of the operation.
     #[error(transparent)]
     Cells(InvalidField),
-    /// Columns that cannot be used.
+    /// Invalid columns.
     #[error(transparent)]
     Header(HeaderError),
-    /// A row that is none.
+    /// An invalid row.
     #[error("{0}")]
     Row(String),
     /// One number for two problems.
-    #[error("problem_idx {0} stands for two different problems")]
+    #[error("problem_idx {0} denotes two different problems")]
     Number(u64),
     /// A file that cannot be read.
     #[error("{0}")]
@@ -119,12 +119,12 @@ pub enum ProblemLineFault {
 fn also(others: u64, torn: u64) -> String {
     match (others, torn) {
         (0, 0) => String::new(),
-        (others, 0) => format!("; {others} of another operation were passed over"),
-        (_, torn) => format!("; {others} of another operation and {torn} torn lines were passed over"),
+        (others, 0) => format!("; {others} of another operation were skipped"),
+        (_, torn) => format!("; {others} of another operation and {torn} torn lines were skipped"),
     }
 }
 
-/// What a line of a list holds.
+/// The contents of a line of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(clippy::large_enum_variant)] // lives only while a line is read
 pub enum ProblemLine {
@@ -169,30 +169,29 @@ impl PassedOver {
         let Self { others, torn, first_torn, unknown } = self;
         let mut notes = Vec::new();
         if !unknown.is_empty() {
-            notes.push(format!(
-                "columns passed over, which are no field of a problem: {}",
-                unknown.join(", ")
-            ));
+            notes.push(format!("ignored columns, which are not fields of a problem: {}", unknown.join(", ")));
         }
         if *torn > 0 {
             notes.push(format!(
-                "{torn} incomplete lines are passed over, the first is line {first_torn}: they do not say op=…"
+                "{torn} incomplete lines are skipped, the first is line {first_torn}: they do not say op=…"
             ));
         }
         if *others > 0 {
-            notes.push(format!("{others} problems are passed over: they are of another operation"));
+            notes.push(format!("{others} problems are skipped: they are of another operation"));
         }
         notes
     }
 }
 
-/// Reads the problems of an operation from a file of any length, one after the other. The format shows itself:
+/// Reads the problems of an operation from a file of any length, one after the other. The format is detected:
 ///
-/// * A **list** has one problem a line, as `key=value` pairs. When a line says its operation as `op=…`, as captured ones
-///   do, a line that does not was cut off and is passed over. A last line without an end that is no problem was torn by
-///   a crash of whoever wrote it, and is passed over, too.
-/// * A **table** is a CSV with a column for each field, and maybe `problem_idx` and `op`. `variant` and `ndim_spatial`,
-///   which upstream's tables have, say direction and dimensions.
+/// * A **list** has one problem per line, as `key=value` pairs. If a line names its operation as `op=…`, as
+/// captured ones
+///   do, a line that does not was cut off and is skipped. A last line without a line end that is not a problem was torn by
+///   a crash of its writer, and is skipped, too.
+/// * A **table** is a CSV with a column per field, and optionally `problem_idx` and `op`. `variant` and
+/// `ndim_spatial`,
+///   which upstream's tables have, give direction and dimensions.
 pub struct ProblemReader<'a> {
     label: String,
     op: Op,
@@ -201,7 +200,7 @@ pub struct ProblemReader<'a> {
     format: Format,
     seen: Seen,
     any: bool,
-    /// What was passed over so far.
+    /// What was skipped so far.
     pub passed: PassedOver,
 }
 
@@ -215,8 +214,8 @@ enum Format {
 }
 
 impl<'a> ProblemReader<'a> {
-    /// Reads the head of a file; `label` names it in errors. What the file does not say of a problem is taken from
-    /// `defaults`.
+    /// Reads the head of a file; `label` names it in errors. `defaults` supplies what the file does not
+    /// specify.
     pub fn new(
         label: &str,
         source: Box<dyn BufRead + 'a>,
@@ -271,7 +270,7 @@ impl<'a> ProblemReader<'a> {
         Ok(Format::List { all_say_op })
     }
 
-    /// The next problem; `None` at the end. A file without any is an error.
+    /// The next problem; `None` at the end. A file without problems is an error.
     #[allow(clippy::should_implement_trait)] // an iterator would go on after an error
     pub fn next(&mut self) -> Result<Option<ListedProblem>, ProblemListError> {
         let next = match &mut self.format {
@@ -366,7 +365,7 @@ pub fn line(problem: &Problem) -> String {
 }
 
 impl ProblemLine {
-    /// Reads a line that says its operation. A problem that does not say its types has those of upstream's defaults.
+    /// Reads a line that names its operation. A problem without types has upstream's defaults.
     pub fn parse(line: &str) -> Result<Self, ProblemLineFault> {
         parse_line(line, Op::GroupedConv, &ProblemDefaults::of(Op::GroupedConv))
     }
@@ -515,7 +514,7 @@ mod tests {
         assert_eq!((numbers, &list.passed.unknown[..]), (vec![7, 7, 9], &["note".to_owned()][..]));
         let Problem::Conv(problem) = list.problems[0].problem else { panic!() };
         assert_eq!((problem.direction, list.problems[0].said.direction), (Direction::BwdData, true));
-        assert_eq!(list.passed.notes(), ["columns passed over, which are no field of a problem: note"]);
+        assert_eq!(list.passed.notes(), ["ignored columns, which are not fields of a problem: note"]);
         let measured = "kernel,C,K,Hi,Wi,Y,X\na,64,64,8,8,1,1\nb,64,64,8,8,1,1\n";
         assert_eq!(conv(measured).unwrap().problems.len(), 1, "a row a kernel");
         let both = "op,m,n,k,C,K,Hi,Wi,Y,X\ngemm_universal,1,2,3,,,,,,\ngrouped_conv,,,,4,4,5,5,1,1\n";
@@ -539,7 +538,7 @@ mod tests {
             ("C,K,Hi,Wi,Y,X\n# x\n64,64,8,8,1,\n", "l: line 3: X: found nothing, expected a whole number"),
             (
                 "problem_idx,C,K,Hi,Wi,Y,X\n7,64,64,8,8,1,1\n7,64,64,8,8,3,3\n",
-                "l: line 3: problem_idx 7 stands for two different problems",
+                "l: line 3: problem_idx 7 denotes two different problems",
             ),
             (
                 "problem_idx,C,K,Hi,Wi,Y,X\n-1,64,64,8,8,1,1\n",

@@ -43,23 +43,24 @@ const EXAMPLES: &str = "Examples:
   ckselect bench --pool kernels.txt --problems shapes.csv --runner runner.json --output sweep.csv \\
       --slurm 16 --slurm-option=--partition=gpu --slurm-option=--gpus=1
 
-The output is a CSV that only grows, row by row. Beside it are <FILE>.meta.json (how it came about) and
-<FILE>.details.jsonl (what is known of each row). After a crash, a kill or a power cut, --resume goes on.
+The output is an append-only CSV. Beside it are <FILE>.meta.json (plan, settings and sessions) and
+<FILE>.details.jsonl (details of each row). After a crash, a kill or a power cut, --resume continues.
 
-Exit codes: 0 done, or the budget is spent; 1 failed, or not a row of the output has a time; 2 wrong use; 129, 130 and 143
-ended by SIGHUP, Ctrl-C and SIGTERM, with all finished rows kept.";
+Exit codes: 0 done, or the budget is spent; 1 failed, or no row of the output has a time; 2 usage error; 129, 130 and
+143 ended by SIGHUP, Ctrl-C and SIGTERM, with all finished rows kept.";
 
 /// Measure the kernels of a pool on problems
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES, group = clap::ArgGroup::new("who").required(true))]
 pub(crate) struct Args {
-    /// Kernels to measure: any file that `ckselect rank --pool` takes
+    /// Kernels to measure: any file that `ckselect rank --pool` accepts
     #[arg(long, value_name = "FILE")]
     pool: PathBuf,
-    /// Problems: a CSV as for `ckselect rank --problems`, or text with one problem a line, as they are captured
+    /// Problems: a CSV as for `ckselect rank --problems`, or text with one problem per line, as they are
+    /// captured
     #[arg(long, value_name = "FILE")]
     problems: PathBuf,
-    /// Where the measurements go
+    /// Output file for the measurements
     #[arg(long, value_name = "FILE")]
     output: PathBuf,
     /// Run upstream's benchmark executables, <DIR>/benchmark_<kernel>
@@ -68,40 +69,40 @@ pub(crate) struct Args {
     /// Run the kernels of a shared library (include/ck_select_bench.h)
     #[arg(long, value_name = "FILE.so", group = "who")]
     library: Option<PathBuf>,
-    /// Run what a configuration says: executables with other flags, libraries built just in time
+    /// Run what a configuration describes: executables with other flags, libraries built just in time
     #[arg(long, value_name = "CONFIG.json", group = "who")]
     runner: Option<PathBuf>,
     /// Measure nothing: answer from measurements in any format that `ckselect convert` reads, from a model directory, or
     /// by the formula `analytic`
     #[arg(long, value_name = "FROM", group = "who")]
     simulate: Option<PathBuf>,
-    /// Go on with an output that is there; begin if there is none
+    /// Continue an existing output; begin if there is none
     #[arg(long, conflicts_with = "overwrite")]
     resume: bool,
-    /// With --resume: measure failed rows again, all of them or those of some classes, such as load,timeout
+    /// With --resume: measure failed rows again, all or only those of some classes, such as load,timeout
     #[arg(long, value_name = "CLASS", requires = "resume", num_args = 0..=1, value_delimiter = ',', value_parser = class)]
     retry_failed: Option<Vec<FailureClass>>,
-    /// Throw an output away that is there
+    /// Discard an existing output
     #[arg(long)]
     overwrite: bool,
     #[command(flatten)]
     care: Care,
-    /// GPUs to measure on, all at once, by their places among the visible ones; by default all that
+    /// GPUs to measure on, all at once, by their indices among the visible ones; by default all that
     /// HIP_VISIBLE_DEVICES or ROCR_VISIBLE_DEVICES name, or the first
     #[arg(long, value_name = "LIST")]
     gpus: Option<String>,
-    /// End after so long: 90s, 30m, 2h
+    /// Stop after this time: 90s, 30m, 2h
     #[arg(long, value_name = "TIME", value_parser = duration)]
     budget: Option<Duration>,
-    /// Measure only part I of N; the same N gives the same parts on every machine
+    /// Measure only shard I of N; the same N gives the same shards on every machine
     #[arg(long, value_name = "I/N", default_value = "1/1")]
     shard: Shard,
-    /// Only say what would be measured
+    /// Only print what would be measured
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
     slurm: slurm::Options,
-    /// How to write the summary
+    /// Output format of the summary
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
 }
@@ -109,31 +110,31 @@ pub(crate) struct Args {
 /// How carefully to measure
 #[derive(clap::Args)]
 struct Care {
-    /// Runs of each kernel that do not count [default: 3]
+    /// Warm-up runs of each kernel [default: 3]
     #[arg(long, value_name = "COUNT")]
     warmup: Option<u32>,
-    /// Runs of each kernel that count; their median is the result [default: 10]
+    /// Timed runs of each kernel; their median is the result [default: 10]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
     repeat: Option<u32>,
-    /// Times to run an executable, which itself averages over --repeat; the median counts
+    /// How often to run an executable, which itself averages over --repeat; the median counts
     #[arg(long, value_name = "COUNT", default_value = "1", value_parser = clap::value_parser!(u32).range(1..))]
     samples: u32,
-    /// Give up kernels that are so many times slower than the problem's best: 5x
+    /// Abandon kernels that are this many times slower than the problem's best: 5x
     #[arg(long, value_name = "FACTOR", value_parser = factor)]
     cutoff: Option<f64>,
-    /// Measure again, up to so many times, what spreads too much; the steadiest result counts
+    /// Repeat unstable measurements up to this many times; the most stable result counts
     #[arg(long, value_name = "TIMES", default_value = "0")]
     remeasure: u32,
-    /// Coefficient of variation in percent beyond which a result counts as spread too much
+    /// Coefficient of variation in percent above which a measurement counts as unstable
     #[arg(long, value_name = "PERCENT", default_value = "10")]
     max_cv: f64,
-    /// What one kernel may take on one problem
+    /// Time limit for one kernel on one problem
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = duration)]
     kernel_timeout: Duration,
-    /// Kernels that one worker process measures
+    /// Number of kernels that one worker process measures
     #[arg(long, value_name = "COUNT", default_value = "20", value_parser = clap::value_parser!(u64).range(1..))]
     batch: u64,
-    /// A first look: 1 run to warm up, 3 that count, a cut-off of 3x, 10 problems evenly over the file
+    /// A first look: 1 warm-up run, 3 timed runs, a cut-off of 3x, 10 problems evenly over the file
     #[arg(long)]
     quick: bool,
 }
@@ -283,12 +284,12 @@ fn exit_code(ran: &Summary, output: &Path) -> ExitCode {
     match ran.stopped {
         Some(StopReason::Signal(signal)) => {
             say!(
-                "ckselect: {output}: ended by signal {signal}, {remaining} rows remain: go on with --resume"
+                "ckselect: {output}: ended by signal {signal}, {remaining} rows remain: continue with --resume"
             );
             ExitCode::from(u8::try_from(128 + signal).unwrap_or(1))
         }
         Some(StopReason::Budget) => {
-            say!("ckselect: {output}: the budget is spent, {remaining} rows remain: go on with --resume");
+            say!("ckselect: {output}: the budget is spent, {remaining} rows remain: continue with --resume");
             if nothing { failed(ran, &output) } else { ExitCode::SUCCESS }
         }
         None if nothing => failed(ran, &output),

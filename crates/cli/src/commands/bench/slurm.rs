@@ -15,8 +15,8 @@ use crate::output::Output;
 /// Beyond one machine
 #[derive(clap::Args)]
 pub(super) struct Options {
-    /// Submit a Slurm job array of so many shards, and a job that merges them; with --resume only the shards that
-    /// are not done
+    /// Submit a Slurm job array of this many shards, and a job that merges them; with --resume only the
+    /// unfinished shards
     #[arg(long, value_name = "SHARDS", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     slurm: Option<u32>,
     /// Print the scripts instead of submitting them
@@ -25,7 +25,7 @@ pub(super) struct Options {
     /// Option for sbatch, such as --slurm-option=--partition=gpu; may be given several times
     #[arg(long, value_name = "OPTION", requires = "slurm", allow_hyphen_values = true)]
     slurm_option: Vec<String>,
-    /// Times that a task of the array starts, if it fails
+    /// How often a failing task of the array is started
     #[arg(long, value_name = "COUNT", default_value = "3", value_parser = clap::value_parser!(u32).range(1..))]
     slurm_attempts: u32,
 }
@@ -77,7 +77,7 @@ pub(super) fn run(
     }
     if args.overwrite {
         return Err(CliError::usage(
-            "--overwrite and --slurm exclude each other: tasks resume what is there",
+            "--overwrite and --slurm exclude each other: tasks resume existing output",
         ));
     }
     let (mut parts, mut open) = (Vec::new(), Vec::new());
@@ -85,7 +85,7 @@ pub(super) fn run(
         let log = shard_log(&args.output, shard);
         if log.exists() && !args.resume {
             let log = log.display();
-            return Err(CliError::failed(format!("{log} exists: --resume submits what is not done")));
+            return Err(CliError::failed(format!("{log} exists: --resume submits the unfinished shards")));
         }
         if shard.of(plan, cost, batch).is_empty() {
             continue;
@@ -96,7 +96,7 @@ pub(super) fn run(
         }
     }
     if open.is_empty() {
-        say!("ckselect: all {shards} shards are done: `ckselect merge` puts them together");
+        say!("ckselect: all {shards} shards are done: `ckselect merge` combines them");
         return Ok(ExitCode::SUCCESS);
     }
     let folder = std::env::current_dir()?;

@@ -38,7 +38,7 @@ pub(super) fn files(args: &Args) -> Result<(Vec<PathBuf>, Vec<Role>), CliError> 
         let named =
             |file: &PathBuf| file == Path::new(name) || file.file_name().is_some_and(|last| last == name);
         let place = files.iter().position(named).ok_or_else(|| {
-            CliError::usage(format!("--weight: '{name}' is none of the files of --data and --extra-data"))
+            CliError::usage(format!("--weight: '{name}' is not a file of --data or --extra-data"))
         })?;
         roles[place].weight = weight;
     }
@@ -64,7 +64,7 @@ pub(super) fn goals(args: &Args) -> Result<(Vec<Goal>, Target), CliError> {
             return Err(CliError::usage(message));
         }
         if goals.iter().any(|goal| goal.target == target) {
-            return Err(CliError::usage(format!("--targets: {target} stands twice")));
+            return Err(CliError::usage(format!("--targets: {target} appears twice")));
         }
         // Upstream never takes logarithms of times.
         let objective = match (objective, target) {
@@ -102,7 +102,7 @@ pub(super) fn goals(args: &Args) -> Result<(Vec<Goal>, Target), CliError> {
             used = true;
         }
         if !used {
-            return Err(CliError::usage(format!("--params: no forest of this training heeds '{pair}'")));
+            return Err(CliError::usage(format!("--params: no forest of this training uses '{pair}'")));
         }
     }
     for goal in &goals {

@@ -116,7 +116,7 @@ impl Narrow {
         if let Some(rungs) = &self.rungs {
             rungs.fetch();
         }
-        // Small trees are read in order, and disturbed by being asked for ahead (docs/performance.md).
+        // Small trees are read in order, and prefetching them disturbs that (docs/what-did-not-work.md).
         #[cfg(target_arch = "x86_64")]
         if self.flat.is_some() {
             return;
