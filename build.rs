@@ -63,6 +63,8 @@ fn check_header() -> Result<(), String> {
         "models",
         "select",
         "rows",
+        "engines",
+        "forests",
     ] {
         builder = builder.with_src(root.join(format!("src/ffi/{file}.rs")));
     }

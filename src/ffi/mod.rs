@@ -19,8 +19,10 @@
 )]
 
 mod descriptors;
+mod engines;
 mod error;
 mod exchange;
+mod forests;
 mod hardware;
 mod input;
 mod kernels;
@@ -37,8 +39,10 @@ mod tests;
 mod words;
 
 pub use descriptors::*;
+pub use engines::*;
 pub use error::*;
 pub use exchange::*;
+pub use forests::*;
 pub use hardware::*;
 pub use kernels::*;
 pub use log::*;
