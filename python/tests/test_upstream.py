@@ -68,6 +68,16 @@ kernel = dict(layout="rcr", tile=(128, 128, 128), waves=(2, 2, 1), warp_tile=(32
 types = dict(dtype_a="bf16", dtype_b="bf16", dtype_c="bf16")
 assert gemm_native_vector_sizes(**types, **kernel, epilogue="default") == (8, 8, 1)
 assert gemm_native_vector_sizes(**types, **kernel, epilogue="cshuffle") == (8, 8, 8)
+from ml_heuristic_sweep import KERNEL_POOL, spec_to_feature_dict
+assert len(KERNEL_POOL) == 27 == len({spec.name for spec in KERNEL_POOL})
+for spec in KERNEL_POOL:
+    cells = spec_to_feature_dict(spec, "bf16", "ccr", "gfx942")
+    assert [cells["warp_m"], cells["warp_tile_n"]] == [spec.wave_m, spec.warp_n]
+    for kind in (GemmUniversalFeatureEngine, GemmUniversalVecFeatureEngine):
+        assert kind().extract({**problem, "split_k": 1}, cells).shape == (len(kind().get_feature_names()),)
+by_name = {spec.name: spec for spec in KERNEL_POOL}
+large = by_name["l_256x256_k32_iw_v3"]
+assert (large.tile_k, large.pipeline, large.scheduler, large.warp_m) == (32, "compv3", "interwave", 32)
 print("ran", __name__)
 """
 

@@ -23,7 +23,7 @@ REPLACED = (
 )
 """Modules that mean ours, also where upstream's lie on the path."""
 
-OFFERED = ("data_pipeline", "codegen_common")
+OFFERED = ("data_pipeline", "codegen_common", "ml_heuristic_sweep")
 """Modules of which ours have a part only: they count where upstream's are not on the path."""
 
 
