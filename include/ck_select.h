@@ -311,7 +311,12 @@ typedef enum {
 } ck_uncoded;
 
 /**
- * One forest of a model directory with its features. Immutable: any number of threads may use it at once.
+ * A forest without a spec. Any number of threads may use one at once.
+ */
+typedef struct ck_forest ck_forest;
+
+/**
+ * One forest of a model directory with its features. Any number of threads may use one at once.
  */
 typedef struct ck_model ck_model;
 
@@ -1947,6 +1952,71 @@ ck_status ck_pool_rank(const ck_pool *pool,
                        size_t capacity,
                        size_t *rows,
                        double *scores);
+
+/**
+ * Writes what `ck_spec_describe` writes, for a feature engine without a model. `options` names the engine, and may
+ * give constants of the GPU; those that it does not are the defaults of upstream's engines. Free the text with
+ * `ck_string_free`.
+ *
+ * # Safety
+ * `options` points to a struct with its `struct_size` set, whose texts are NULL or NUL-terminated; `text` points to an
+ * address.
+ */
+ck_status ck_engine_describe(const ck_row_options *options,
+                             char **text);
+
+/**
+ * Writes the features that an engine computes for each row of a table, row after row; see `ck_engine_describe` and
+ * `ck_model_extract_rows`. `capacity` is the room for them; when it is too small nothing is written and the call fails
+ * with `CK_STATUS_BUFFER_TOO_SMALL`.
+ *
+ * # Safety
+ * As for `ck_engine_describe`; `columns` points to `column_count` structs, each with its `struct_size` set and `rows`
+ * cells; `features` points to `capacity` doubles.
+ */
+ck_status ck_engine_extract_rows(const ck_row_options *options,
+                                 const ck_column *columns,
+                                 size_t column_count,
+                                 size_t rows,
+                                 size_t capacity,
+                                 double *features);
+
+/**
+ * Loads a forest by its file, plain or gzip. Destroy it with `ck_forest_destroy`.
+ *
+ * # Safety
+ * `file` is a NUL-terminated text; `forest` points to an address.
+ */
+ck_status ck_forest_create(const char *file, ck_forest **forest);
+
+/**
+ * Destroys a forest. NULL is fine.
+ *
+ * # Safety
+ * `forest` is NULL, or from `ck_forest_create`, and no thread uses it now or later.
+ */
+void ck_forest_destroy(ck_forest *forest);
+
+/**
+ * Writes how many features a row has.
+ *
+ * # Safety
+ * `forest` is from `ck_forest_create`; `width` points to a `size_t`.
+ */
+ck_status ck_forest_width(const ck_forest *forest, size_t *width);
+
+/**
+ * Writes what LightGBM would predict for each row of a matrix of features, row after row, each with `width` of them:
+ * no logarithm is undone, and nothing clamped.
+ *
+ * # Safety
+ * `forest` is from `ck_forest_create`; `features` points to `rows` times `width` doubles, `values` to `rows`.
+ */
+ck_status ck_forest_predict(const ck_forest *forest,
+                            const double *features,
+                            size_t rows,
+                            size_t width,
+                            double *values);
 
 #ifdef __cplusplus
 }  // extern "C"

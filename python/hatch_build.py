@@ -1,6 +1,6 @@
-"""Puts libck_select.so into the wheel, and names the wheel by what that library needs of the system.
+"""Puts libck_select.so, ckselect and the models into the wheel, and names it by what they need of the system.
 
-``CK_SELECT_LIBRARY`` names a library that is built already; without it, cargo builds one.
+``CK_SELECT_LIBRARY`` and ``CK_SELECT_COMMAND`` name files that are built already; without them, cargo builds both.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 _LIBRARY = "libck_select.so"
+_COMMAND = "ckselect"
 
 
 class BuildHook(BuildHookInterface[Any]):
@@ -24,34 +25,33 @@ class BuildHook(BuildHookInterface[Any]):
         """Called before files are collected."""
         if version == "editable":
             raise RuntimeError("editable installation is not supported: set PYTHONPATH and CK_SELECT_LIBRARY instead")
-        given = os.environ.get("CK_SELECT_LIBRARY")
-        library = Path(given).resolve() if given else self._build()
-        build_data["force_include"][str(library)] = f"ck_select/{_LIBRARY}"
+        command = self._made("CK_SELECT_COMMAND", _COMMAND, "--package", "ckselect", "--bin", _COMMAND)
+        library = self._made("CK_SELECT_LIBRARY", _LIBRARY, "--package", "ck-select", "--lib")
+        included = build_data["force_include"]
+        included[str(library)] = f"ck_select/{_LIBRARY}"
+        included[str(command)] = f"ck_select/{_COMMAND}"
+        for spec in sorted((Path(self.root).parent / "models").glob("*/feature_spec.json")):
+            included[str(spec.parent)] = f"ck_select/models/{spec.parent.name}"
         build_data["pure_python"] = False
-        build_data["tag"] = f"py3-none-{_platform_tag(library)}"
+        build_data["tag"] = f"py3-none-{_platform_tag(library, command)}"
 
-    def _build(self) -> Path:
+    def _made(self, variable: str, file: str, *what: str) -> Path:
+        given = os.environ.get(variable)
+        if given:
+            return Path(given).resolve()
         repository = Path(self.root).parent
         if not (repository / "Cargo.toml").exists():
-            raise RuntimeError(f"{repository}: no Cargo.toml; build in a checkout, or set CK_SELECT_LIBRARY")
-        command = [
-            os.environ.get("CARGO", "cargo"),
-            "build",
-            "--release",
-            "--locked",
-            "--package",
-            "ck-select",
-            "--lib",
-        ]
-        subprocess.run(command, cwd=repository, check=True)
+            raise RuntimeError(f"{repository}: no Cargo.toml; build in a checkout, or set {variable}")
+        cargo = os.environ.get("CARGO", "cargo")
+        subprocess.run([cargo, "build", "--release", "--locked", *what], cwd=repository, check=True)
         target = Path(os.environ.get("CARGO_TARGET_DIR", repository / "target"))
-        return (repository / target / "release" / _LIBRARY).resolve()
+        return (repository / target / "release" / file).resolve()
 
 
-def _platform_tag(library: Path) -> str:
-    """The oldest manylinux that the library runs on: its newest glibc symbol decides."""
+def _platform_tag(*programs: Path) -> str:
+    """The oldest manylinux that all of them run on: the newest glibc symbol decides."""
     machine = platform.machine()
-    versions = re.findall(rb"GLIBC_(\d+)\.(\d+)", library.read_bytes())
+    versions = [found for file in programs for found in re.findall(rb"GLIBC_(\d+)\.(\d+)", file.read_bytes())]
     if not versions:
         return f"linux_{machine}"
     major, minor = max((int(major), int(minor)) for major, minor in versions)

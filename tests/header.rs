@@ -8,7 +8,7 @@ use std::{env, fs};
 const HEADER: &str = "include/ck_select.h";
 
 /// The files of `src/ffi` that declare something, in the order of the header.
-const SOURCES: [&str; 14] = [
+const SOURCES: [&str; 16] = [
     "status",
     "words",
     "error",
@@ -23,6 +23,8 @@ const SOURCES: [&str; 14] = [
     "models",
     "select",
     "rows",
+    "engines",
+    "forests",
 ];
 
 #[test]

@@ -5,6 +5,7 @@ PYTHON_ENV     := $(TARGET_DIR)/python/venv
 PYTHON_TOOLS   := $(PYTHON_ENV)/.tools
 PYTHON_WHEELS  := $(TARGET_DIR)/python/wheels
 PYTHON_LIBRARY := $(TARGET_DIR)/release/libck_select.so
+PYTHON_COMMAND := $(TARGET_DIR)/release/ckselect
 # How python/ runs from the sources: the package as it lies there, with the library that cargo has just built.
 PYTHON_RUN     := cd python && PYTHONPATH=src PYTHONDONTWRITEBYTECODE=1 CK_SELECT_LIBRARY='$(PYTHON_LIBRARY)' \
 	'$(PYTHON_ENV)/bin/python'
@@ -23,12 +24,14 @@ lint-python: $(PYTHON_TOOLS)
 bench-python: $(PYTHON_TOOLS) python-library
 	$(PYTHON_RUN) benches/compare.py $(if $(JSON),--json '$(abspath $(JSON))')
 
+# The library last: it is the one of its own build, whatever the command's asks of it.
 python-library:
+	$(CARGO) build --release --quiet --package ckselect --bin ckselect
 	$(CARGO) build --release --quiet --package ck-select --lib
 
 python-wheel: $(PYTHON_TOOLS) python-library
 	rm -rf '$(PYTHON_WHEELS)'
-	'$(PYTHON_ENV)/bin/pip' wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation \
+	CK_SELECT_LIBRARY='$(PYTHON_LIBRARY)' CK_SELECT_COMMAND='$(PYTHON_COMMAND)' '$(PYTHON_ENV)/bin/pip' wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation \
 		--wheel-dir '$(PYTHON_WHEELS)' ./python
 
 # The stamp is written last, so that an interrupted installation is begun again.

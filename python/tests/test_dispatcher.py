@@ -27,6 +27,7 @@ FIELDS = {
     **{"pad_m": True, "pad_n": False, "pad_k": True, "persistent": False},
     **{"tile_m": 256, "tile_n": 128, "tile_k": 64, "warp_m": 4, "warp_n": 2, "warp_k": 1},
     **{"warp_tile_m": 32, "warp_tile_n": 16, "warp_tile_k": 8},
+    **{"vec_a": 0, "vec_b": 0, "vec_c": 0},
 }
 
 
@@ -59,7 +60,8 @@ def test_names_that_are_none(name):
 
 
 def test_names_that_end_early_keep_what_was_read():
-    assert parse_kernel_name("gemm_universal_fp8_rcr_compv3_cshuffle") == {"dtype": "fp8", "layout": "rcr"}
+    native = {"vec_a": 0, "vec_b": 0, "vec_c": 0}
+    assert parse_kernel_name("gemm_universal_fp8_rcr_compv3_cshuffle") == {"dtype": "fp8", "layout": "rcr", **native}
     short = parse_kernel_name(NAME.replace("256x128x64", "256x128"))
     assert short["tile_n"] == 128 and "tile_k" not in short and "warp_m" not in short
     # A pipeline of two words moves all that follows, as in upstream's parser.
@@ -128,9 +130,11 @@ def test_both_ways_to_a_configuration_agree():
 
 def test_fixed_widths_have_no_place():
     for convert in (feature_dict_to_dispatcher_config, feature_dict_to_ml_spec):
-        assert convert({**FIELDS, "vec_a": 0, "vec_b": math.nan, "vec_c": None})
-        with pytest.raises(ValueError, match="vec_b 4"):
-            convert({**FIELDS, "vec_b": 4})
+        for native in (0, 0.0, "0", "0.0", "", math.nan, None):
+            assert convert({**FIELDS, "vec_a": native, "vec_b": native, "vec_c": native})
+        for fixed in (4, "4", 4.0):
+            with pytest.raises(ValueError, match=rf"kernel '{NAME}' fixes .*\(0, 4, 0\), which .* cannot represent"):
+                convert({**FIELDS, "kernel_name": NAME, "vec_b": fixed})
 
 
 def test_pools_of_binaries(tmp_path):
@@ -174,13 +178,51 @@ def test_empty_pools(tmp_path):
 
 
 def test_pools_must_not_answer_another_question():
-    with pytest.raises(ValueError, match="kernel 'a': m, split_k would replace"):
+    with pytest.raises(ValueError, match="kernel 'a': m, split_k are problem keys, and would replace"):
         create_ml_heuristic(GEMM_MODEL, kernel_pool=[gemm_kernel(kernel_name="a", m=1, split_k=2)])
-    with pytest.raises(ValueError, match="found arch 'gfx942', expected 'gfx950'"):
+    with pytest.raises(ValueError, match="kernel_pool entries carry arch 'gfx942', expected 'gfx950'"):
         create_ml_heuristic(GEMM_MODEL, kernel_pool=[gemm_kernel(arch="gfx942")])
-    with pytest.raises(ValueError, match="arch: found 'gfx942', expected 'gfx950'"):
+    with pytest.raises(ValueError, match="arch: found 'gfx942', expected 'gfx950': it disagrees with the model"):
         create_ml_heuristic(GEMM_MODEL, arch="gfx942", kernel_pool=[gemm_kernel()])
     assert create_ml_heuristic(GEMM_MODEL, arch="gfx950:xnack-", kernel_pool=[gemm_kernel(arch="gfx950")])
+
+
+def test_kernels_say_their_own_type_and_layout(trained):
+    """The heuristic's default type is fp8; kernels that say another one win, as by upstream's merge."""
+    model = trained("gemm72")
+    kernel = kernel_config_to_feature_dict(NAME.replace("fp8", "bf16"))
+    expected = Predictor(model).rank_kernels(gemm_problem(dtype="bf16"), [kernel])
+    assert Predictor(model).rank_kernels(gemm_problem(dtype="fp8"), [kernel]) == expected
+    (spec,) = create_ranked_heuristic(model, kernel_pool=[kernel])(1024, 1024, 1024)
+    assert [(spec.kernel_name, spec.predicted_tflops)] == expected
+
+
+def test_pools_of_binaries_suit_the_engine_with_vector_widths(trained, tmp_path):
+    (tmp_path / f"benchmark_{NAME}").touch()
+    heuristic = create_ml_heuristic(trained("gemm78vec"), arch="gfx950", bin_dir=tmp_path)
+    assert heuristic(1024, 1024, 1024).kernel_name == NAME
+
+
+def test_a_missing_forest_is_missed_when_it_is_asked(copied):
+    directory = copied(GEMM_MODEL)
+    (directory / "model_tflops.lgbm.gz").unlink()
+    for make in (create_ml_heuristic, create_ranked_heuristic):
+        heuristic = make(directory, kernel_pool=[gemm_kernel()])
+        with pytest.raises(FileNotFoundError, match="model_tflops"):
+            heuristic(1024, 1024, 1024)
+
+
+def test_heuristics_go_through_the_predictor(monkeypatch):
+    asked = []
+
+    def reversed_ranking(self, problem, kernel_configs):
+        asked.append(problem)
+        return [(kernel["kernel_name"], 1.0) for kernel in kernel_configs][::-1]
+
+    monkeypatch.setattr(Predictor, "rank_kernels", reversed_ranking)
+    heuristic = create_ml_heuristic(GEMM_MODEL, kernel_pool=[gemm_kernel(64), gemm_kernel(128)])
+    assert heuristic(16, 32, 64).kernel_name == gemm_kernel(128)["kernel_name"]
+    assert asked == [{"m": 16, "n": 32, "k": 64, "dtype": "fp8", "layout": "rcr", "split_k": 1, "arch": "gfx950"}]
 
 
 def test_specs_are_plain_dataclasses():

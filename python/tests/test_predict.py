@@ -256,7 +256,7 @@ def test_engines_decide_like_upstreams():
         Predictor(GEMM_MODEL, "magic")
     with pytest.raises(ValueError, match="found object"):
         Predictor(GEMM_MODEL, object())
-    with pytest.raises(ValueError, match="found cus"):
+    with pytest.raises(TypeError, match="'cus'"):
         ck_select.GemmUniversalFeatureEngine(cus=3)
 
 
@@ -273,7 +273,8 @@ def test_bad_specs_are_refused_at_once(copied, trained):
     spec = json.loads((directory / "feature_spec.json").read_text())
     for change, message in [
         ({"feature_encoding_version": 0}, "feature_encoding_version: found 0, expected 1"),
-        ({"feature_names": ["vec_a", "magic"]}, "no gemm_universal feature is named magic"),
+        ({"feature_encoding_version": 0}, "trained at version 0, .* another feature encoding version"),
+        ({"feature_names": ["vec_a", "magic"]}, "no gemm_universal feature is named magic; .* cannot supply it"),
         ({"feature_engine": "SomeFutureEngine"}, "found 'SomeFutureEngine'"),
     ]:
         (directory / "feature_spec.json").write_text(json.dumps({**spec, **change}))
@@ -303,7 +304,7 @@ def test_a_reordered_subset_of_the_features_is_a_model(trained, copied, golden):
 
 def test_errors_say_what_is_wrong():
     predictor = Predictor(GEMM_MODEL)
-    with pytest.raises(InvalidInputError, match="problem: tile_m: found 'many', expected a whole number"):
+    with pytest.raises(InvalidInputError, match="kernel: tile_m: found 'many', expected a whole number"):
         predictor.predict_tflops(gemm_problem(), gemm_kernel("many"))
     kernels = [gemm_kernel(), gemm_kernel("many")]
     with pytest.raises(ValueError, match="row 1: tile_m: found 'many', expected a whole number"):
@@ -312,8 +313,19 @@ def test_errors_say_what_is_wrong():
         predictor.rank_kernels(gemm_problem(m="x"), [gemm_kernel()])
     with pytest.raises(ValueError, match="expected a number, a word, true, false or null"):
         predictor.predict_tflops(gemm_problem(m=[1]), gemm_kernel())
-    with pytest.raises(TypeError, match="a cell is a object"):
+    with pytest.raises(TypeError, match="problem: m: a cell is a object"):
         predictor.predict_tflops(gemm_problem(m=object()), gemm_kernel())
+    for infinite in (math.inf, -math.inf):
+        with pytest.raises(InvalidInputError, match="problem: m: found -?inf, expected one finite number"):
+            predictor.predict_tflops(gemm_problem(m=infinite), gemm_kernel())
+        with pytest.raises(InvalidInputError, match="kernel: tile_m: found -?inf, expected one finite number"):
+            predictor.predict_tflops(gemm_problem(), gemm_kernel(infinite))
+        with pytest.raises(InvalidInputError, match="row 0: tile_m: found -?inf, expected a whole number"):
+            predictor.rank_kernels(gemm_problem(), [gemm_kernel(infinite)])
+    with pytest.raises(InvalidInputError, match="kernel: block_size: found 'x'"):
+        Predictor(CONV_MODEL).predict_tflops({"N": 1}, {"block_size": "x"})
+    with pytest.raises(InvalidInputError, match="problem: N: found 'x'"):
+        Predictor(CONV_MODEL).predict_tflops({"N": "x"}, {"block_size": 16})
     with pytest.raises(ValueError, match="at most 9007199254740992"):
         predictor.rank_kernels(gemm_problem(), [gemm_kernel(2**53 + 1), gemm_kernel(None)])
     with pytest.raises(ValueError, match="another predictor"):
@@ -324,8 +336,32 @@ def test_errors_say_what_is_wrong():
     )
     with pytest.raises(ValueError, match="row 0: pipeline: found 'wavelet', expected one of compv3"):
         strict.rank_kernels(gemm_problem(), [gemm_kernel(pipeline="wavelet")])
+    with pytest.raises(ValueError, match="problem: m: found nothing"):
+        strict.predict_tflops({"n": 1, "k": 1}, gemm_kernel())
     with pytest.raises(ValueError, match="tile_k: found nothing"):
         strict.rank_kernels(gemm_problem(), [gemm_kernel(tile_k=None)])
+
+
+@pytest.mark.parametrize("keep", [False, True])
+def test_a_broken_gz_is_named_itself(keep, copied):
+    directory = copied(GEMM_MODEL)
+    packed = directory / "model_tflops.lgbm.gz"
+    for damaged in (packed.read_bytes()[:200], b"no gzip file"):
+        packed.write_bytes(damaged)
+        with pytest.raises(InvalidModelError, match=r"model_tflops\.lgbm\.gz: "):
+            Predictor(directory, keep_unpacked=keep).predict_tflops(gemm_problem(), gemm_kernel())
+        assert not (directory / "model_tflops.lgbm").exists()
+
+
+def test_any_word_may_stand_for_the_architecture(copied):
+    """Upstream's predictor never reads it."""
+    directory = copied(GEMM_MODEL)
+    spec = json.loads((directory / "feature_spec.json").read_text())
+    (directory / "feature_spec.json").write_text(json.dumps({**spec, "arch": "MI355X"}))
+    with pytest.warns(UserWarning, match="arch: 'MI355X' is no architecture"):
+        predictor = Predictor(directory)
+    expected = Predictor(GEMM_MODEL).predict_tflops(gemm_problem(), gemm_kernel())
+    assert predictor.predict_tflops(gemm_problem(), gemm_kernel()) == expected
 
 
 def test_the_vector_engine_looks_on_both_sides(trained):

@@ -11,7 +11,17 @@ import pytest
 from support import CONV_MODEL, GEMM_MODEL, GOLDEN
 
 import ck_select
-from ck_select import GemmProblem, GroupedConvProblem, GroupedConvRegistry, NoKernelError, Predictor, Registry, select
+from ck_select import (
+    GemmProblem,
+    GroupedConvProblem,
+    GroupedConvRegistry,
+    NoKernelError,
+    Predictor,
+    Registry,
+    StoreStatus,
+    select,
+)
+from ck_select._library import lib
 
 POOL = (GOLDEN.parents[1] / "configs" / "forward_bf16.txt").read_text().split("\n")
 FORWARD = [line for line in POOL if line and not line.startswith("#")]
@@ -210,3 +220,18 @@ def test_threads_select_while_others_register():
         thread.join()
     assert not failures
     assert registry.select(PROBLEM).name == registry.rank(PROBLEM)[0][0]
+
+
+def test_winners_that_wait_are_said(monkeypatch):
+    registry = Registry("gfx950", environment=False)
+    assert registry.store_status() == StoreStatus(waiting=0, reason=None)
+    registry.refresh_store()
+
+    def waits(address, waiting, reason):
+        waiting._obj.value = 3
+        # Any text that the library gives.
+        return lib.ck_kernel_cells(FORWARD[0].encode(), reason)
+
+    monkeypatch.setattr(lib, "ck_registry_store_status", waits)
+    found = registry.store_status()
+    assert found.waiting == 3 and found.reason is not None and '"grouped_conv"' in found.reason

@@ -91,9 +91,50 @@ def test_unknown_strategies_are_refused_when_searching(predictor):
 def test_points_that_cannot_be_predicted_are_left_out(trained):
     """The engine with vector widths refuses points without them; with them in the problem it predicts."""
     predictor = Predictor(trained("gemm78vec"))
-    assert SurrogateSearch(predictor).search(gemm_problem(), budget=5) == []
+    with pytest.warns(RuntimeWarning, match="5 configurations were left out: vec_a: absent from both"):
+        assert SurrogateSearch(predictor).search(gemm_problem(), budget=5) == []
     asked = gemm_problem(arch="gfx950", vec_a=0, vec_b=0, vec_c=0)
     assert len(SurrogateSearch(predictor).search(asked, budget=5)) == 5
+
+
+def test_an_engine_without_a_space_has_nothing_to_search():
+    for search in (SurrogateSearch(Predictor(CONV_MODEL)), SurrogateSearch(Predictor(CONV_MODEL), strategy="de")):
+        with pytest.raises(ValueError, match="GroupedConvFeatureEngine has no parameter space"):
+            search.search({"N": 1})
+
+
+class Heights:
+    """A predictor of one's own, that is none of ours."""
+
+    def __init__(self, refused=None):
+        self.refused = refused
+        self.asked = 0
+
+    def predict_tflops(self, problem, kernel_config):
+        self.asked += 1
+        if kernel_config["tile_m"] == self.refused:
+            raise RuntimeError("not this tile")
+        return float(kernel_config["tile_m"] + problem["m"])
+
+
+def test_anything_that_predicts_may_be_searched():
+    scorer = Heights()
+    found = SurrogateSearch(scorer).search({"m": 1}, budget=60, top_k=3)
+    assert [score for _, score in found] == [257.0] * 3 and scorer.asked == 60
+    assert SurrogateSearch(Heights(), strategy="de").search({"m": 1}, budget=60)[0][1] == 257.0
+    with pytest.warns(RuntimeWarning, match="configurations were left out: not this tile"):
+        found = SurrogateSearch(Heights(refused=256)).search({"m": 1}, budget=60)
+    assert found and all(config["tile_m"] < 256 for config, _ in found)
+
+
+def test_a_predictors_own_predictions_count():
+    class Small(Predictor):
+        def predict_tflops(self, problem, kernel_config):
+            return -float(kernel_config["tile_m"])
+
+    for strategy in ("random", "de"):
+        found = SurrogateSearch(Small(GEMM_MODEL), strategy=strategy).search(gemm_problem(), budget=60, top_k=3)
+        assert all(score == -config["tile_m"] for config, score in found)
 
 
 def test_constraints():

@@ -27,6 +27,10 @@ kernels = [{"kernel_name": f"tile {tile}", "tile_m": tile} for tile in (64, 128,
 ranked = ck_select.Predictor(sys.argv[1]).rank_kernels({"m": 128, "n": 1536, "k": 7168}, kernels)
 scores = [score for _, score in ranked]
 assert sorted(scores, reverse=True) == scores and len(scores) == 3
+model = ck_select.shipped_model("grouped_conv_forward_bf16_gfx950")
+names = [f"grouped_conv_forward_bf16_2d_{tile}x64x64_compv3" for tile in (16, 32, 64)]
+problem = ck_select.GroupedConvProblem(N=1, C=64, K=64, Hi=28, Wi=28, Y=3, X=3, dtype="bf16")
+assert len(ck_select.Predictor(model).rank_kernels(problem, names)) == 3 and len(ck_select.shipped_models()) > 1
 where = Path(ck_select.__file__).parent
 assert (where / "py.typed").exists() and (where / "libck_select.so").exists() and sys.prefix in str(where)
 print(f"wheel: ck_select {ck_select.__version__} ranks in {sys.prefix}")
@@ -48,6 +52,10 @@ def main() -> None:
     pip = [environment / "bin" / "pip", "install", "--quiet", "--disable-pip-version-check", "--no-index", wheel]
     subprocess.run(pip, check=True, env=plain)
     subprocess.run([environment / "bin" / "python", "-c", PROGRAM, MODEL], check=True, env=plain, cwd=scratch)
+    for command in ([environment / "bin" / "ckselect"], [environment / "bin" / "python", "-m", "ck_select"]):
+        said = subprocess.run([*command, "--version"], check=True, env=plain, cwd=scratch, capture_output=True)
+        if not re.fullmatch(rb"ckselect [0-9.]+\n", said.stdout):
+            raise SystemExit(f"{command}: says {said.stdout!r}")
 
 
 if __name__ == "__main__":

@@ -20,8 +20,10 @@
 )]
 
 mod descriptors;
+mod engines;
 mod error;
 mod exchange;
+mod forests;
 mod hardware;
 mod input;
 mod kernels;
@@ -38,8 +40,10 @@ mod tests;
 mod words;
 
 pub use descriptors::*;
+pub use engines::*;
 pub use error::*;
 pub use exchange::*;
+pub use forests::*;
 pub use hardware::*;
 pub use kernels::*;
 pub use log::*;

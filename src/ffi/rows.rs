@@ -117,7 +117,8 @@ pub unsafe extern "C" fn ck_model_create(
         let model = output(model, "model")?;
         // SAFETY: by contract, `directory` is NULL or NUL-terminated; `options` is NULL or a struct with
         // its size set and valid strings.
-        let (directory, options) = unsafe { (read_text(directory, "directory")?, read_options(options)?) };
+        let (directory, options) =
+            unsafe { (read_text(directory, "directory")?, read_row_options(options)?) };
         let made = RowModel::load(directory, &options).map_err(model_failure)?;
         // SAFETY: by contract, `model` is valid for writing.
         unsafe { write_output(model, Box::into_raw(Box::new(Arc::new(made))).cast()) };
@@ -157,7 +158,8 @@ pub unsafe extern "C" fn ck_spec_describe(
     boundary(|| {
         // SAFETY: by contract, `directory` is NULL or NUL-terminated; `options` is NULL or a struct with
         // its size set and valid strings.
-        let (directory, options) = unsafe { (read_text(directory, "directory")?, read_options(options)?) };
+        let (directory, options) =
+            unsafe { (read_text(directory, "directory")?, read_row_options(options)?) };
         let described = describe_spec(directory, &options).map_err(model_failure)?;
         // SAFETY: by contract, `text` is NULL or valid for writing.
         unsafe { give_text(text, "text", &described.to_string()) }
@@ -355,7 +357,7 @@ const CLASSES: [(&str, Engine); 3] = [
 
 /// # Safety
 /// As for [`read_struct`], with NULL for the defaults; its texts are NULL or NUL-terminated.
-unsafe fn read_options(options: *const CkRowOptions) -> Result<RowModelOptions, Failure> {
+pub(super) unsafe fn read_row_options(options: *const CkRowOptions) -> Result<RowModelOptions, Failure> {
     let mut read = RowModelOptions {
         target: Target::Tflops,
         engine: EngineChoice::Spec,
@@ -392,7 +394,7 @@ unsafe fn read_options(options: *const CkRowOptions) -> Result<RowModelOptions, 
     Ok(read)
 }
 
-fn model_failure(error: RowModelError) -> Failure {
+pub(super) fn model_failure(error: RowModelError) -> Failure {
     let status = match error {
         RowModelError::NoForest { .. } => CkStatus::NotFound,
         RowModelError::Hardware(_) => CkStatus::InvalidArgument,
@@ -401,10 +403,10 @@ fn model_failure(error: RowModelError) -> Failure {
     Failure::new(status, error)
 }
 
-fn rows_failure(error: RowsError) -> Failure {
+pub(super) fn rows_failure(error: RowsError) -> Failure {
     let status = match error {
         RowsError::Problem(_) => CkStatus::InvalidProblem,
-        RowsError::Row { .. } => CkStatus::InvalidKernel,
+        RowsError::Row { .. } | RowsError::Kernel(_) => CkStatus::InvalidKernel,
         _ => CkStatus::InvalidArgument,
     };
     Failure::new(status, error)
@@ -431,9 +433,13 @@ unsafe fn read_object(bytes: *const u8, len: usize, what: &str) -> Result<Object
 /// Borrows a table for the call.
 ///
 /// # Safety
-/// `columns` is NULL or points to `count` structs, whose texts are NUL-terminated and whose arrays have
-/// `rows` items, or `word_count` for `words`; all of them live and do not change as long as the result.
-unsafe fn read_table<'a>(columns: *const CkColumn, count: usize, rows: usize) -> Result<Table<'a>, Failure> {
+/// `columns` is NULL or points to `count` structs, whose texts are NUL-terminated and whose arrays have `rows` items, or
+/// `word_count` for `words`; all of them live and do not change as long as the result.
+pub(super) unsafe fn read_table<'a>(
+    columns: *const CkColumn,
+    count: usize,
+    rows: usize,
+) -> Result<Table<'a>, Failure> {
     let mut read = Vec::with_capacity(count.min(1024));
     // SAFETY: by contract, `columns` has `count` structs, each with its size set.
     let columns = unsafe { read_structs(columns, count, "columns") }?;
@@ -469,7 +475,7 @@ unsafe fn read_table<'a>(columns: *const CkColumn, count: usize, rows: usize) ->
 
 /// # Safety
 /// `address` is NULL, or points to as many doubles.
-unsafe fn write_values(address: *mut f64, what: &str, values: &[f64]) -> Result<(), Failure> {
+pub(super) unsafe fn write_values(address: *mut f64, what: &str, values: &[f64]) -> Result<(), Failure> {
     if !values.is_empty() {
         output(address, what)?;
     }

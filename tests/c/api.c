@@ -1270,6 +1270,40 @@ static void rows_are_scored(const char *root) {
     ANSWERS(CK_STATUS_OK, ck_model_extract_rows(model, columns, 4, 3, 3 * 72, features));
     CHECK(features[13] == 64 && features[72 + 13] == 128 && features[144 + 13] == 256 && features[72 + 15] == 64);
 
+    /* An engine without a model computes the same. */
+    double bare[3 * 72];
+    text = NULL;
+    ANSWERS(CK_STATUS_OK, ck_engine_describe(&options, &text));
+    CHECK(text != NULL && strstr(text, "\"has_padding_when_needed_m\"") != NULL);
+    ck_string_free(text);
+    ANSWERS(CK_STATUS_BUFFER_TOO_SMALL, ck_engine_extract_rows(&options, columns, 4, 3, 3 * 72 - 1, bare));
+    ANSWERS(CK_STATUS_OK, ck_engine_extract_rows(&options, columns, 4, 3, 3 * 72, bare));
+    CHECK(memcmp(bare, features, sizeof bare) == 0);
+    options.engine = NULL;
+    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_engine_describe(&options, &text));
+    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_engine_describe(NULL, &text));
+    options.engine = "gemm72";
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_engine_describe(&options, NULL));
+
+    /* A forest by itself takes such features. */
+    char file[4096];
+    snprintf(file, sizeof file, "%s/model_tflops.lgbm.gz", directory);
+    ck_forest *forest = NULL;
+    size_t width = 0;
+    ANSWERS(CK_STATUS_OK, ck_forest_create(file, &forest));
+    ANSWERS(CK_STATUS_INVALID_MODEL, ck_forest_create("/there/is/no/such/forest", &forest));
+    ANSWERS(CK_STATUS_OK, ck_forest_width(forest, &width));
+    CHECK(width == 72);
+    double raw[3];
+    ANSWERS(CK_STATUS_OK, ck_forest_predict(forest, features, 3, 72, raw));
+    CHECK(expm1(raw[0]) == values[0] && expm1(raw[1]) == values[1] && expm1(raw[2]) == values[2]);
+    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_forest_predict(forest, features, 3, 71, raw));
+    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_forest_predict(forest, features, SIZE_MAX, 72, raw));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_forest_predict(forest, NULL, 3, 72, raw));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_forest_predict(NULL, features, 3, 72, raw));
+    ck_forest_destroy(forest);
+    ck_forest_destroy(NULL);
+
     ck_pool *pool = NULL;
     ANSWERS(CK_STATUS_NULL_POINTER, ck_pool_create(model, columns, 4, 3, NULL));
     columns[2].numbers = depths;

@@ -5,7 +5,9 @@ LightGBM and pandas. :class:`GroupedConvRegistry` selects among registered kerne
 """
 
 from . import _library
+from ._shipped import shipped_model, shipped_models
 from .dispatcher import (
+    LAYOUT_TO_DISPATCHER,
     MLKernelSpec,
     create_ml_heuristic,
     create_ranked_heuristic,
@@ -22,15 +24,23 @@ from .engines import (
     GemmUniversalVecFeatureEngine,
     GroupedConvFeatureEngine,
 )
-from .errors import CkSelectError, InvalidInputError, InvalidModelError, MissingFileError, NoKernelError
+from .errors import (
+    CkSelectError,
+    InvalidInputError,
+    InvalidModelError,
+    MissingCellError,
+    MissingFileError,
+    NoKernelError,
+)
 from .pool import Pool
 from .predictor import Predictor
-from .registry import GemmProblem, GroupedConvProblem, GroupedConvRegistry, Registry, Selection, select
+from .registry import GemmProblem, GroupedConvProblem, GroupedConvRegistry, Registry, Selection, StoreStatus, select
 from .search import SurrogateSearch
 
 __version__: str = _library.lib.ck_select_version().decode()
 
 __all__ = [
+    "LAYOUT_TO_DISPATCHER",
     "CkSelectError",
     "FeatureEngine",
     "GemmProblem",
@@ -42,12 +52,14 @@ __all__ = [
     "InvalidInputError",
     "InvalidModelError",
     "MLKernelSpec",
+    "MissingCellError",
     "MissingFileError",
     "NoKernelError",
     "Pool",
     "Predictor",
     "Registry",
     "Selection",
+    "StoreStatus",
     "SurrogateSearch",
     "__version__",
     "create_ml_heuristic",
@@ -59,4 +71,6 @@ __all__ = [
     "ml_spec_to_dispatcher_config",
     "parse_kernel_name",
     "select",
+    "shipped_model",
+    "shipped_models",
 ]

@@ -7,11 +7,12 @@ import json
 from array import array
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from . import _table
 from ._library import Handle, RowOptions, check, lib, take_text
 
+Target = Literal["tflops", "latency", "bandwidth", "relative"]
 TARGETS = ("tflops", "latency", "bandwidth", "relative")
 """What a forest can predict, in the library's order."""
 
@@ -88,10 +89,35 @@ class PreparedPool:
 
     def rank(self, problem: bytes, count: int) -> tuple[list[int], list[float]]:
         """The rows and scores of the ``count`` best kernels for a problem, given as JSON; best first."""
+        rows, scores = self.rank_arrays(problem, count)
+        return rows.tolist(), scores.tolist()
+
+    def rank_arrays(self, problem: bytes, count: int) -> tuple[array[int], array[float]]:
+        """The same as arrays."""
         rows = array("Q", bytes(8 * count))
         scores = array("d", bytes(8 * count))
         status = lib.ck_pool_rank(
             self._handle.address, problem, len(problem), count, rows.buffer_info()[0], scores.buffer_info()[0]
         )
         check(status)
-        return rows.tolist(), scores.tolist()
+        return rows, scores
+
+
+class BareForest:
+    """A forest without a spec, asked with features. Nothing in it changes: any number of threads may use it."""
+
+    def __init__(self, file: Path) -> None:
+        address = ctypes.c_void_p()
+        check(lib.ck_forest_create(bytes(file), ctypes.byref(address)))
+        self._handle = Handle(address, lib.ck_forest_destroy)
+        width = ctypes.c_size_t()
+        check(lib.ck_forest_width(address, ctypes.byref(width)))
+        self.width: int = width.value
+
+    def predict(self, features: array[float]) -> list[float]:
+        """What LightGBM would predict for each row of features: no logarithm is undone, and nothing clamped."""
+        rows = len(features) // max(self.width, 1)
+        values = array("d", bytes(8 * rows))
+        where, into = features.buffer_info()[0], values.buffer_info()[0]
+        check(lib.ck_forest_predict(self._handle.address, where, rows, self.width, into))
+        return values.tolist()

@@ -218,6 +218,11 @@ _FUNCTIONS: dict[str, list[Any]] = {
     "ck_model_predict_row": [c_void_p, c_char_p, c_size_t, POINTER(c_double)],
     "ck_model_predict_rows": [c_void_p, POINTER(Column), c_size_t, c_size_t, c_void_p],
     "ck_model_extract_rows": [c_void_p, POINTER(Column), c_size_t, c_size_t, c_size_t, c_void_p],
+    "ck_engine_describe": [POINTER(RowOptions), POINTER(c_void_p)],
+    "ck_engine_extract_rows": [POINTER(RowOptions), POINTER(Column), c_size_t, c_size_t, c_size_t, c_void_p],
+    "ck_forest_create": [c_char_p, POINTER(c_void_p)],
+    "ck_forest_width": [c_void_p, POINTER(c_size_t)],
+    "ck_forest_predict": [c_void_p, c_void_p, c_size_t, c_size_t, c_void_p],
     "ck_pool_create": [c_void_p, POINTER(Column), c_size_t, c_size_t, POINTER(c_void_p)],
     "ck_pool_rank": [c_void_p, c_char_p, c_size_t, c_size_t, c_void_p, c_void_p],
     "ck_conv_problem_init": [POINTER(ConvProblem)],
@@ -232,6 +237,8 @@ _FUNCTIONS: dict[str, list[Any]] = {
     "ck_problem_field_name": [c_int32, c_size_t, POINTER(c_char_p)],
     "ck_registry_remove_models": [c_void_p],
     "ck_registry_prepare": [c_void_p],
+    "ck_registry_refresh_store": [c_void_p],
+    "ck_registry_store_status": [c_void_p, POINTER(c_size_t), POINTER(c_void_p)],
     "ck_select_kernel": [c_void_p, POINTER(ConvProblem), POINTER(Selection)],
     "ck_select_gemm_kernel": [c_void_p, POINTER(GemmProblem), POINTER(Selection)],
     "ck_rank_kernels": [
@@ -267,7 +274,10 @@ def _load() -> Any:
         function = getattr(library, name)
         function.argtypes = arguments
         function.restype = c_int32
-    for name in ("ck_model_destroy", "ck_pool_destroy", "ck_registry_destroy", "ck_string_free"):
+    for name in (
+        *("ck_model_destroy", "ck_forest_destroy", "ck_pool_destroy", "ck_registry_destroy"),
+        "ck_string_free",
+    ):
         function = getattr(library, name)
         function.argtypes = [c_void_p]
         function.restype = None

@@ -35,20 +35,3 @@ def of_row(row: Any, place: int) -> Any:
     if name is None and isinstance(row.get(COLUMNS[1]), str):
         return row[COLUMNS[1]]
     return row.get(COLUMNS[0], f"kernel_{place}")
-
-
-def as_rows(kernels: Any) -> Any:
-    """Kernels as rows: a text is the kernel of that name."""
-    if isinstance(kernels, (str, bytes)):
-        raise ValueError(f"kernel_configs: found the text {kernels!r}, expected a list of kernels or of their names")
-    if hasattr(kernels, "columns") or not any(isinstance(kernel, str) for kernel in kernels):
-        return kernels
-    return [as_row(kernel) for kernel in kernels]
-
-
-def as_row(kernel: Any) -> Any:
-    """One kernel as a row."""
-    if not isinstance(kernel, str):
-        return kernel
-    cells(kernel)
-    return {COLUMNS[0]: kernel}

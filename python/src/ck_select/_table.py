@@ -8,10 +8,11 @@ from __future__ import annotations
 import ctypes
 import json
 from array import array
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Protocol, TypeVar
 
 from . import _library
+from .errors import InvalidInputError
 
 _NAN = float("nan")
 _EXACT = 2**53
@@ -29,8 +30,8 @@ def is_absent(value: Any) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    """A numpy scalar, or an array of one cell, as Python's own value."""
-    item = getattr(value, "item", None)
+    """A numpy scalar, an array of one cell, or a scalar of Arrow, as Python's own value."""
+    item = getattr(value, "item", None) or getattr(value, "as_py", None)
     if item is None:
         raise TypeError(f"a cell is a {type(value).__name__}, expected a number, a word, a truth value or None")
     return item()
@@ -39,13 +40,42 @@ def _plain(value: Any) -> Any:
 _encode = json.JSONEncoder(default=_plain, separators=(",", ":"), allow_nan=False, check_circular=False).encode
 
 
-def row_json(row: Mapping[str, Any]) -> bytes:
-    """One row as JSON."""
+def row_json(row: Mapping[str, Any], side_of: Callable[[str], str]) -> bytes:
+    """One row as JSON. ``side_of`` says of a name whether it is the problem's cell or the kernel's, for errors."""
     try:
         return _encode(row).encode()
     except (TypeError, ValueError):
-        # NaN has no JSON, and pandas' NA is no number: the same without absent cells.
-        return _encode({name: value for name, value in row.items() if not is_absent(value)}).encode()
+        # NaN has no JSON, and pandas' NA is no number: the same without absent cells, or the one that is at fault.
+        return _encode({name: value for name, value in row.items() if _is_cell(name, value, side_of)}).encode()
+
+
+def _is_cell(name: str, value: Any, side_of: Callable[[str], str]) -> bool:
+    """Whether a cell says something; an error for what is no cell."""
+    try:
+        if is_absent(value):
+            return False
+        _encode(value)
+    except TypeError as error:
+        raise TypeError(f"{side_of(name)}: {name}: {error}") from None
+    except ValueError:
+        found = value if isinstance(value, float) else f"a {type(value).__name__}"
+        raise InvalidInputError(f"{side_of(name)}: {name}: found {found}, expected one finite number", 2) from None
+    return True
+
+
+T = TypeVar("T", covariant=True)
+
+
+class Numbers(Protocol[T]):
+    """An ``array``, or numbers that lie elsewhere."""
+
+    def buffer_info(self) -> tuple[int, int]:
+        """Address and count."""
+
+    def tolist(self) -> list[Any]:
+        """The numbers as Python's."""
+
+    def __iter__(self) -> Iterator[T]: ...
 
 
 class Cells:
@@ -57,9 +87,9 @@ class Cells:
         self,
         name: str,
         *,
-        integers: array[int] | None = None,
-        numbers: array[float] | None = None,
-        codes: array[int] | None = None,
+        integers: Numbers[int] | None = None,
+        numbers: Numbers[float] | None = None,
+        codes: Numbers[int] | None = None,
         words: tuple[bytes, ...] = (),
     ) -> None:
         self.name = name
@@ -67,6 +97,17 @@ class Cells:
         self.numbers = numbers
         self.codes = codes
         self.words = words
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _made, (self.name, self.integers, self.numbers, self.codes, self.words)
+
+    def has_absent(self) -> bool:
+        """Whether any cell is absent."""
+        if self.integers is not None:
+            return False
+        if self.numbers is not None:
+            return any(value != value for value in self.numbers)
+        return any(code < 0 for code in self.codes or ())
 
     def values(self) -> list[Any]:
         """The cells as Python's values, None for absent ones."""
@@ -76,6 +117,10 @@ class Cells:
             return [None if value != value else value for value in self.numbers]
         words = [word.decode() for word in self.words]
         return [None if code < 0 else words[code] for code in self.codes or ()]
+
+
+def _made(name: str, integers: Any, numbers: Any, codes: Any, words: tuple[bytes, ...]) -> Cells:
+    return Cells(name, integers=integers, numbers=numbers, codes=codes, words=words)
 
 
 def _of_words(name: str, values: Iterable[Any]) -> Cells:
@@ -160,10 +205,19 @@ def of_dicts(rows: Sequence[Mapping[str, Any]], inputs: Iterable[str], is_word: 
     return [of_values(name, [row.get(name) for row in rows], is_word(name)) for name in inputs if name in present]
 
 
+def columns(rows: Any, inputs: Iterable[str], is_word: Callable[[str], bool]) -> list[Cells]:
+    """The columns that are among the inputs, of a DataFrame of pandas, of Arrow's columns or of a list of mappings."""
+    if is_frame(rows):
+        return of_frame(rows, inputs, is_word)
+    if hasattr(rows, "cells"):
+        return [rows.cells[name] for name in inputs if name in rows.cells]
+    return of_dicts(rows, inputs, is_word)
+
+
 def pointers(columns: Sequence[Cells]) -> Any:
     """An array of ``ck_column``. It points into the columns, which the caller keeps for as long as it is used."""
 
-    def address(cells: array[Any] | None) -> int | None:
+    def address(cells: Numbers[Any] | None) -> int | None:
         return cells.buffer_info()[0] if cells is not None else None
 
     made = []

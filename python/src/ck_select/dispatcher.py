@@ -6,27 +6,32 @@ CK's dispatcher calls ``wave_*`` what the features call ``warp_*``, and ``warp_*
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from . import _names
+from . import _names, _rows, _table
+from ._rows import Kernel
 from .errors import InvalidInputError
 from .predictor import Predictor
 
-_LAYOUTS = {
+LAYOUT_TO_DISPATCHER = {
     "rcr": ("row", "col", "row"),
     "rrr": ("row", "row", "row"),
     "crr": ("col", "row", "row"),
     "ccr": ("col", "col", "row"),
 }
 _USUAL_LAYOUT = ("row", "col", "row")
-_RESULTS = {"fp8": "fp16"}
-_PREFIX = "gemm_universal_"
+DTYPE_TO_C_DTYPE = {"fp8": "fp16", "fp16": "fp16", "bf16": "bf16", "fp32": "fp32"}
+_PREFIXES = ("gemm_universal_", "gemm_")
 _CONV_PREFIX = "grouped_conv_"
 _BIN_DIR = "/workspace/ck_tile/bin"
 _BINARIES = "benchmark_gemm_universal_*"
+_VECTOR = ("vec_a", "vec_b", "vec_c")
+_WIDTHS = re.compile(r"_vec([0-9]+)_([0-9]+)_([0-9]+)(?![^_])")
+_CUT_WIDTHS = re.compile(r"_vec[0-9]")
 _TRIPLES = ("tile", "warp", "warp_tile")
 _FLAGS = ("pad_m", "pad_n", "pad_k", "persistent")
 _AXES = ("m", "n", "k")
@@ -70,7 +75,8 @@ def parse_kernel_name(name: str) -> dict[str, Any]:
     ``gemm_m_per_block``, ``gemm_n_per_block``. Models of ours read tiles otherwise: keep ``kernel_name`` beside them,
     as ``kernel_config_to_feature_dict`` does, and any model is asked in its own terms.
 
-    Of GEMMs these are tile-engine names. A pipeline with an underscore moves every later field by one, as in upstream's
+    Of GEMMs these are tile-engine names, ``gemm_universal_…`` or ``gemm_…``, with ``vec_a``, ``vec_b`` and ``vec_c``, 0
+    where the name fixes no width. A pipeline with an underscore moves every later field by one, as in upstream's
     parser: the dicts are what its models were trained on.
     """
     if name.startswith(_CONV_PREFIX):
@@ -78,14 +84,15 @@ def parse_kernel_name(name: str) -> dict[str, Any]:
             return _names.cells(name)
         except InvalidInputError:
             return {}
-    if not name.startswith(_PREFIX):
-        return {}
     name, vector = _split_vector(name)
     if vector is None:
         return {}
-    head = name[len(_PREFIX) :].split("_")
-    # The shortest type that has a layout behind it.
-    place = next((place for place in range(1, len(head) - 1) if head[place] in _LAYOUTS), None)
+    for prefix in _PREFIXES:
+        head = name[len(prefix) :].split("_") if name.startswith(prefix) else []
+        # The shortest type that has a layout behind it.
+        place = next((place for place in range(1, len(head) - 1) if head[place] in LAYOUT_TO_DISPATCHER), None)
+        if place is not None:
+            break
     if place is None:
         return {}
     fields: dict[str, Any] = {"dtype": "_".join(head[:place]), "layout": head[place]}
@@ -105,17 +112,11 @@ def parse_kernel_name(name: str) -> dict[str, Any]:
 
 
 def _split_vector(name: str) -> tuple[str, dict[str, int] | None]:
-    """Cuts the widths ``_vecA_B_C`` out of a name; None for widths that are not whole."""
-    begin = name.find("_vec")
-    while begin >= 0:
-        parts = name[begin + len("_vec") :].split("_")
-        if parts[0].isdecimal():
-            if len(parts) < 3 or not all(part.isdecimal() for part in parts[:3]):
-                return name, None
-            rest = "".join(f"_{part}" for part in parts[3:])
-            return name[:begin] + rest, dict(zip(("vec_a", "vec_b", "vec_c"), map(int, parts[:3])))
-        begin = name.find("_vec", begin + 1)
-    return name, {}
+    """Cuts the widths ``_vecA_B_C`` out of a name, 0 where it has none; None for widths that are not whole."""
+    found = _WIDTHS.search(name)
+    if found:
+        return name[: found.start()] + name[found.end() :], dict(zip(_VECTOR, map(int, found.groups())))
+    return name, None if _CUT_WIDTHS.search(name) else dict.fromkeys(_VECTOR, 0)
 
 
 def kernel_config_to_feature_dict(kernel_name: str) -> dict[str, Any]:
@@ -130,17 +131,17 @@ def feature_dict_to_dispatcher_config(
     feat: Mapping[str, Any], dtype: str = "fp8", arch: str = "gfx950"
 ) -> dict[str, Any]:
     """The dispatcher's configuration of a kernel."""
-    _refuse_widths(feat)
+    _refuse_widths(feat, "the dispatcher's configuration")
     numbers = {theirs: feat.get(ours, usual) for theirs, ours, usual in _NUMBERS}
     words = {name: feat.get(name, usual) for name, usual in _WORDS}
     pads = {name: feat.get(name, True) for name in _FLAGS[:3]}
-    layout = _LAYOUTS.get(feat.get("layout", "rcr"), _USUAL_LAYOUT)
+    layout = LAYOUT_TO_DISPATCHER.get(feat.get("layout", "rcr"), _USUAL_LAYOUT)
     return _config(dtype, arch, layout, {**numbers, **words, **pads})
 
 
 def feature_dict_to_ml_spec(feat: Mapping[str, Any], predicted_tflops: float = 0.0) -> MLKernelSpec:
     """A kernel with its prediction."""
-    _refuse_widths(feat)
+    _refuse_widths(feat, "MLKernelSpec")
     return MLKernelSpec(
         kernel_name=feat.get("kernel_name", "unknown"),
         predicted_tflops=predicted_tflops,
@@ -157,21 +158,26 @@ def ml_spec_to_dispatcher_config(spec: MLKernelSpec, dtype: str = "fp8", arch: s
 
 
 def _config(dtype: str, arch: str, layout: tuple[str, str, str], rest: dict[str, Any]) -> dict[str, Any]:
-    types = {"dtype_a": dtype, "dtype_b": dtype, "dtype_c": _RESULTS.get(dtype, dtype), "dtype_acc": "fp32"}
+    types = {"dtype_a": dtype, "dtype_b": dtype, "dtype_c": DTYPE_TO_C_DTYPE.get(dtype, dtype), "dtype_acc": "fp32"}
     layouts = dict(zip(("layout_a", "layout_b", "layout_c"), layout))
     return {**types, **layouts, **rest, "gfx_arch": arch}
 
 
-def _refuse_widths(feat: Mapping[str, Any]) -> None:
+def _refuse_widths(feat: Mapping[str, Any], target: str) -> None:
     """The dispatcher's configurations have no vector widths: a kernel that fixes one would become another."""
-    fixed = [name for name in ("vec_a", "vec_b", "vec_c") if feat.get(name) not in (None, "", 0)]
-    fixed = [name for name in fixed if feat[name] == feat[name]]
-    if fixed:
-        found = ", ".join(f"{name} {feat[name]}" for name in fixed)
+    fixed = tuple(_fixed_width(feat.get(name)) for name in _VECTOR)
+    if any(fixed):
         raise ValueError(
-            f"kernel '{feat.get('kernel_name', 'unknown')}': found {found}, expected native widths: "
-            "the dispatcher's configuration has no place for others"
+            f"kernel '{feat.get('kernel_name', 'unknown')}' fixes its vector widths {fixed}, "
+            f"which {target} cannot represent: it has native widths only"
         )
+
+
+def _fixed_width(width: Any) -> int:
+    """A width as a number, 0 for every spelling of the native one."""
+    if _table.is_absent(width) or width == "":
+        return 0
+    return int(float(width))
 
 
 def load_kernel_pool_from_binaries(bin_dir: str | os.PathLike[str]) -> list[dict[str, Any]]:
@@ -189,23 +195,14 @@ def create_ml_heuristic(
     dtype: str = "fp8",
     arch: str | None = None,
     layout: str = "rcr",
-    kernel_pool: Sequence[Mapping[str, Any] | str] | None = None,
+    kernel_pool: Sequence[Kernel] | None = None,
     bin_dir: str | os.PathLike[str] | None = None,
 ) -> Callable[[int, int, int], MLKernelSpec]:
     """A function (M, N, K) -> the best kernel.
 
-    The pool is prepared now: later changes to its dicts do not reach the heuristic.
+    The pool is copied now: later changes to its dicts do not reach the heuristic.
     """
-    if kernel_pool is None:
-        kernel_pool = load_kernel_pool_from_binaries(bin_dir if bin_dir is not None else _BIN_DIR)
-    if not kernel_pool:
-        raise ValueError("No kernel configs: kernel_pool is empty, or bin_dir has no benchmark programs")
-    ranked = create_ranked_heuristic(model_dir, dtype, arch, layout, kernel_pool, top_k=1)
-
-    def heuristic(M: int, N: int, K: int) -> MLKernelSpec:
-        return ranked(M, N, K)[0]
-
-    return heuristic
+    return ml_heuristic(Predictor(model_dir), dtype, arch, layout, kernel_pool, bin_dir)
 
 
 def create_ranked_heuristic(
@@ -213,28 +210,68 @@ def create_ranked_heuristic(
     dtype: str = "fp8",
     arch: str | None = None,
     layout: str = "rcr",
-    kernel_pool: Sequence[Mapping[str, Any] | str] | None = None,
+    kernel_pool: Sequence[Kernel] | None = None,
     bin_dir: str | os.PathLike[str] | None = None,
     top_k: int = 5,
 ) -> Callable[[int, int, int], list[MLKernelSpec]]:
     """A function (M, N, K) -> the ``top_k`` best kernels, best first; none of an empty pool.
 
-    The pool is prepared now: later changes to its dicts do not reach the heuristic. It may also hold names.
+    The pool is copied now: later changes to its dicts do not reach the heuristic. It may also hold names.
     """
-    predictor = Predictor(model_dir)
+    return ranked_heuristic(Predictor(model_dir), dtype, arch, layout, kernel_pool, bin_dir, top_k)
+
+
+def ml_heuristic(
+    predictor: Predictor,
+    dtype: str,
+    arch: str | None,
+    layout: str,
+    kernel_pool: Sequence[Kernel] | None,
+    bin_dir: str | os.PathLike[str] | None,
+) -> Callable[[int, int, int], MLKernelSpec]:
+    """:func:`create_ml_heuristic` with a predictor that there is already."""
     if kernel_pool is None:
         kernel_pool = load_kernel_pool_from_binaries(bin_dir if bin_dir is not None else _BIN_DIR)
-    described = [_of_name(kernel) if isinstance(kernel, str) else dict(kernel) for kernel in kernel_pool]
+    if not kernel_pool:
+        raise ValueError("No kernel configs: kernel_pool is empty, or bin_dir has no benchmark programs")
+    ranked = ranked_heuristic(predictor, dtype, arch, layout, kernel_pool, bin_dir, 1)
+
+    def heuristic(M: int, N: int, K: int) -> MLKernelSpec:
+        return ranked(M, N, K)[0]
+
+    return heuristic
+
+
+def ranked_heuristic(
+    predictor: Predictor,
+    dtype: str,
+    arch: str | None,
+    layout: str,
+    kernel_pool: Sequence[Kernel] | None,
+    bin_dir: str | os.PathLike[str] | None,
+    top_k: int,
+) -> Callable[[int, int, int], list[MLKernelSpec]]:
+    """:func:`create_ranked_heuristic` with a predictor that there is already."""
+    if kernel_pool is None:
+        kernel_pool = load_kernel_pool_from_binaries(bin_dir if bin_dir is not None else _BIN_DIR)
+    described = [
+        _of_name(kernel) if isinstance(kernel, str) else dict(_rows.mapping(kernel, f"kernel_pool: row {place}"))
+        for place, kernel in enumerate(kernel_pool)
+    ]
     asked: dict[str, Any] = {"dtype": dtype, "layout": layout, "split_k": 1}
-    target = arch if arch is not None else predictor.spec.get("arch")
-    _refuse_contradictions(predictor, arch, target, described)
+    target = resolve_arch(predictor, arch, described)
     if target is not None:
         asked["arch"] = target
-    pool = predictor.prepare(described)
+    by_name = {_names.of_row(kernel, place): kernel for place, kernel in enumerate(described)}
 
     def heuristic(M: int, N: int, K: int) -> list[MLKernelSpec]:
-        places, scores = pool.rank_places({"m": M, "n": N, "k": K, **asked}, top_k)
-        return [feature_dict_to_ml_spec(described[place], score) for place, score in zip(places, scores)]
+        problem = {"m": M, "n": N, "k": K, **asked}
+        if len(by_name) < len(described):
+            # A name alone does not say which of its kernels won.
+            places, scores = predictor.rank_places(problem, described, top_k)
+            return [feature_dict_to_ml_spec(described[place], score) for place, score in zip(places, scores)]
+        ranked = predictor.rank_kernels(problem, described)[: max(0, top_k)]
+        return [feature_dict_to_ml_spec(by_name[name], score) for name, score in ranked]
 
     return heuristic
 
@@ -251,18 +288,25 @@ def _plain_arch(arch: Any) -> str:
     return str(arch).split(":", 1)[0]
 
 
-def _refuse_contradictions(
-    predictor: Predictor, arch: str | None, target: str | None, pool: Sequence[Mapping[str, Any]]
-) -> None:
-    """A kernel's cells override the problem's, so some kernels would answer a different question."""
-    trained = predictor.spec.get("arch")
+def resolve_arch(predictor: Any, arch: str | None, kernel_pool: Sequence[Mapping[str, Any]]) -> str | None:
+    """The architecture to ask for: the caller's, else the model's; None when neither says one.
+
+    A kernel's cells win over the problem's, so that some would answer another question than the one asked: those of
+    the problem, and another architecture, are errors.
+    """
+    trained = getattr(predictor, "spec", {}).get("arch")
     if arch and trained and _plain_arch(arch) != _plain_arch(trained):
-        raise ValueError(f"arch: found '{arch}', expected '{trained}', which the model was trained on")
-    for place, kernel in enumerate(pool):
-        name = kernel.get("kernel_name", f"kernel_{place}")
+        raise ValueError(
+            f"arch: found '{arch}', expected '{trained}': it disagrees with the model, which was trained for that one"
+        )
+    target = arch or trained or None
+    for place, kernel in enumerate(kernel_pool):
+        name = _names.of_row(kernel, place)
         stray = [key for key in ("m", "n", "k", "split_k") if kernel.get(key) is not None]
         if stray:
-            raise ValueError(f"kernel '{name}': {', '.join(stray)} would replace the problem's")
+            raise ValueError(f"kernel '{name}': {', '.join(stray)} are problem keys, and would replace the problem's")
         other = kernel.get("arch")
         if other is not None and (target is None or _plain_arch(other) != _plain_arch(target)):
-            raise ValueError(f"kernel '{name}': found arch '{other}', expected {target!r}")
+            said = f"expected '{target}'" if target is not None else "and neither the caller nor the model names one"
+            raise ValueError(f"kernel '{name}': kernel_pool entries carry arch '{other}', {said}")
+    return target

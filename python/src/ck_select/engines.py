@@ -6,28 +6,37 @@ about the space of kernels.
 
 from __future__ import annotations
 
+import inspect
 import json
-from collections.abc import Mapping
-from typing import Any, Union
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Union
 
-HARDWARE = (
-    "num_cus",
-    "simds_per_cu",
-    "shader_engines",
-    "max_clock_mhz",
-    "max_waves_per_cu",
-    "wavefront_size",
-    "lds_capacity",
-    "l1_cache_kb",
-    "l2_cache_kb",
-    "l3_cache_kb",
-    "num_xcd",
-)
-"""The GPU constants that can be given to an engine."""
+from . import _features, _rows, _table, _vector
 
-_LDS_CAPACITY = 65536
+if TYPE_CHECKING:
+    import numpy
 
-_GEMM_SPACE: dict[str, list[Any]] = {
+HARDWARE = {
+    "num_cus": 256,
+    "lds_capacity": 65536,
+    "max_clock_mhz": 2400,
+    "simds_per_cu": 4,
+    "shader_engines": 32,
+    "max_waves_per_cu": 32,
+    "wavefront_size": 64,
+    "l1_cache_kb": 32,
+    "l2_cache_kb": 4096,
+    "l3_cache_kb": 262144,
+    "num_xcd": 8,
+}
+"""The constants of the GPU that an engine can be given, with what they are otherwise."""
+
+_DERIVED = "total_simds"
+
+SPACE: dict[str, list[Any]] = {
     "tile_m": [32, 64, 128, 192, 256],
     "tile_n": [32, 64, 128, 192, 256],
     "tile_k": [32, 64, 128, 256],
@@ -46,114 +55,335 @@ _GEMM_SPACE: dict[str, list[Any]] = {
     "persistent": [True, False],
 }
 
+Constraint = Callable[[Mapping[str, Any]], bool]
 
-class FeatureEngine:
-    """A model's features. GPU constants that are not given are the model's own."""
 
-    def __init__(self, **hardware: int) -> None:
-        unknown = sorted(set(hardware) - set(HARDWARE))
-        if unknown:
-            raise ValueError(f"hardware: found {', '.join(unknown)}, expected some of {', '.join(HARDWARE)}")
-        self.hardware: dict[str, int] = dict(hardware)
-        self._feature_names: list[str] = []
-        self._categorical: list[str] = []
+class FeatureEngine(ABC):
+    """What the features of a model are: the base of all engines, also of ones of your own."""
 
+    ENCODING_VERSION: ClassVar[int] = 0
+    """Higher when values change their meaning under the same names."""
+
+    @property
+    def hardware_config(self) -> dict[str, int]:
+        """The constants of the GPU, as the class takes them."""
+        taken = inspect.signature(type(self).__init__).parameters
+        if any(each.kind in (each.VAR_KEYWORD, each.VAR_POSITIONAL) for each in taken.values()):
+            raise TypeError(f"{type(self).__name__}.__init__ takes *args or **kwargs: define hardware_config for it")
+        own: Mapping[str, int] = getattr(self, "_hw", {})
+        stray = sorted(name for name in own if name not in taken and name != _DERIVED)
+        if stray:
+            raise TypeError(f"{type(self).__name__} has the constants {stray}, which its __init__ does not take")
+        return {name: value for name, value in own.items() if name in taken}
+
+    @abstractmethod
     def get_feature_names(self) -> list[str]:
-        """The columns of the model that this engine was taken from."""
-        return list(self._feature_names)
+        """The columns, in order."""
 
+    @abstractmethod
     def get_categorical_features(self) -> list[str]:
-        """The columns that were trained as categories."""
-        return list(self._categorical)
+        """The columns that are categories."""
+
+    @abstractmethod
+    def extract(self, problem: Any, kernel: Any) -> numpy.ndarray[Any, numpy.dtype[numpy.float64]]:
+        """The features of one kernel for one problem."""
+
+    def extract_batch(self, df: Any) -> numpy.ndarray[Any, numpy.dtype[numpy.float64]]:
+        """The features of each row of a DataFrame that has problem and kernel in one."""
+        rows = _rows.table(df, "df", lambda name: False)
+        dicts = rows.to_dict("records") if _table.is_frame(rows) else getattr(rows, "to_dicts", lambda: rows)()
+        flat = [cell for row in dicts for cell in self.extract(row, row)]
+        return _features.matrix(flat, len(dicts), len(self.get_feature_names()))
 
     def get_parameter_space(self) -> dict[str, list[Any]]:
         """Every parameter of a kernel with its values, in order; empty where upstream has none."""
         return {}
 
+    def get_constraints(self) -> list[Constraint]:
+        """What a point of the space must hold, as functions that say whether it does."""
+        return []
+
     def validate_config(self, config: Mapping[str, Any]) -> bool:
-        """Whether a point of the space could be a kernel."""
-        return True
+        """Whether a point of the space could be a kernel: values that are listed, and all constraints."""
+        space = self.get_parameter_space()
+        if any(name in config and config[name] not in values for name, values in space.items()):
+            return False
+        return all(holds(config) for holds in self.get_constraints())
+
+    def project_to_valid(self, config: Mapping[str, Any]) -> dict[str, Any]:
+        """A point with each value replaced by the nearest that is listed; a word that is not, by the first."""
+        moved = dict(config)
+        for name, values in self.get_parameter_space().items():
+            if name not in moved:
+                continue
+            value = moved[name]
+            if isinstance(values[0], (int, float)):
+                moved[name] = min(values, key=lambda listed: abs(listed - value))
+            elif value not in values:
+                moved[name] = values[0]
+        return moved
 
 
-class GemmUniversalFeatureEngine(FeatureEngine):
-    """GEMM: 72 features, or the 55 of its first version."""
+class _OfLibrary(FeatureEngine):
+    """An engine whose features the library computes."""
+
+    _engine: ClassVar[str]
+
+    def __init__(
+        self,
+        num_cus: int = HARDWARE["num_cus"],
+        lds_capacity: int = HARDWARE["lds_capacity"],
+        max_clock_mhz: int = HARDWARE["max_clock_mhz"],
+        simds_per_cu: int = HARDWARE["simds_per_cu"],
+        shader_engines: int = HARDWARE["shader_engines"],
+        max_waves_per_cu: int = HARDWARE["max_waves_per_cu"],
+        wavefront_size: int = HARDWARE["wavefront_size"],
+        l1_cache_kb: int = HARDWARE["l1_cache_kb"],
+        l2_cache_kb: int = HARDWARE["l2_cache_kb"],
+        l3_cache_kb: int = HARDWARE["l3_cache_kb"],
+        num_xcd: int = HARDWARE["num_xcd"],
+    ) -> None:
+        constants = {
+            **{"num_cus": num_cus, "lds_capacity": lds_capacity, "max_clock_mhz": max_clock_mhz},
+            **{"simds_per_cu": simds_per_cu, "shader_engines": shader_engines, "max_waves_per_cu": max_waves_per_cu},
+            **{"wavefront_size": wavefront_size, "l1_cache_kb": l1_cache_kb, "l2_cache_kb": l2_cache_kb},
+            **{"l3_cache_kb": l3_cache_kb, "num_xcd": num_xcd},
+        }
+        # Predictors take the constants when they are made: what cannot be changed cannot be changed too late.
+        self._hw: Mapping[str, int] = MappingProxyType({**constants, _DERIVED: num_cus * simds_per_cu})
+        self._variant: str | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_hw": dict(self._hw)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._hw = MappingProxyType(state["_hw"])
+
+    @property
+    def hardware(self) -> dict[str, int]:
+        """The constants of the GPU."""
+        return {name: self._hw[name] for name in HARDWARE}
+
+    def _features(self) -> _features.Features:
+        return _features.of_engine(self._variant or self._engine, tuple(self.hardware.items()))
+
+    def get_feature_names(self) -> list[str]:
+        """The columns, in order."""
+        return list(self._features().names)
+
+    def get_categorical_features(self) -> list[str]:
+        """The columns that are categories."""
+        return list(self._categories)
+
+    _categories: ClassVar[tuple[str, ...]] = ()
+
+    def extract(self, problem: Any, kernel: Any) -> numpy.ndarray[Any, numpy.dtype[numpy.float64]]:
+        """The features of one kernel for one problem, each cell from where upstream's engines look for it."""
+        features = self._features()
+        row = features.one_sided(_rows.mapping(problem, "problem"), _rows.mapping(kernel, "kernel"))
+        return _features.vector(features.extract([row]))
+
+    def extract_batch(self, df: Any) -> numpy.ndarray[Any, numpy.dtype[numpy.float64]]:
+        """The features of each row of a table that has problem and kernel in one."""
+        features = self._features()
+        rows = _rows.table(df, "df", features.words.__contains__)
+        return _features.matrix(features.extract(rows), len(rows), len(features.names))
+
+
+class GemmUniversalFeatureEngine(_OfLibrary):
+    """GEMM: 72 features."""
+
+    _engine = "gemm72"
+    _categories = ("layout", "pipeline", "scheduler", "epilogue")
 
     def get_parameter_space(self) -> dict[str, list[Any]]:
         """Every parameter of a kernel with its values, in order."""
-        return {name: list(values) for name, values in _GEMM_SPACE.items()}
+        return {name: list(values) for name, values in SPACE.items()}
 
-    def validate_config(self, config: Mapping[str, Any]) -> bool:
-        """Whether values are listed, the tiles fit into shared memory, and the waves are 2, 4 or 8.
+    def get_constraints(self) -> list[Constraint]:
+        """The tiles fit into shared memory, and the waves are 2, 4 or 8.
 
         Shared memory counts one byte an element whatever the type, as upstream has it.
         """
-        if any(name in config and config[name] not in values for name, values in _GEMM_SPACE.items()):
-            return False
-        tile_m, tile_n, tile_k = config.get("tile_m", 128), config.get("tile_n", 128), config.get("tile_k", 64)
-        half = str(config.get("pipeline", "")).startswith("compv4")
-        room = 32768 if half else self.hardware.get("lds_capacity", _LDS_CAPACITY)
-        waves = config.get("warp_m", 2) * config.get("warp_n", 2) * config.get("warp_k", 1)
-        return bool(tile_m * tile_k + tile_n * tile_k <= room and waves in (2, 4, 8))
+        room = self._hw["lds_capacity"]
+
+        def tiles_fit(config: Mapping[str, Any]) -> bool:
+            tile_m, tile_n, tile_k = config.get("tile_m", 128), config.get("tile_n", 128), config.get("tile_k", 64)
+            half = str(config.get("pipeline", "")).startswith("compv4")
+            return bool(tile_m * tile_k + tile_n * tile_k <= (32768 if half else room))
+
+        def waves_fit(config: Mapping[str, Any]) -> bool:
+            return config.get("warp_m", 2) * config.get("warp_n", 2) * config.get("warp_k", 1) in (2, 4, 8)
+
+        return [tiles_fit, waves_fit]
 
 
 class GemmUniversalVecFeatureEngine(GemmUniversalFeatureEngine):
     """GEMM with vector widths: 78 features."""
 
+    ENCODING_VERSION = 1
+    _engine = "gemm78vec"
+    _REQUIRED = _vector.REQUIRED
+    _N_BASE = 72
 
-class GroupedConvFeatureEngine(FeatureEngine):
-    """Grouped convolution: 97 features, their predecessors, or the 113 of the later version."""
+    def extract(self, problem: Any, kernel: Any) -> numpy.ndarray[Any, numpy.dtype[numpy.float64]]:
+        """The features of one kernel for one problem.
+
+        The base engine's look for each cell on its own side and take defaults; the widths' look on both.
+        """
+        asked, cells = _rows.mapping(problem, "problem"), _rows.mapping(kernel, "kernel")
+        return _features.vector(_vector.extract(self._features(), asked, cells))
+
+    def extract_batch(self, df: Any) -> numpy.ndarray[Any, numpy.dtype[numpy.float64]]:
+        """The features of each row of a table that has problem and kernel in one."""
+        features = self._features()
+        rows = _vector.checked_rows(_rows.table(df, "df", features.words.__contains__))
+        return _features.matrix(features.extract(rows), len(rows), len(features.names))
 
 
-_CLASSES: tuple[type[FeatureEngine], ...] = (
-    GemmUniversalFeatureEngine,
-    GemmUniversalVecFeatureEngine,
-    GroupedConvFeatureEngine,
-)
+class GroupedConvFeatureEngine(_OfLibrary):
+    """Grouped convolution: 97 features, or those of the model that it was taken from."""
 
-EngineLike = Union[None, str, FeatureEngine, object]
-"""None, an engine's name such as ``"conv97"``, a class name, or an engine of ours or of upstream's."""
+    _engine = "conv97"
+    _categories = ("pipeline",)
 
 
-def resolve(engine: EngineLike) -> tuple[str | None, dict[str, int]]:
-    """The library's name for an engine, and its constants of the GPU."""
+class ForeignEngine(Protocol):
+    """An engine that is none of ours, but has what upstream's have."""
+
+    def get_feature_names(self) -> list[str]:
+        """The columns, in order."""
+
+    def extract(self, problem: Any, kernel: Any) -> Any:
+        """The features of one kernel for one problem."""
+
+
+_CLASSES: dict[str, type[_OfLibrary]] = {
+    each.__name__: each
+    for each in (GemmUniversalFeatureEngine, GemmUniversalVecFeatureEngine, GroupedConvFeatureEngine)
+}
+_KNOWN = {*_CLASSES, "FeatureEngine", "_OfLibrary"}
+
+EngineLike = Union[None, str, FeatureEngine, ForeignEngine, type[FeatureEngine]]
+"""None, an engine's name such as ``"conv97"``, a class, or an engine of ours, of upstream's or of your own."""
+
+
+@dataclass
+class Given:
+    """What a predictor was given as its engine."""
+
+    name: str | None = None
+    """The library's name for it."""
+    hardware: dict[str, int] = field(default_factory=dict)
+    """Constants of the GPU that replace the spec's."""
+    extract: Callable[[Any, Any], Any] | None = None
+    """The engine's own way to the features of one kernel."""
+    extract_batch: Callable[[Any], Any] | None = None
+    """Its own way to those of many."""
+    names: list[str] | None = None
+    """Its columns, when one of the two is not None."""
+
+
+def resolve(engine: Any) -> Given:
+    """What an engine means: the library's own computation where that is upstream's, else the engine's."""
     if engine is None or isinstance(engine, str):
-        return engine, {}
+        return Given(engine)
     kind = engine if isinstance(engine, type) else type(engine)
-    known = [known.__name__ for known in _CLASSES]
-    names = [base.__name__ for base in kind.__mro__ if base.__name__ in known]
-    if not names:
-        raise ValueError(f"feature_engine: found {kind.__name__}, expected one of {', '.join(known)}, or a name")
-    if isinstance(engine, FeatureEngine):
-        return names[0], engine.hardware
-    return names[0], _foreign_hardware(engine)
+    name = next((base.__name__ for base in kind.__mro__ if base.__name__ in _CLASSES), None)
+    own = {each: _is_own(engine, kind, each) for each in ("extract", "extract_batch", "get_feature_names")}
+    if name is None and not own["extract"]:
+        raise ValueError(
+            f"feature_engine: found {kind.__name__}, expected one of {', '.join(_CLASSES)}, a name, "
+            "or an engine with extract and get_feature_names"
+        )
+    if isinstance(engine, type):
+        if any(own.values()):
+            raise ValueError(f"feature_engine: found the class {kind.__name__}, expected an engine made of it")
+        return Given(name)
+    hardware = _hardware_of(engine) if name is not None else {}
+    if not any(own.values()):
+        return Given(name, hardware)
+    # Names of its own mean values of its own, whichever of the two computes them.
+    whole = own["get_feature_names"] or name is None
+    batch = getattr(engine, "extract_batch", None) if own["extract_batch"] or whole else None
+    return Given(
+        name,
+        hardware,
+        extract=engine.extract if own["extract"] or whole else None,
+        extract_batch=batch,
+        names=list(engine.get_feature_names()),
+    )
 
 
-def _foreign_hardware(engine: object) -> dict[str, int]:
-    """The constants that an engine of upstream's was made with, by whatever attribute holds them."""
-    found = {}
-    for name in HARDWARE:
-        for attribute in (name, f"_{name}", f"hw_{name}", f"_hw_{name}"):
-            value = getattr(engine, attribute, None)
-            if isinstance(value, int) and not isinstance(value, bool):
-                found[name] = value
-                break
+def _is_own(engine: Any, kind: type, name: str) -> bool:
+    """Whether a method is neither ours nor upstream's."""
+    if not isinstance(engine, type) and name in getattr(engine, "__dict__", {}):
+        return True
+    definer = next((base for base in kind.__mro__ if name in base.__dict__), None)
+    return definer is not None and definer.__name__ not in _KNOWN
+
+
+def _hardware_of(engine: Any) -> dict[str, int]:
+    """The constants that an engine was made with, by whatever attribute holds them."""
+    held = getattr(engine, "_hw", None)
+    if not isinstance(held, Mapping):
+        held = getattr(engine, "hardware_config", None)
+    if not isinstance(held, Mapping):
+        spellings = ("{}", "_{}", "hw_{}", "_hw_{}")
+        named = {name: [getattr(engine, form.format(name), None) for form in spellings] for name in HARDWARE}
+        # A method of that name is no constant.
+        held = {
+            name: next(value for value in values if _is_number(value))
+            for name, values in named.items()
+            if any(map(_is_number, values))
+        }
+    who = type(engine).__name__
+    stray = sorted(set(held) - set(HARDWARE) - {_DERIVED})
+    if stray:
+        raise ValueError(f"feature_engine: {who} has the constants {', '.join(stray)}, of which no feature knows")
+    found = {name: held[name] for name in HARDWARE if name in held}
+    if _DERIVED in held and {"num_cus", "simds_per_cu"} <= set(found):
+        product = found["num_cus"] * found["simds_per_cu"]
+        if held[_DERIVED] != product:
+            raise ValueError(f"feature_engine: {who}: {_DERIVED}: found {held[_DERIVED]}, expected {product}")
     return found
 
 
-def of_description(description: Mapping[str, Any]) -> FeatureEngine:
-    """The engine of a model's spec."""
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def of_description(description: Mapping[str, Any]) -> _OfLibrary:
+    """The engine that a model's spec asks for."""
+    names = description["feature_names"]
     if description["op"] == "grouped_conv":
-        kind: type[FeatureEngine] = GroupedConvFeatureEngine
+        kind: type[_OfLibrary] = GroupedConvFeatureEngine
     elif description["needs_vector"]:
         kind = GemmUniversalVecFeatureEngine
     else:
         kind = GemmUniversalFeatureEngine
     engine = kind(**description["hardware"])
-    engine._feature_names = list(description["feature_names"])
-    engine._categorical = list(description["categorical_features"])
+    engine._variant = next(
+        (name for name in _VARIANTS[kind] if set(names) <= set(_features.of_engine(name, ()).names)), None
+    )
     return engine
 
 
+_VARIANTS: dict[type[_OfLibrary], Sequence[str]] = {
+    GemmUniversalFeatureEngine: ("gemm72",),
+    GemmUniversalVecFeatureEngine: ("gemm78vec",),
+    GroupedConvFeatureEngine: ("conv97", "conv_superset", "conv_select", "conv_work"),
+}
+
+
+def engine_class(name: str) -> type[_OfLibrary]:
+    """The class that a spec names."""
+    if name not in _CLASSES:
+        raise ValueError(f"feature_engine: found '{name}', expected one of {', '.join(_CLASSES)}")
+    return _CLASSES[name]
+
+
 def hardware_json(hardware: Mapping[str, int]) -> bytes | None:
-    """The constants in the library's form."""
-    return json.dumps(hardware).encode() if hardware else None
+    """The constants as the library takes them."""
+    return json.dumps(dict(hardware)).encode() if hardware else None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class CkSelectError(RuntimeError):
     """A failed call to the library. ``status`` is its ``ck_status``."""
@@ -10,9 +12,21 @@ class CkSelectError(RuntimeError):
         super().__init__(message)
         self.status = status
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # So that it comes back from another process.
+        return type(self), (self.args[0], self.status)
+
 
 class InvalidInputError(CkSelectError, ValueError):
     """A problem, a kernel or another argument has an invalid value."""
+
+
+class MissingCellError(InvalidInputError, KeyError):
+    """A cell that the engine with vector widths cannot do without. Upstream raises ``KeyError`` for it."""
+
+    def __str__(self) -> str:
+        # KeyError would quote it.
+        return str(self.args[0])
 
 
 class InvalidModelError(CkSelectError, ValueError):

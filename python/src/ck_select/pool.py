@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from array import array
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import _table
 
 if TYPE_CHECKING:
     from ._forest import PreparedPool
+    from ._rows import Config
     from .predictor import Predictor
 
 
@@ -18,7 +20,7 @@ class Pool:
     It is a copy: changes to what it was made from do not reach it. Any number of threads may use it.
     """
 
-    __slots__ = ("_prepared", "columns", "names", "partial", "predictor")
+    __slots__ = ("_prepared", "columns", "names", "own", "partial", "predictor")
 
     def __init__(
         self,
@@ -27,27 +29,46 @@ class Pool:
         names: list[Any],
         partial: frozenset[str],
         columns: Sequence[_table.Cells],
+        own: frozenset[str] = frozenset(),
     ) -> None:
         self.predictor = predictor
         self.names = names
         self.partial = partial
         self.columns = columns
+        # The problem's cells that every kernel has itself. They win, whatever the problem says.
+        self.own = own
         self._prepared = prepared
 
     def __len__(self) -> int:
         return len(self.names)
 
-    def rank(self, problem: Mapping[str, Any], count: int | None = None) -> list[tuple[str, float]]:
-        """(name, score) of the ``count`` best kernels (default: all), best first."""
+    def rank(self, problem: Config, count: int | None = None) -> list[tuple[str, float]]:
+        """(name, score) of the ``count`` best kernels, of all without it; best first."""
         places, scores = self.rank_places(problem, count)
         return list(zip(map(self.names.__getitem__, places), scores))
 
-    def rank_places(self, problem: Mapping[str, Any], count: int | None = None) -> tuple[list[int], list[float]]:
-        """The same with each kernel's index in the pool instead of its name: all indices, and all scores."""
+    def rank_places(self, problem: Config, count: int | None = None) -> tuple[list[int], list[float]]:
+        """The same with each kernel's place in the pool instead of its name: all places, and all scores."""
         if self._prepared is None:
             return [], []
         wanted = len(self.names) if count is None else max(0, min(count, len(self.names)))
-        return self._prepared.rank(self.predictor.problem_json(problem), wanted)
+        return self._prepared.rank(self.predictor.problem_json(problem, self.own), wanted)
+
+    def rank_arrays(self, problem: Config) -> tuple[array[int], array[float]]:
+        """The same of all kernels, as arrays, which numpy, Arrow and polars take without a copy."""
+        if self._prepared is None:
+            return array("Q"), array("d")
+        return self._prepared.rank_arrays(self.predictor.problem_json(problem, self.own), len(self.names))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # What is prepared is made again where the copy arrives.
+        return _remade, (self.predictor, self.names, self.partial, list(self.columns), self.own)
+
+
+def _remade(
+    predictor: Predictor, names: list[Any], partial: frozenset[str], columns: list[_table.Cells], own: frozenset[str]
+) -> Pool:
+    return predictor.remade(names, partial, columns, own)
 
 
 _IMMUTABLE = (int, float, str, bool, type(None))
@@ -83,6 +104,8 @@ class PoolCache:
 
 
 def _copy(configs: Any, pool: Pool) -> Any:
+    if hasattr(configs, "__arrow_c_stream__") and not _table.is_frame(configs):
+        return None
     # 1 equals True and 1.0; as a name each is another.
     if not all(type(name) is str for name in pool.names):
         return None
@@ -112,6 +135,6 @@ def _same(copy: Any, configs: Any) -> bool:
                 _table.is_frame(configs) and bool(copy.equals(configs)) and list(copy.columns) == list(configs.columns)
             )
         return bool(copy == (configs if type(configs) is list else list(configs)))
-    except (TypeError, ValueError):
-        # Something that does not compare took the place of a value.
+    except Exception:
+        # Something that does not compare took the place of a value, each library's with an error of its own.
         return False

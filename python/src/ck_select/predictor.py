@@ -5,24 +5,28 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import re
 import shutil
 import tempfile
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+import zlib
+from array import array
+from collections.abc import Iterable, Mapping, Sequence, Sized
+from copy import deepcopy
 from pathlib import Path
 from typing import Any, Union
 
-from . import _forest, _names, _table, engines
+from . import _foreign, _forest, _frames, _names, _rows, _table, engines
+from ._forest import BareForest
+from ._rows import Config, Kernel
+from ._table import Cells
+from .errors import InvalidModelError
 from .pool import Pool, PoolCache
 
-Config = Mapping[str, Any]
-"""A kernel, or a problem, by upstream's names."""
+Kernels = Union[_rows.Kernels, Pool]
+"""Kernels to rank: a list of mappings or of names, a table of pandas, polars or Arrow, or a ``Pool``."""
 
-Kernel = Union[Config, str]
-"""A kernel: its cells, or its name."""
-
-Kernels = Union[Sequence[Kernel], Pool, Any]
-"""Kernels to rank: a list of dicts or of names, a ``Pool``, or a pandas DataFrame."""
+Target = _forest.Target
 
 _KEYS = {"tflops": "tflops", "latency": "latency_ms", "bandwidth": "bandwidth_gb_s"}
 # A `ck_uncoded`: what the spec says, errors, upstream's defaults.
@@ -36,7 +40,8 @@ class Predictor:
     are first asked for, and kept; the spec is read and checked at once.
 
     ``feature_engine`` is None for what the spec says, an engine's name (``"conv97"``), or an engine object, of
-    ``ck_select.engines`` or of upstream, of which the class name and the constants of the GPU count.
+    ``ck_select.engines``, of upstream or of your own. Of the first two the class and the constants of the GPU count,
+    which are read now; ``extract`` and ``extract_batch`` of your own are called, as upstream's predictor calls them.
 
     A row with a kernel's name under ``kernel_name`` or ``kernel`` is described by the name, in the terms that the model
     was trained in, as everywhere else in ck-select. Cells that contradict the name are errors. Other texts under
@@ -53,7 +58,8 @@ class Predictor:
     ``keep_unpacked`` writes ``model_<target>.lgbm`` beside a ``.gz`` when it is first loaded, as upstream does.
     Without it, nothing is ever written.
 
-    Any number of threads may use one predictor. It may be used before and after a fork.
+    Any number of threads may use one predictor. It may be used before and after a fork. It can be pickled and copied:
+    forests are shared by copies, and loaded again from the directory in another process.
     """
 
     def __init__(
@@ -66,23 +72,33 @@ class Predictor:
         force_model: bool = False,
     ) -> None:
         self._model_dir = Path(model_dir)
-        self._engine_name, hardware = engines.resolve(feature_engine)
-        self._hardware = engines.hardware_json(hardware)
+        given = engines.resolve(feature_engine)
+        self._engine_name = given.name
+        self._hardware = engines.hardware_json(given.hardware)
         self._force = force_model
         self._keep_unpacked = keep_unpacked
         self._forests: dict[str, _forest.Forest] = {}
+        self._bare: dict[str, BareForest] = {}
         self._pools = PoolCache()
         path = self._model_dir / "feature_spec.json"
         self._spec: dict[str, Any] = {}
         # Whether the spec is ours is known when it has been read, for which this makes no difference.
         self._uncoded = _ERRORS if strict else _DEFAULTS
-        self._description = _forest.describe_spec(self._model_dir, self._options("tflops"))
+        self._foreign = _foreign.of(given, self._model_dir)
+        if self._foreign is None:
+            self._description = self._describe_spec()
+        else:
+            self._description = self._foreign.description(self._describe_spec)
         if path.exists():
             self._spec = json.loads(path.read_text("utf-8-sig"))
         elif self._model_dir.is_dir():
             warnings.warn(f"no {path}: its forests are taken for ones without logarithms", stacklevel=2)
         if strict is None and self._spec.get("ck_select") is not None:
             self._uncoded = _SPECS
+        arch = self._spec.get("arch")
+        if arch and self._description["arch"] is None and self._foreign is None:
+            message = f"{path}: arch: '{arch}' is no architecture such as gfx950: the model is asked for any"
+            warnings.warn(message, stacklevel=2)
         self._problem_inputs = frozenset(self._description["problem_inputs"])
         self._kernel_inputs = frozenset(self._description["kernel_inputs"])
         self._name_inputs = frozenset(self._description["name_inputs"])
@@ -96,6 +112,34 @@ class Predictor:
         self._engine: Any = feature_engine
         if feature_engine is None or isinstance(feature_engine, (str, type)):
             self._engine = engines.of_description(self._description)
+        self._feature_indices: list[int] | None = _indices(self.feature_names, self._engine)
+
+    def _describe_spec(self) -> dict[str, Any]:
+        try:
+            return _forest.describe_spec(self._model_dir, self._options("tflops"))
+        except InvalidModelError as error:
+            raise InvalidModelError(_in_upstreams_words(str(error)), error.status) from None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_forests": {}, "_bare": {}, "_pools": None, "_model_dir": self._model_dir.absolute()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._pools = PoolCache()
+
+    def __copy__(self) -> Predictor:
+        copied = type(self).__new__(type(self))
+        copied.__setstate__(dict(vars(self)))
+        return copied
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Predictor:
+        copied = type(self).__new__(type(self))
+        memo[id(self)] = copied
+        # Forests never change: what a copy could do to them is nothing.
+        shared = ("_forests", "_bare", "_pools")
+        own = {name: value for name, value in vars(self).items() if name not in shared}
+        copied.__setstate__({**deepcopy(own, memo), "_forests": dict(self._forests), "_bare": dict(self._bare)})
+        return copied
 
     @property
     def spec(self) -> dict[str, Any]:
@@ -125,18 +169,32 @@ class Predictor:
         return self._predict("bandwidth", problem, kernel_config)
 
     def predict_all(self, problem: Config, kernel_config: Kernel) -> dict[str, float]:
-        """The available ones of ``tflops``, ``latency_ms`` and ``bandwidth_gb_s``."""
-        row = _table.row_json(self.single_row(problem, kernel_config))
-        return {key: self._forest(target).predict_row(row) for target, key in _KEYS.items() if self._file(target)}
+        """What there is of ``tflops``, ``latency_ms`` and ``bandwidth_gb_s``."""
+        asked, kernel = _rows.mapping(problem, "problem"), _rows.kernel(kernel_config)
+        return {key: self._predict(target, asked, kernel) for target, key in _KEYS.items() if self._file(target)}
 
-    def predict_rows(self, rows: Any, target: str = "tflops") -> list[float]:
-        """A prediction for each row of a DataFrame or a list of dicts with both problem and kernel."""
-        columns, count = self._columns(rows, self._inputs)
-        return self._forest(target).predict_rows(columns, count).tolist()
+    def predict_rows(self, rows: _rows.Kernels, target: Target = "tflops") -> list[float]:
+        """A prediction for each row of a table that has problem and kernel in one: a list of mappings, a DataFrame of
+        pandas or polars, or anything else that hands out Arrow.
+        """
+        return self.predict_array(rows, target).tolist()
 
-    def extract_rows(self, rows: Any, target: str = "tflops") -> list[list[float]]:
+    def predict_array(self, rows: _rows.Kernels, target: Target = "tflops") -> array[float]:
+        """The same as an ``array``, which numpy, Arrow and polars take as it is, without a copy."""
+        given = self._read(rows, "rows")
+        if self._foreign is not None and self._foreign.batch is not None:
+            return array("d", self._finished(target, self._foreign.batch_features(given)))
+        columns, count = self._columns(given, self._inputs)
+        return self._forest(target).predict_rows(columns, count)
+
+    def extract_rows(self, rows: _rows.Kernels, target: Target = "tflops") -> list[list[float]]:
         """The features of each such row, in the order of ``feature_names``."""
-        columns, count = self._columns(rows, self._inputs)
+        given = self._read(rows, "rows")
+        if self._foreign is not None and self._foreign.batch is not None:
+            flat = self._foreign.batch_features(given).tolist()
+            width = len(self.feature_names)
+            return [flat[begin : begin + width] for begin in range(0, len(flat), width)]
+        columns, count = self._columns(given, self._inputs)
         width = len(self._description["feature_names"])
         flat = self._forest(target).features(columns, count, width).tolist()
         return [flat[begin : begin + width] for begin in range(0, count * width, width)]
@@ -146,42 +204,99 @@ class Predictor:
 
         What ranks is TFLOPS, unless the spec of a model of ours names another target (``ck_select.rank_by``).
 
-        A list of texts ranks the kernels of these names. A kernel's own keys win over the problem's. What is prepared
-        for the kernels is kept for the next call, and used again only for kernels that are still the same: change the
-        dicts as you like.
+        A list of texts ranks the kernels of these names. Tables have a row for each kernel. A kernel's own keys win
+        over the problem's. What is prepared for the kernels is kept for the next call, and used again only for kernels
+        that are still the same: change the dicts as you like.
         """
-        pool = self._pool(problem, kernel_configs)
-        return pool.rank(problem) if pool is not None else []
+        asked = _rows.mapping(problem, "problem")
+        if self._foreign is not None and self._foreign.batch is not None:
+            return self._foreign.rank(asked, kernel_configs, lambda features: self._finished("tflops", features, False))
+        pool = self._pool(asked, kernel_configs)
+        return pool.rank(asked) if pool is not None else []
+
+    def rank_places(
+        self, problem: Config, kernel_configs: Kernels, count: int | None = None
+    ) -> tuple[list[int], list[float]]:
+        """The ``count`` best kernels by their places in what was given, and their scores; all without ``count``."""
+        asked = _rows.mapping(problem, "problem")
+        if self._foreign is not None and self._foreign.batch is not None:
+            raise ValueError("rank_places: the predictor has a feature engine of its own: use rank_kernels")
+        pool = self._pool(asked, kernel_configs)
+        return pool.rank_places(asked, count) if pool is not None else ([], [])
 
     def select_best(self, problem: Config, kernel_configs: Kernels) -> str:
         """The name of the best kernel."""
-        pool = self._pool(problem, kernel_configs)
+        asked = _rows.mapping(problem, "problem")
+        own = type(self).rank_kernels is not Predictor.rank_kernels or self._foreign is not None
+        if own and not isinstance(kernel_configs, Pool):
+            # A subclass's ranking counts for its choice, too, as upstream's.
+            ranked = self.rank_kernels(asked, kernel_configs)
+            if ranked:
+                return ranked[0][0]
+        pool = None if own and not isinstance(kernel_configs, Pool) else self._pool(asked, kernel_configs)
         if pool is None:
             raise ValueError("no kernels to select from: kernel_configs is empty")
-        return pool.rank(problem, 1)[0][0]
+        return pool.rank(asked, 1)[0][0]
+
+    def rank_frame(self, problem: Config, kernel_configs: Kernels, *, library: _frames.Library | None = None) -> Any:
+        """The ranking as a table: ``kernel_name``, ``score``, and ``row``, the kernel's place in what was given.
+
+        It is a DataFrame of ``"pandas"`` or ``"polars"``, or a Table of ``"pyarrow"``; without ``library`` of the one
+        whose table the kernels are, else of pandas. Scores go there without a copy.
+        """
+        asked = _rows.mapping(problem, "problem")
+        wanted = library if library is not None else _frames.library_of(kernel_configs)
+        if self._foreign is not None and self._foreign.batch is not None:
+            raise ValueError("rank_frame: the predictor has a feature engine of its own: use rank_kernels")
+        pool = self._pool(asked, kernel_configs)
+        if pool is None:
+            return _frames.table(wanted, [], array("d"), array("q"))
+        rows, scores = pool.rank_arrays(asked)
+        return _frames.table(wanted, [pool.names[row] for row in rows], scores, rows)
+
+    def select_features(self, X: Any) -> Any:
+        """Those columns of an engine's features that the model has, in its order. ``X`` is a matrix of numpy."""
+        return X if self._feature_indices is None else X[:, self._feature_indices]
+
+    _select_features = select_features
 
     def prepare(self, kernel_configs: Kernels) -> Pool:
         """Prepares kernels for many rankings, which then need not check them for changes."""
         if isinstance(kernel_configs, Pool):
             return self._own(kernel_configs)
-        configs = _names.as_rows(kernel_configs)
+        if self._foreign is not None and self._foreign.batch is not None:
+            raise ValueError("prepare: the predictor has a feature engine of its own, which is asked on every ranking")
+        configs = self._read(kernel_configs, "kernel_configs")
         names, partial, inputs = self._describe(configs)
         columns, count = self._columns(configs, inputs)
         # A pool without kernels needs no forest, as upstream ranks nothing without loading one.
         prepared = self._forest(self._rank_by).prepare(columns, count) if count else None
-        return Pool(self, prepared, names, partial, columns)
+        return Pool(self, prepared, names, partial, columns, self._own_of(columns))
+
+    def _own_of(self, columns: Iterable[Cells]) -> frozenset[str]:
+        """The problem's cells that every kernel has itself. With models of ours the two must agree all the same."""
+        if self._uncoded != _DEFAULTS:
+            return frozenset()
+        return frozenset(
+            column.name for column in columns if column.name in self._problem_inputs and not column.has_absent()
+        )
+
+    def remade(self, names: list[Any], partial: frozenset[str], columns: list[Cells], own: frozenset[str]) -> Pool:
+        """A pool by what was read of its kernels: unpickling and copying."""
+        prepared = self._forest(self._rank_by).prepare(columns, len(names)) if names else None
+        return Pool(self, prepared, names, partial, columns, own)
 
     def _own(self, pool: Pool) -> Pool:
         if pool.predictor is not self:
             raise ValueError("the pool was prepared by another predictor")
         return pool
 
-    def _pool(self, problem: Config, configs: Kernels) -> Pool | None:
+    def _pool(self, problem: Mapping[str, Any], configs: Kernels) -> Pool | None:
         """The prepared pool, None for one without kernels."""
         if isinstance(configs, Pool):
             pool = self._own(configs)
-        elif not hasattr(configs, "__len__"):
-            pool = self.prepare(list(configs))
+        elif not isinstance(configs, Sized) or isinstance(configs, (str, bytes, Mapping)):
+            pool = self.prepare(configs)
         elif len(configs) == 0:
             return None
         else:
@@ -196,7 +311,7 @@ class Predictor:
         self._pools.keep(configs, pool)
         return pool
 
-    def _filled(self, problem: Config, pool: Pool, names: Iterable[str]) -> Pool:
+    def _filled(self, problem: Mapping[str, Any], pool: Pool, names: Iterable[str]) -> Pool:
         """A pool whose kernels lack cells that describe a kernel, and that the problem has: it lends them.
 
         A kernel with a name lacks nothing.
@@ -208,7 +323,7 @@ class Predictor:
                 columns[name] = _table.lent(name, columns.get(name), problem[name], borrows, name in self._words)
         made = list(columns.values())
         prepared = self._forest(self._rank_by).prepare(made, len(pool))
-        return Pool(self, prepared, pool.names, frozenset(), made)
+        return Pool(self, prepared, pool.names, frozenset(), made, pool.own)
 
     def _describe(self, configs: Any) -> tuple[list[Any], frozenset[str], list[str]]:
         """Names, the kernel's inputs that not every kernel has, and the inputs that any has."""
@@ -219,6 +334,12 @@ class Predictor:
             column = next((column for column in _names.COLUMNS if column in present), None)
             given = configs[column].tolist() if column else [None] * len(configs)
             names = [f"kernel_{row}" if _table.is_absent(name) else name for row, name in enumerate(given)]
+        elif hasattr(configs, "cells"):
+            present = set(configs.cells)
+            whole = {name for name in self._kernel_inputs & present if not configs.cells[name].has_absent()}
+            column = next((column for column in _names.COLUMNS if column in present), None)
+            given = configs.cells[column].values() if column else [None] * len(configs)
+            names = [f"kernel_{row}" if name is None else name for row, name in enumerate(given)]
         else:
             present = set().union(*configs) if len(configs) else set()
             whole = {
@@ -232,32 +353,59 @@ class Predictor:
             partial = frozenset()
         return names, partial, [name for name in self._inputs if name in present]
 
-    def _columns(self, rows: Any, inputs: Iterable[str]) -> tuple[list[_table.Cells], int]:
-        made = _table.of_frame if _table.is_frame(rows) else _table.of_dicts
-        return made(rows, inputs, self._words.__contains__), len(rows)
+    def _read(self, rows: Any, what: str) -> Any:
+        return _rows.table(rows, what, self._words.__contains__)
+
+    def _columns(self, rows: Any, inputs: Iterable[str]) -> tuple[list[Cells], int]:
+        return _table.columns(rows, inputs, self._words.__contains__), len(rows)
 
     def _predict(self, target: str, problem: Config, kernel: Kernel) -> float:
-        return self._forest(target).predict_row(_table.row_json(self.single_row(problem, kernel)))
+        asked, cells = _rows.mapping(problem, "problem"), _rows.kernel(kernel)
+        if self._foreign is not None and self._foreign.single is not None:
+            self._path(target)
+            return self._finished(target, self._foreign.single_features(asked, cells))[0]
+        if self._description["needs_vector"] and self._uncoded == _DEFAULTS and not _is_named(cells):
+            apart = _foreign.vector_features(self._description, asked, cells)
+            if apart is not None:
+                return self._finished(target, apart)[0]
+        return self._forest(target).predict_row(_table.row_json(self.single_row(asked, cells), self._side_of))
+
+    def predicts_rows_alike(self) -> bool:
+        """Whether ``predict_rows`` of single rows is what ``predict_tflops`` gives for each."""
+        own = type(self).predict_tflops is not Predictor.predict_tflops or "predict_tflops" in vars(self)
+        return not own and self._foreign is None and not self._description["needs_vector"]
+
+    def _side_of(self, name: str) -> str:
+        return "kernel" if name in self._kernel_inputs or name in self._name_inputs else "problem"
+
+    def _finished(self, target: str, features: array[float], clamp: bool = True) -> list[float]:
+        """What a forest says of rows of features, logarithms undone; the others clamped for one kernel."""
+        raw = self._bare_forest(target).predict(features)
+        if target in self._description["log_targets"]:
+            return [_foreign.expm1(value) for value in raw]
+        return [max(0.0, value) for value in raw] if clamp else raw
 
     def single_row(self, problem: Config, kernel: Kernel) -> dict[str, Any]:
         """One kernel's row, every cell from where upstream's engines look for it: no merging here."""
-        kernel = _names.as_row(kernel)
-        row = {name: problem[name] for name in self._problem_inputs.intersection(problem)}
-        row.update({name: kernel[name] for name in self._kernel_inputs.intersection(kernel)})
-        row.update({name: kernel[name] for name in self._name_inputs.intersection(kernel) if _is_plain(kernel[name])})
+        asked, cells = _rows.mapping(problem, "problem"), _rows.kernel(kernel)
+        row = {name: asked[name] for name in self._problem_inputs.intersection(asked)}
+        row.update({name: cells[name] for name in self._kernel_inputs.intersection(cells)})
+        row.update({name: cells[name] for name in self._name_inputs.intersection(cells) if _is_plain(cells[name])})
         if self._description["needs_vector"]:
             # Only this engine looks on the other side for what it does not find.
-            for name in (self._problem_inputs - {"split_k"}).intersection(kernel):
+            for name in (self._problem_inputs - {"split_k"}).intersection(cells):
                 if _table.is_absent(row.get(name)):
-                    row[name] = kernel[name]
-            for name in self._kernel_inputs.intersection(problem):
+                    row[name] = cells[name]
+            for name in self._kernel_inputs.intersection(asked):
                 if _table.is_absent(row.get(name)):
-                    row[name] = problem[name]
+                    row[name] = asked[name]
         return row
 
-    def problem_json(self, problem: Config) -> bytes:
-        """A problem in the library's form."""
-        return _table.row_json({name: problem[name] for name in self._problem_inputs.intersection(problem)})
+    def problem_json(self, problem: Config, without: frozenset[str] = frozenset()) -> bytes:
+        """A problem as the library takes it."""
+        asked = _rows.mapping(problem, "problem")
+        inputs = (self._problem_inputs - without) if without else self._problem_inputs
+        return _table.row_json({name: asked[name] for name in inputs.intersection(asked)}, lambda name: "problem")
 
     def _options(self, target: str) -> Any:
         return _forest.options(target, self._engine_name, self._hardware, self._uncoded, self._force)
@@ -267,17 +415,61 @@ class Predictor:
         packed = self._model_dir / f"model_{target}.lgbm.gz"
         return plain if plain.exists() else packed if packed.exists() else None
 
+    def _path(self, target: str) -> Path:
+        path = self._file(target)
+        if path is None:
+            raise FileNotFoundError(f"{self._model_dir}: no model_{target}.lgbm and no model_{target}.lgbm.gz")
+        if self._keep_unpacked and path.suffix == ".gz":
+            _unpack(path, path.with_suffix(""))
+        return path
+
     def _forest(self, target: str) -> _forest.Forest:
         forest = self._forests.get(target)
         if forest is None:
-            path = self._file(target)
-            if path is None:
-                raise FileNotFoundError(f"{self._model_dir}: no model_{target}.lgbm and no model_{target}.lgbm.gz")
-            if self._keep_unpacked and path.suffix == ".gz":
-                _unpack(path, path.with_suffix(""))
+            if target not in _forest.TARGETS:
+                raise ValueError(f"target: found '{target}', expected one of {', '.join(_forest.TARGETS)}")
+            self._path(target)
             # Two threads may both load it; one of the two stays.
             forest = self._forests.setdefault(target, _forest.Forest(self._model_dir, self._options(target)))
         return forest
+
+    def _bare_forest(self, target: str) -> BareForest:
+        forest = self._bare.get(target)
+        if forest is None:
+            forest = self._bare.setdefault(target, BareForest(self._path(target)))
+            width = len(self.feature_names)
+            if forest.width != width:
+                del self._bare[target]
+                raise InvalidModelError(
+                    f"{self._path(target)}: the forest has {forest.width} features, the spec and its engine {width}", 11
+                )
+        return forest
+
+
+def _is_named(kernel: Mapping[str, Any]) -> bool:
+    return any(_names.is_kernel(kernel.get(column)) for column in _names.COLUMNS)
+
+
+def _indices(names: Sequence[str], engine: Any) -> list[int] | None:
+    """The places of a model's columns among its engine's; None when they are the same."""
+    get = getattr(engine, "get_feature_names", None)
+    have = list(get()) if get is not None else list(names)
+    if list(names) == have or not set(names) <= set(have):
+        return None
+    return [have.index(name) for name in names]
+
+
+def _in_upstreams_words(message: str) -> str:
+    """A message about a spec with the words that upstream's predictor has for the same, which programs may look for."""
+    version = re.search(r"feature_encoding_version: found (\d+)", message)
+    if version:
+        return (
+            f"{message}; the model was trained at version {version[1]}, "
+            "and the same names mean other values at another feature encoding version"
+        )
+    if re.search(r"no \w+ feature is named", message):
+        return f"{message}; the feature engine cannot supply it"
+    return message
 
 
 def _is_plain(cell: Any) -> bool:
@@ -286,7 +478,14 @@ def _is_plain(cell: Any) -> bool:
 
 
 def _unpack(packed: Path, plain: Path) -> None:
-    """Writes a decompressed file completely or not at all."""
+    """Writes a decompressed file whole or not at all."""
+    try:
+        _unpack_whole(packed, plain)
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise InvalidModelError(f"{packed}: not a whole gzip file: {error}", 11) from None
+
+
+def _unpack_whole(packed: Path, plain: Path) -> None:
     with tempfile.NamedTemporaryFile(dir=plain.parent, prefix=plain.name, delete=False) as out:
         try:
             with gzip.open(packed) as text:

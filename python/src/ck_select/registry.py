@@ -179,6 +179,14 @@ class Selection:
     no_model: bool = False
 
 
+@dataclass(frozen=True)
+class StoreStatus:
+    """How many measured winners are in memory only, and why the store could not be used the last time, or None."""
+
+    waiting: int
+    reason: str | None
+
+
 @dataclass
 class _Kernel:
     run: Run | None
@@ -270,6 +278,20 @@ class Registry:
     def prepare(self) -> None:
         """Prepares the models for the kernels now instead of at the first selection."""
         check(lib.ck_registry_prepare(self._handle.address))
+
+    def store_status(self) -> StoreStatus:
+        """Whether measured winners still wait to be written to the store, and why."""
+        waiting = ctypes.c_size_t()
+        reason = ctypes.c_void_p()
+        check(lib.ck_registry_store_status(self._handle.address, ctypes.byref(waiting), ctypes.byref(reason)))
+        return StoreStatus(waiting.value, take_text(reason) if reason.value else None)
+
+    def refresh_store(self) -> None:
+        """Takes in the winners that other processes stored, and writes those of this registry that wait."""
+        check(lib.ck_registry_refresh_store(self._handle.address))
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a registry holds functions of this process, and cannot be copied or sent: make another one")
 
     def select(self, problem: Problem) -> Selection:
         """Chooses the kernel to run: the best supported kernel by the first source that has an answer."""

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import random
+import warnings
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol
 
-from .engines import GemmUniversalFeatureEngine
+from . import _rows
+from ._rows import Config
+from .engines import FeatureEngine, GemmUniversalFeatureEngine
 from .errors import CkSelectError
 from .predictor import Predictor
 
@@ -15,40 +18,70 @@ Scored = tuple[dict[str, Any], float]
 _ATTEMPTS = 50
 
 
+class Scorer(Protocol):
+    """What stands in the place of the GPU."""
+
+    def predict_tflops(self, problem: Any, kernel_config: Any) -> float:
+        """TFLOPS of one kernel."""
+
+
 class SurrogateSearch:
     """Searches the engine's parameter space for the configurations with the highest predicted TFLOPS.
+
+    ``predictor`` is a :class:`Predictor`, one of a class of your own, or any object with ``predict_tflops``.
 
     ``strategy`` is ``"random"`` or ``"de"`` (discrete differential evolution). Draws come from one Mersenne Twister
     with ``seed``, in upstream's order, and go on from search to search.
     """
 
     def __init__(
-        self, predictor: Predictor, feature_engine: Any = None, strategy: str = "random", seed: int = 42
+        self,
+        predictor: Scorer,
+        feature_engine: FeatureEngine | None = None,
+        strategy: str = "random",
+        seed: int = 42,
     ) -> None:
-        engine = feature_engine if feature_engine is not None else getattr(predictor, "feature_engine", None)
+        engine: Any = feature_engine if feature_engine is not None else getattr(predictor, "feature_engine", None)
         self._predictor = predictor
-        self._engine: Any = engine if engine is not None else GemmUniversalFeatureEngine()
+        self._fe: Any = engine if engine is not None else GemmUniversalFeatureEngine()
         self._strategy = strategy
         self._random = random.Random(seed)
-        self._space: dict[str, list[Any]] = self._engine.get_parameter_space()
+        self._space: dict[str, list[Any]] = self._fe.get_parameter_space()
 
-    def search(self, problem: Mapping[str, Any], budget: int = 500, top_k: int = 10, **options: Any) -> list[Scored]:
+    def search(self, problem: Config, budget: int = 500, top_k: int = 10, **options: Any) -> list[Scored]:
         """The ``top_k`` best (configuration, TFLOPS), best first, after about ``budget`` predictions.
 
         ``de`` takes the options ``pop_size`` (20), ``mutation_rate`` (0.3) and ``crossover_rate`` (0.7). It predicts
         its whole first population whatever the budget. ``random`` passes options over, as upstream does.
+
+        An engine without a parameter space, such as the convolutions', has nothing to search: a ``ValueError``.
+        Configurations that the predictor refuses are left out, as upstream does, with a warning that says how many and
+        why; when it refuses all, the answer is empty, as upstream's.
         """
+        if self._strategy not in ("random", "de"):
+            raise ValueError(f"strategy: found '{self._strategy}', expected 'random' or 'de'")
+        if not self._space:
+            raise ValueError(f"{type(self._fe).__name__} has no parameter space: there is nothing to search")
+        asked = _rows.mapping(problem, "problem")
+        self._refused: list[Exception] = []
+        found = self._searched(asked, budget, top_k, options)
+        if self._refused:
+            count, first = len(self._refused), self._refused[0]
+            warnings.warn(f"{count} configurations were left out: {first}", RuntimeWarning, stacklevel=2)
+        return found
+
+    def _searched(
+        self, problem: Mapping[str, Any], budget: int, top_k: int, options: Mapping[str, Any]
+    ) -> list[Scored]:
         if self._strategy == "random":
             return self._random_search(problem, budget, top_k)
-        if self._strategy == "de":
-            return self._evolve(problem, budget, top_k, **options)
-        raise ValueError(f"strategy: found '{self._strategy}', expected 'random' or 'de'")
+        return self._evolve(problem, budget, top_k, **options)
 
     def _draw(self) -> dict[str, Any] | None:
         """A configuration that could be a kernel."""
         for _ in range(_ATTEMPTS):
             config = {name: self._random.choice(values) for name, values in self._space.items()}
-            if self._engine.validate_config(config):
+            if self._fe.validate_config(config):
                 return config
         return None
 
@@ -59,16 +92,20 @@ class SurrogateSearch:
 
     def _scores(self, problem: Mapping[str, Any], configs: list[dict[str, Any]]) -> list[float | None]:
         """A score for each configuration, None for those that cannot be predicted."""
-        rows = [self._predictor.single_row(problem, config) for config in configs]
-        try:
-            return list(self._predictor.predict_rows(rows))
-        except CkSelectError:
-            return [self._score(problem, config) for config in configs]
+        predictor = self._predictor
+        if isinstance(predictor, Predictor) and predictor.predicts_rows_alike():
+            try:
+                return list(predictor.predict_rows([predictor.single_row(problem, config) for config in configs]))
+            except (CkSelectError, ValueError, TypeError):
+                pass  # one of them: each by itself says which
+        return [self._score(problem, config) for config in configs]
 
     def _score(self, problem: Mapping[str, Any], config: dict[str, Any]) -> float | None:
         try:
             return self._predictor.predict_tflops(problem, config)
-        except CkSelectError:
+        except Exception as error:
+            # Whatever a predictor of the caller's own raises; search() says so.
+            self._refused.append(error)
             return None
 
     def _evolve(
@@ -107,7 +144,7 @@ class SurrogateSearch:
                 trial[name] = self._random.choice(donors)[name]
             if self._random.random() > crossover_rate:
                 trial[name] = parent[name]
-        return trial if self._engine.validate_config(trial) else None
+        return trial if self._fe.validate_config(trial) else None
 
 
 def _better(parent: Scored, trial: dict[str, Any] | None, score: float | None) -> Scored:

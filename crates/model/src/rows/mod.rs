@@ -3,19 +3,22 @@
 //! A [`Table`] has columns with types of their own, an [`Object`] is one row as JSON. [`RowModel`] is one forest with
 //! the features that upstream's predictor would compute for it; [`RowPool`] prepares it for the kernels of a table.
 
+mod engine;
 mod model;
 mod object;
 mod pool;
 mod table;
 
+pub use engine::{describe_engine, engine_features};
 pub use model::{EngineChoice, RowModel, RowModelError, RowModelOptions, describe_name, describe_spec};
 pub use object::{Object, ObjectError};
 pub use pool::RowPool;
 pub use table::{Cells, Column, Row, Table, TableError};
 
-use crate::features::FieldError;
+use crate::features::{FieldError, NAME_COLUMNS};
 use crate::forest::RowError;
 use crate::scoring::SizeError;
+use crate::vocab::Op;
 
 /// Rows that a model cannot be asked about.
 #[derive(Debug, thiserror::Error)]
@@ -24,6 +27,9 @@ pub enum RowsError {
     /// A cell of the problem.
     #[error("problem: {0}")]
     Problem(FieldError),
+    /// A cell of the one kernel that was asked about.
+    #[error("kernel: {0}")]
+    Kernel(FieldError),
     /// A cell of a row.
     #[error("row {row}: {source}")]
     Row {
@@ -50,6 +56,17 @@ pub enum RowsError {
     /// A pool of another operation than the features; reading excludes it.
     #[error("the rows do not match the forest")]
     Mixed,
+}
+
+impl RowsError {
+    /// A cell of one row that has problem and kernel in one: whose cell it is, its name says.
+    fn of_field(op: Op, error: FieldError) -> Self {
+        let field = error.field.as_str();
+        if crate::cells::of_kernel(op).contains(&field) || NAME_COLUMNS.contains(&field) {
+            return Self::Kernel(error);
+        }
+        Self::Problem(error)
+    }
 }
 
 /// An empty list with room for so many values of each row. A number of rows is its caller's word, and may be anything.

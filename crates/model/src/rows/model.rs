@@ -17,7 +17,7 @@ use crate::hardware::Hardware;
 use crate::kernel::{Kernel, NameError};
 use crate::model::{FeatureSpec, Model, ModelError, ModelKey, Target, forest_path, spec_bytes};
 use crate::problem::InvalidField;
-use crate::vocab::Op;
+use crate::vocab::{Arch, Op};
 
 /// Which features a model is asked with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -118,9 +118,10 @@ impl RowModel {
 
     /// The prediction for one row: problem and kernel together.
     pub fn predict(&self, row: &dyn Fields) -> Result<f64, RowsError> {
+        let op = self.model.extractor().schema.op();
         let mut features = vec![0.0; self.model.extractor().schema.len()];
-        self.refuse(row).map_err(RowsError::Problem)?;
-        self.fill(row, &mut features).map_err(RowsError::Problem)?;
+        self.refuse(row).map_err(|error| RowsError::of_field(op, error))?;
+        self.fill(row, &mut features).map_err(|error| RowsError::of_field(op, error))?;
         Ok(self.model.value(self.target, self.forest.predict(&features)?))
     }
 
@@ -190,11 +191,15 @@ fn refuse_other<T: FromStr + PartialEq + Display>(
 
 /// What a program must know of a model directory before it asks: reads the spec alone, and no forest.
 pub fn describe_spec(directory: impl AsRef<Path>, options: &RowModelOptions) -> Result<Value, RowModelError> {
-    let spec = read_spec(directory.as_ref(), options)?;
+    Ok(describe(&read_spec(directory.as_ref(), options)?))
+}
+
+/// What a program must know of a spec.
+pub(super) fn describe(spec: &FeatureSpec) -> Value {
     let (extractor, op) = (&spec.extractor, spec.op());
     let constant = |name: &&str| Some(((*name).to_owned(), extractor.hardware.get(name)?.into()));
     let hardware: Map<String, Value> = Hardware::NAMES.iter().filter_map(constant).collect();
-    Ok(json!({
+    json!({
         "op": op.to_string(),
         "rank_by": spec.rank_by.as_str(),
         "log_targets": spec.log_targets.iter().map(|target| target.as_str()).collect::<Vec<_>>(),
@@ -209,7 +214,7 @@ pub fn describe_spec(directory: impl AsRef<Path>, options: &RowModelOptions) -> 
         "dtype": spec.dtype.map(|dtype| dtype.to_string()),
         "arch": spec.arch.map(|arch| arch.to_string()),
         "direction": spec.direction.map(|direction| direction.to_string()),
-    }))
+    })
 }
 
 /// What a kernel's name says, as the cells of a row.
@@ -226,7 +231,7 @@ const WORD_INPUTS: &[&str] =
     &["variant", "direction", "dtype", "layout", "arch", "pipeline", "wave_mode", "scheduler", "epilogue"];
 
 fn read_spec(directory: &Path, options: &RowModelOptions) -> Result<FeatureSpec, RowModelError> {
-    let (file, mut bytes) = match spec_bytes(directory) {
+    let (file, bytes) = match spec_bytes(directory) {
         Err(ModelError::Io { file, source })
             if options.tolerate_no_spec && source.kind() == io::ErrorKind::NotFound =>
         {
@@ -234,6 +239,15 @@ fn read_spec(directory: &Path, options: &RowModelOptions) -> Result<FeatureSpec,
         }
         read => read?,
     };
+    make_spec(file, bytes, options)
+}
+
+/// A spec under the caller's engine, rules and constants.
+pub(super) fn make_spec(
+    file: String,
+    mut bytes: Vec<u8>,
+    options: &RowModelOptions,
+) -> Result<FeatureSpec, RowModelError> {
     // What is no JSON object has no keys, and is refused by the spec's own reader below.
     let mut keys: Map<String, Value> = serde_json::from_slice(&bytes).unwrap_or_default();
     let has = |keys: &Map<String, Value>, key: &str| keys.get(key).is_some_and(|value| !value.is_null());
@@ -247,6 +261,11 @@ fn read_spec(directory: &Path, options: &RowModelOptions) -> Result<FeatureSpec,
         if engine == Engine::Gemm78Vec && !has(&keys, "feature_encoding_version") {
             keys.insert("feature_encoding_version".to_owned(), 1.into());
         }
+        bytes = Value::Object(keys.clone()).to_string().into_bytes();
+    }
+    // Upstream's predictor never reads the architecture, so that any word may stand there.
+    if !rules && keys.get("arch").and_then(Value::as_str).is_some_and(|word| word.parse::<Arch>().is_err()) {
+        keys.remove("arch");
         bytes = Value::Object(keys).to_string().into_bytes();
     }
     let mut spec = FeatureSpec::from_json(&file, &bytes)?;

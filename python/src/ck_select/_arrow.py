@@ -1,0 +1,269 @@
+"""Tables of Arrow by its C stream interface, which pyarrow, polars, pandas, DuckDB and others hand out.
+
+Needs none of them. Columns of 64-bit numbers without absent cells and dictionaries with 32-bit codes are used where
+they lie; everything else is copied.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from array import array
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from . import _table
+
+
+class _Schema(ctypes.Structure):
+    pass
+
+
+class _Array(ctypes.Structure):
+    pass
+
+
+class _Stream(ctypes.Structure):
+    pass
+
+
+_Schema._fields_ = [
+    ("format", ctypes.c_char_p),
+    ("name", ctypes.c_char_p),
+    ("metadata", ctypes.c_void_p),
+    ("flags", ctypes.c_int64),
+    ("n_children", ctypes.c_int64),
+    ("children", ctypes.POINTER(ctypes.POINTER(_Schema))),
+    ("dictionary", ctypes.POINTER(_Schema)),
+    ("release", ctypes.CFUNCTYPE(None, ctypes.POINTER(_Schema))),
+    ("private_data", ctypes.c_void_p),
+]
+_Array._fields_ = [
+    ("length", ctypes.c_int64),
+    ("null_count", ctypes.c_int64),
+    ("offset", ctypes.c_int64),
+    ("n_buffers", ctypes.c_int64),
+    ("n_children", ctypes.c_int64),
+    ("buffers", ctypes.POINTER(ctypes.c_void_p)),
+    ("children", ctypes.POINTER(ctypes.POINTER(_Array))),
+    ("dictionary", ctypes.POINTER(_Array)),
+    ("release", ctypes.CFUNCTYPE(None, ctypes.POINTER(_Array))),
+    ("private_data", ctypes.c_void_p),
+]
+_Stream._fields_ = [
+    ("get_schema", ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(_Stream), ctypes.POINTER(_Schema))),
+    ("get_next", ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(_Stream), ctypes.POINTER(_Array))),
+    ("get_last_error", ctypes.CFUNCTYPE(ctypes.c_char_p, ctypes.POINTER(_Stream))),
+    ("release", ctypes.CFUNCTYPE(None, ctypes.POINTER(_Stream))),
+    ("private_data", ctypes.c_void_p),
+]
+
+_NUMBERS: dict[str, Any] = {
+    "c": ctypes.c_int8,
+    "C": ctypes.c_uint8,
+    "s": ctypes.c_int16,
+    "S": ctypes.c_uint16,
+    "i": ctypes.c_int32,
+    "I": ctypes.c_uint32,
+    "l": ctypes.c_int64,
+    "L": ctypes.c_uint64,
+    "f": ctypes.c_float,
+    "g": ctypes.c_double,
+}
+_TEXTS = ("u", "U", "vu")
+# How many bytes of a text its view itself holds.
+_INLINE = 12
+
+
+class _Owned:
+    """A struct that was handed out, given back when nobody has this object any more."""
+
+    def __init__(self, struct: Any) -> None:
+        self.struct = struct
+
+    def __del__(self) -> None:
+        if self.struct.release:
+            self.struct.release(ctypes.byref(self.struct))
+
+
+class Memory:
+    """Numbers where their owner has them."""
+
+    __slots__ = ("_numbers", "_owner")
+
+    def __init__(self, kind: Any, address: int, count: int, owner: _Owned) -> None:
+        self._numbers = (kind * count).from_address(address)
+        self._owner = owner
+
+    def buffer_info(self) -> tuple[int, int]:
+        """Address and count, as of an ``array``."""
+        return ctypes.addressof(self._numbers), len(self._numbers)
+
+    def tolist(self) -> list[Any]:
+        """The numbers as Python's."""
+        return list(self._numbers)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._numbers)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        kinds = {ctypes.c_int64: "q", ctypes.c_double: "d", ctypes.c_int32: "i"}
+        return array, (kinds[self._numbers._type_], self.tolist())
+
+
+class Columns:
+    """A table of cells in the library's form."""
+
+    def __init__(self, cells: dict[str, _table.Cells], rows: int) -> None:
+        self.cells = cells
+        self.rows = rows
+
+    def __len__(self) -> int:
+        return self.rows
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """The rows, without absent cells."""
+        columns = [(name, column.values()) for name, column in self.cells.items()]
+        return [{name: values[row] for name, values in columns if values[row] is not None} for row in range(self.rows)]
+
+
+def read_table(table: Any, is_word: Callable[[str], bool]) -> Columns | None:
+    """A table that hands out Arrow; None for a single column."""
+    capsule = table.__arrow_c_stream__()
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    # The capsule releases the stream.
+    stream = _Stream.from_address(pointer(capsule, b"arrow_array_stream"))
+    schema = _Owned(_Schema())
+    _check(stream, stream.get_schema(stream, schema.struct))
+    if schema.struct.format != b"+s":
+        return None
+    fields = [schema.struct.children[place].contents for place in range(schema.struct.n_children)]
+    names = [(field.name or b"").decode() for field in fields]
+    if len(set(names)) < len(names):
+        twice = sorted({name for name in names if names.count(name) > 1})
+        raise ValueError(f"the table has columns that stand twice: {', '.join(twice)}")
+    chunks = []
+    while True:
+        chunk = _Owned(_Array())
+        _check(stream, stream.get_next(stream, chunk.struct))
+        if not chunk.struct.release:
+            break
+        if chunk.struct.length:
+            chunks.append(chunk)
+    rows = sum(chunk.struct.length for chunk in chunks)
+    cells = {
+        name: _column(name, field, [(chunk, place) for chunk in chunks], is_word(name))
+        for place, (name, field) in enumerate(zip(names, fields))
+        if _readable(field)
+    }
+    return Columns(cells, rows)
+
+
+def _check(stream: _Stream, code: int) -> None:
+    if code:
+        message = stream.get_last_error(stream)
+        raise OSError(code, message.decode(errors="replace") if message else "the table cannot be read")
+
+
+def _readable(field: _Schema) -> bool:
+    """Whether a column holds numbers or texts. What a feature reads is never anything else."""
+    kind = field.format.decode()
+    if field.dictionary:
+        return kind in _NUMBERS and field.dictionary.contents.format.decode() in _TEXTS
+    return kind in _NUMBERS or kind in _TEXTS or kind in ("b", "n")
+
+
+def _column(name: str, field: _Schema, parts: list[tuple[_Owned, int]], is_word: bool) -> _table.Cells:
+    pieces = [_Piece(field, chunk, place) for chunk, place in parts]
+    if len(pieces) == 1 and not is_word:
+        (piece,) = pieces
+        if piece.kind == "l" and not piece.has_nulls():
+            return _table.Cells(name, integers=piece.memory(ctypes.c_int64))
+        if piece.kind == "g" and not piece.has_nulls():
+            return _table.Cells(name, numbers=piece.memory(ctypes.c_double))
+    if len(pieces) == 1 and field.dictionary and pieces[0].kind == "i" and not pieces[0].has_nulls():
+        words = _texts(field.dictionary.contents, pieces[0].array.dictionary.contents)
+        if all(word is not None for word in words):
+            return _table.Cells(
+                name, codes=pieces[0].memory(ctypes.c_int32), words=tuple((word or "").encode() for word in words)
+            )
+    return _table.of_values(name, [value for piece in pieces for value in piece.values()], is_word)
+
+
+class _Piece:
+    """The cells of a column in one chunk."""
+
+    def __init__(self, field: _Schema, chunk: _Owned, place: int) -> None:
+        self._field = field
+        self._owner = chunk
+        self.kind: str = field.format.decode()
+        self.array: Any = chunk.struct.children[place].contents
+        self._begin = chunk.struct.offset + self.array.offset
+        self._count: int = chunk.struct.length
+
+    def has_nulls(self) -> bool:
+        return bool(self.array.null_count and self.array.buffers[0])
+
+    def memory(self, kind: Any) -> Any:
+        address = self.array.buffers[1] + self._begin * ctypes.sizeof(kind)
+        return Memory(kind, address, self._count, self._owner)
+
+    def values(self) -> list[Any]:
+        values = _values(self._field, self.array, self._begin, self._count)
+        if self.kind == "n" or not self.has_nulls():
+            return values
+        present = _bits(self.array.buffers[0], self._begin, self._count)
+        return [value if here else None for value, here in zip(values, present)]
+
+
+def _values(field: _Schema, cells: Any, begin: int, count: int) -> list[Any]:
+    """Cells of any type, whatever lies under absent ones."""
+    kind = field.format.decode()
+    if kind == "n":
+        return [None] * count
+    if kind == "b":
+        return list(map(bool, _bits(cells.buffers[1], begin, count)))
+    if kind in _TEXTS:
+        return _text_cells(kind, cells, begin, count)
+    number = _NUMBERS[kind]
+    found = list((number * count).from_address(cells.buffers[1] + begin * ctypes.sizeof(number)))
+    if field.dictionary:
+        words = _texts(field.dictionary.contents, cells.dictionary.contents)
+        # Under absent cells any code may stand.
+        return [words[code] if 0 <= code < len(words) else None for code in found]
+    return found
+
+
+def _texts(field: _Schema, cells: Any) -> list[str | None]:
+    found = _text_cells(field.format.decode(), cells, cells.offset, cells.length)
+    if not (cells.null_count and cells.buffers[0]):
+        return list(found)
+    present = _bits(cells.buffers[0], cells.offset, cells.length)
+    return [text if here else None for text, here in zip(found, present)]
+
+
+def _text_cells(kind: str, cells: Any, begin: int, count: int) -> list[str]:
+    if kind == "vu":
+        return [_viewed(cells, cells.buffers[1] + 16 * place) for place in range(begin, begin + count)]
+    number = ctypes.c_int32 if kind == "u" else ctypes.c_int64
+    bounds = (number * (count + 1)).from_address(cells.buffers[1] + begin * ctypes.sizeof(number))
+    text = cells.buffers[2] or 0
+    return [
+        ctypes.string_at(text + start, end - start).decode(errors="replace") if end > start else ""
+        for start, end in zip(bounds, bounds[1:])
+    ]
+
+
+def _viewed(cells: Any, address: int) -> str:
+    """A text by its view: its length, then itself when it is short, else where it is."""
+    length = ctypes.c_int32.from_address(address).value
+    if length <= _INLINE:
+        return ctypes.string_at(address + 4, max(length, 0)).decode(errors="replace")
+    buffer, offset = (ctypes.c_int32 * 2).from_address(address + 8)
+    return ctypes.string_at(cells.buffers[2 + buffer] + offset, length).decode(errors="replace")
+
+
+def _bits(address: int, begin: int, count: int) -> list[int]:
+    first, last = begin // 8, (begin + count + 7) // 8
+    packed = ctypes.string_at(address + first, last - first)
+    return [packed[place // 8 - first] >> place % 8 & 1 for place in range(begin, begin + count)]

@@ -1,0 +1,84 @@
+"""Features without a model: what the library's engines compute by themselves."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+from array import array
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from . import _forest, _table
+from ._library import check, lib, take_text
+
+if TYPE_CHECKING:
+    import numpy
+
+_DEFAULTS = 2
+
+
+class Features:
+    """An engine of the library under constants of a GPU."""
+
+    def __init__(self, engine: str, hardware: tuple[tuple[str, int], ...]) -> None:
+        self.hardware = hardware
+        constants = json.dumps(dict(hardware)).encode() if hardware else None
+        self._options = _forest.options("tflops", engine, constants, _DEFAULTS)
+        text = ctypes.c_void_p()
+        check(lib.ck_engine_describe(ctypes.byref(self._options), ctypes.byref(text)))
+        described: dict[str, Any] = json.loads(take_text(text))
+        self.names: tuple[str, ...] = tuple(described["feature_names"])
+        self.problem_inputs: frozenset[str] = frozenset(described["problem_inputs"])
+        self.kernel_inputs: frozenset[str] = frozenset(described["kernel_inputs"])
+        self.words: frozenset[str] = frozenset(described["word_inputs"])
+        self._inputs = (*described["problem_inputs"], *described["kernel_inputs"])
+
+    def one_sided(self, problem: Mapping[str, Any], kernel: Mapping[str, Any]) -> dict[str, Any]:
+        """One row, each cell from the side that upstream's engines take it from."""
+        row = {name: problem[name] for name in self.problem_inputs.intersection(problem)}
+        row.update({name: kernel[name] for name in self.kernel_inputs.intersection(kernel)})
+        return row
+
+    def extract(self, rows: Any) -> array[float]:
+        """The features of each row of a table, row after row. Kernels' names count for nothing, as in upstream's."""
+        columns = _table.columns(rows, self._inputs, self.words.__contains__)
+        count, width = len(rows), len(self.names)
+        values = array("d", bytes(8 * count * width))
+        check(
+            lib.ck_engine_extract_rows(
+                ctypes.byref(self._options),
+                _table.pointers(columns),
+                len(columns),
+                count,
+                count * width,
+                values.buffer_info()[0],
+            )
+        )
+        return values
+
+
+@lru_cache(maxsize=64)
+def of_engine(engine: str, hardware: tuple[tuple[str, int], ...]) -> Features:
+    """An engine by the library's name for it."""
+    return Features(engine, hardware)
+
+
+def _numpy() -> Any:
+    try:
+        import numpy
+    except ImportError as error:
+        raise ImportError("extract and extract_batch give arrays of numpy, which is not installed") from error
+    return numpy
+
+
+def vector(values: Sequence[float]) -> numpy.ndarray[Any, numpy.dtype[numpy.float64]]:
+    """Features as an array."""
+    made: numpy.ndarray[Any, numpy.dtype[numpy.float64]] = _numpy().array(values, dtype="float64")
+    return made
+
+
+def matrix(values: Sequence[float], rows: int, width: int) -> numpy.ndarray[Any, numpy.dtype[numpy.float64]]:
+    """Features of many rows as an array."""
+    made: numpy.ndarray[Any, numpy.dtype[numpy.float64]] = _numpy().array(values, dtype="float64").reshape(rows, width)
+    return made

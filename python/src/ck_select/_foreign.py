@@ -1,0 +1,133 @@
+"""Features that come from elsewhere than the model's own reading of one row: engines of one's own, and the two halves
+of the engine with vector widths.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import math
+from array import array
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from . import _features, _names, _rows, _table, _vector, engines
+from .errors import InvalidModelError
+
+
+def expm1(value: float) -> float:
+    """The logarithm undone, as the library does."""
+    try:
+        return math.expm1(value)
+    except OverflowError:
+        return math.inf
+
+
+@dataclass
+class Foreign:
+    """An engine that computes features itself, in one way or in both."""
+
+    single: Callable[[Any, Any], Any] | None
+    batch: Callable[[Any], Any] | None
+    names: list[str]
+    directory: Path
+    spec: dict[str, Any]
+
+    def description(self, described: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        """What a predictor must know of the model. The library is asked where it knows the columns."""
+        wanted = self.spec.get("feature_names") or self.names
+        missing = [name for name in wanted if name not in self.names]
+        if missing:
+            path = self.directory / "feature_spec.json"
+            raise InvalidModelError(f"{path}: feature_names: the engine cannot supply {', '.join(missing[:5])}", 11)
+        self._places = [self.names.index(name) for name in wanted]
+        try:
+            found = described()
+        except InvalidModelError:
+            if self.single is None or self.batch is None:
+                raise
+            # All features are the engine's own, so that what the library makes of the spec does not matter.
+            found = {
+                **{"op": "gemm", "rank_by": "tflops", "log_targets": list(self.spec.get("log_targets") or ())},
+                **{"problem_inputs": (), "kernel_inputs": (), "name_inputs": (), "word_inputs": ()},
+                **{"categorical_features": [], "needs_vector": False, "hardware": {}, "arch": None},
+            }
+        return {**found, "feature_names": list(wanted), "rank_by": "tflops"}
+
+    def single_features(self, problem: Mapping[str, Any], kernel: Mapping[str, Any]) -> array[float]:
+        """The model's features of one kernel."""
+        assert self.single is not None
+        return self._selected([list(self.single(problem, kernel))])
+
+    def batch_features(self, rows: Any) -> array[float]:
+        """The model's features of the rows of a table."""
+        assert self.batch is not None
+        return self._selected([list(row) for row in self.batch(_data_frame(rows))])
+
+    def rank(
+        self,
+        problem: Mapping[str, Any],
+        kernels: Any,
+        score: Callable[[array[float]], list[float]],
+    ) -> list[tuple[str, float]]:
+        """Ranks as upstream's predictor does: the engine gets a DataFrame of problem and kernel in one."""
+        given = _rows.table(kernels, "kernel_configs", lambda name: False)
+        if _table.is_frame(given):
+            rows = given.to_dict("records")
+        else:
+            rows = given.to_dicts() if hasattr(given, "cells") else given
+        if not rows:
+            return []
+        names = [_names.of_row(row, place) for place, row in enumerate(rows)]
+        scores = score(self.batch_features([{**problem, **row} for row in rows]))
+        return sorted(zip(names, scores), key=lambda pair: -pair[1])
+
+    def _selected(self, rows: Sequence[Sequence[float]]) -> array[float]:
+        flat = array("d")
+        for row in rows:
+            if len(row) != len(self.names):
+                raise ValueError(f"feature_engine: it names {len(self.names)} features and extracts {len(row)}")
+            flat.extend([float(row[place]) for place in self._places])
+        return flat
+
+
+def of(given: engines.Given, directory: Path) -> Foreign | None:
+    """The engine's own computation, when it has any."""
+    if given.extract is None and given.extract_batch is None:
+        return None
+    path = directory / "feature_spec.json"
+    spec = {}
+    if path.exists():
+        try:
+            spec = json.loads(path.read_text("utf-8-sig"))
+        except ValueError as error:
+            raise InvalidModelError(f"{path}: {error}", 11) from None
+    if not isinstance(spec, dict):
+        raise InvalidModelError(f"{path}: found a {type(spec).__name__}, expected a JSON object", 11)
+    return Foreign(given.extract, given.extract_batch, given.names or [], directory, spec)
+
+
+def _data_frame(rows: Any) -> Any:
+    if _table.is_frame(rows):
+        return rows
+    try:
+        pandas = importlib.import_module("pandas")
+    except ImportError as error:
+        raise ImportError(
+            "an engine's own extract_batch takes a DataFrame of pandas, which is not installed"
+        ) from error
+    return pandas.DataFrame(rows.to_dicts() if hasattr(rows, "cells") else list(rows))
+
+
+def vector_features(
+    description: Mapping[str, Any], problem: Mapping[str, Any], kernel: Mapping[str, Any]
+) -> array[float] | None:
+    """The features of the engine with vector widths where its halves read different cells; None where one row does."""
+    features = _features.of_engine("gemm78vec", tuple(description["hardware"].items()))
+    if len(_vector.rows_of(features, problem, kernel)) == 1:
+        return None
+    found = _vector.extract(features, problem, kernel)
+    places = {name: place for place, name in enumerate(features.names)}
+    return array("d", [found[places[name]] for name in description["feature_names"]])

@@ -1,0 +1,51 @@
+"""Rankings as tables of the libraries for tables. None of them is needed unless it is asked for."""
+
+from __future__ import annotations
+
+import importlib
+from array import array
+from collections.abc import Sequence
+from typing import Any, Literal
+
+Library = Literal["pandas", "polars", "pyarrow"]
+LIBRARIES = ("pandas", "polars", "pyarrow")
+
+
+def library_of(kernels: Any) -> str:
+    """The library whose table something is, else pandas."""
+    root = type(kernels).__module__.split(".", 1)[0]
+    return root if root in LIBRARIES else "pandas"
+
+
+def table(library: str, names: Sequence[Any], scores: array[float], rows: array[int]) -> Any:
+    """A ranking as a table: names, scores and the kernels' places."""
+    if library not in LIBRARIES:
+        raise ValueError(f"library: found '{library}', expected one of {', '.join(LIBRARIES)}")
+    try:
+        module = importlib.import_module(library)
+    except ImportError as error:
+        raise ImportError(f"rank_frame: {library} is not installed") from error
+    places = array("q", rows)
+    if library == "pyarrow":
+        columns = [
+            module.array([str(name) for name in names], module.string()),
+            module.Array.from_buffers(module.float64(), len(scores), [None, module.py_buffer(scores)]),
+            module.Array.from_buffers(module.int64(), len(places), [None, module.py_buffer(places)]),
+        ]
+        return module.table(columns, names=["kernel_name", "score", "row"])
+    if library == "polars":
+        numpy = importlib.import_module("numpy")
+        series = {
+            "kernel_name": module.Series([str(name) for name in names], dtype=module.String),
+            "score": module.Series(numpy.frombuffer(scores), dtype=module.Float64),
+            "row": module.Series(numpy.frombuffer(places, dtype="int64"), dtype=module.Int64),
+        }
+        return module.DataFrame(series)
+    numpy = importlib.import_module("numpy")
+    return module.DataFrame(
+        {
+            "kernel_name": list(names),
+            "score": numpy.frombuffer(scores),
+            "row": numpy.frombuffer(places, dtype="int64"),
+        }
+    )

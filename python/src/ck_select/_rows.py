@@ -1,0 +1,153 @@
+"""What callers give for a problem, a kernel or a list of kernels, as mappings of named cells."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol, Union
+
+from . import _arrow, _names, _table
+
+
+class Series(Protocol):
+    """A pandas Series of named cells."""
+
+    @property
+    def iloc(self) -> Any:
+        """Cells by place."""
+
+    @property
+    def name(self) -> Any:
+        """The row's name."""
+
+
+class Tuple(Protocol):
+    """A named tuple."""
+
+    def _asdict(self) -> dict[str, Any]: ...
+
+
+class Record(Protocol):
+    """A record of numpy."""
+
+    @property
+    def dtype(self) -> Any:
+        """Its type, which names the fields."""
+
+
+class Scalar(Protocol):
+    """A struct of Arrow."""
+
+    def as_py(self) -> Any:
+        """It as a dict."""
+
+
+class ProblemLike(Protocol):
+    """A ``GemmProblem`` or a ``GroupedConvProblem``."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The dict that a predictor takes."""
+
+    def as_struct(self) -> Any:
+        """It as the library takes it."""
+
+
+class Frame(Protocol):
+    """A DataFrame of pandas."""
+
+    @property
+    def columns(self) -> Any:
+        """Its columns' names."""
+
+    @property
+    def iloc(self) -> Any:
+        """Rows by place."""
+
+
+class ArrowTable(Protocol):
+    """What hands out Arrow: a DataFrame of polars, a Table or RecordBatch of pyarrow, and others."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+
+
+Config = Union[Mapping[str, Any], Series, Tuple, Record, Scalar, ProblemLike, ArrowTable]
+"""A kernel, or a problem, by upstream's names: a dict or anything that names its cells as one does."""
+
+Kernel = Union[Config, str]
+"""A kernel: its cells, or its name."""
+
+Kernels = Union[Sequence[Kernel], Iterable[Kernel], Frame, ArrowTable]
+"""Kernels: a list of their cells or names, or a table."""
+
+_EXPECTED = "a mapping of named cells, such as a dict"
+
+
+def mapping(row: Any, what: str) -> Mapping[str, Any]:
+    """One row as a mapping; a TypeError for what names no cells."""
+    if type(row) is dict:
+        return row
+    found = _mapping(row, what)
+    if found is None:
+        raise TypeError(f"{what}: found a {type(row).__name__}, expected {_EXPECTED}")
+    stray = next((key for key in found if not isinstance(key, str)), None)
+    if stray is not None:
+        raise TypeError(f"{what}: found a {type(row).__name__} whose keys are like {stray!r}, expected {_EXPECTED}")
+    return found
+
+
+def _mapping(row: Any, what: str) -> Mapping[Any, Any] | None:
+    if isinstance(row, (str, bytes)):
+        return None
+    if hasattr(row, "as_py"):
+        made = row.as_py()
+        return made if isinstance(made, Mapping) else None
+    if isinstance(row, Mapping):
+        return row
+    if callable(getattr(row, "_asdict", None)):
+        named: Mapping[Any, Any] = row._asdict()
+        return named
+    if hasattr(row, "as_struct") and hasattr(row, "to_dict"):
+        problem: Mapping[Any, Any] = row.to_dict()
+        return problem
+    if hasattr(row, "iloc") and not hasattr(row, "columns"):
+        if not row.index.is_unique:
+            raise ValueError(f"{what}: the Series has labels that stand twice")
+        return dict(zip(row.index.tolist(), row.tolist()))
+    names = getattr(getattr(row, "dtype", None), "names", None)
+    if names and getattr(row, "shape", ()) == ():
+        return {name: row[name] for name in names}
+    if _table.is_frame(row):
+        _table.refuse_repeated(row)
+        return _only(row.to_dict("records"), what)
+    if hasattr(row, "__arrow_c_stream__"):
+        read = _arrow.read_table(row, lambda name: False)
+        return _only(read.to_dicts(), what) if read is not None else None
+    return None
+
+
+def _only(rows: Sequence[Mapping[Any, Any]], what: str) -> Mapping[Any, Any]:
+    if len(rows) != 1:
+        raise TypeError(f"{what}: found a table of {len(rows)} rows, expected one row")
+    return rows[0]
+
+
+def kernel(row: Any, what: str = "kernel_config") -> Mapping[str, Any]:
+    """One kernel as a mapping; a text is the kernel of that name."""
+    if isinstance(row, str):
+        _names.cells(row)
+        return {_names.COLUMNS[0]: row}
+    return mapping(row, what)
+
+
+def table(rows: Any, what: str, is_word: Any) -> Any:
+    """Rows as a DataFrame of pandas, as columns of Arrow, or as a list of mappings; a text is a kernel's name."""
+    if isinstance(rows, (str, bytes)):
+        raise ValueError(f"{what}: found the text {rows!r}, expected a list of kernels or of their names")
+    if _table.is_frame(rows):
+        return rows
+    if hasattr(rows, "__arrow_c_stream__") and not hasattr(rows, "iloc"):
+        read = _arrow.read_table(rows, is_word)
+        if read is not None:
+            return read
+    if isinstance(rows, Mapping) or not hasattr(rows, "__iter__"):
+        raise TypeError(f"{what}: found a {type(rows).__name__}, expected a list of mappings or of names, or a table")
+    return [kernel(row, f"{what}: row {place}") for place, row in enumerate(rows)]

@@ -1,0 +1,69 @@
+"""Upstream's module names over this package, so that its scripts run unchanged.
+
+After :func:`install`, ``from predict import Predictor`` and the like mean the modules of this folder. Without a change
+to a script, ``python -m ck_select.upstream SCRIPT`` runs it so, and ``python -m ck_select.upstream -m pytest`` tests.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.machinery
+import importlib.util
+import sys
+from collections.abc import Sequence
+from types import ModuleType
+
+REPLACED = (
+    "predict",
+    "feature_engine",
+    "feature_engine_vec",
+    "feature_engine_grouped_conv",
+    "search",
+    "dispatcher_integration",
+)
+"""Modules that mean ours, also where upstream's lie on the path."""
+
+OFFERED = ("data_pipeline", "codegen_common", "ml_heuristic_sweep")
+"""Modules of which ours have a part only: they count where upstream's are not on the path."""
+
+
+class _Finder:
+    """Finds the offered modules after everything else."""
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        if path is not None or name not in OFFERED:
+            return None
+        own = importlib.util.find_spec(f"{__name__}.{name}")
+        return importlib.util.spec_from_file_location(name, own.origin) if own is not None and own.origin else None
+
+
+_FINDER = _Finder()
+
+
+def install() -> None:
+    """Makes upstream's module names mean ours, for the whole process.
+
+    Raises ``ImportError`` when one of them has been imported as something else: what was made of it would not change.
+    """
+    modules = {name: importlib.import_module(f"{__name__}.{name}") for name in REPLACED}
+    for name, module in modules.items():
+        other = sys.modules.get(name)
+        if other is not None and other is not module:
+            where = getattr(other, "__file__", None) or "elsewhere"
+            raise ImportError(f"{name} has been imported from {where}: call ck_select.upstream.install() before")
+    sys.modules.update(modules)
+    if _FINDER not in sys.meta_path:
+        sys.meta_path.append(_FINDER)
+
+
+def uninstall() -> None:
+    """Undoes :func:`install` for imports to come."""
+    for name in (*REPLACED, *OFFERED):
+        module = sys.modules.get(name)
+        file = getattr(module, "__file__", None)
+        if file is not None and file.startswith(__path__[0]):
+            del sys.modules[name]
+    if _FINDER in sys.meta_path:
+        sys.meta_path.remove(_FINDER)

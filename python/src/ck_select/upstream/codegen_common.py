@@ -1,0 +1,77 @@
+"""The part of upstream's ``codegen_common`` that its feature engines need: architectures and vector widths."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import gcd
+
+from ck_select._vector import ELEMENT_BYTES
+from ck_select.engines import GemmUniversalVecFeatureEngine
+
+_VEC_ELEMENT_BYTES = ELEMENT_BYTES
+_WIDEST = 16
+_RESULTS = {"fp8": "fp16", "bf8": "fp16", "int8": "int32"}
+# The dimension along which each operand is contiguous, row-major and column-major.
+_CONTIGUOUS = ({"r": "k", "c": "m"}, {"r": "n", "c": "k"}, {"r": "n", "c": "m"})
+
+
+class CommonTypeMappings:
+    """What upstream's class of this name says of results."""
+
+    @staticmethod
+    def get_output_dtype(dtype: str) -> str:
+        """The type of C, by that of A and B."""
+        return _RESULTS.get(dtype, dtype)
+
+
+def normalize_gfx_arch(arch: str) -> str:
+    """An architecture without the features behind its colon."""
+    return arch.split(":", 1)[0]
+
+
+def gemm_contiguous_dims(layout: str) -> tuple[str, str, str]:
+    """The contiguous dimension of A, B and C."""
+    a, b, c = (major[letter] for major, letter in zip(_CONTIGUOUS, layout))
+    return a, b, c
+
+
+def gemm_problem_vector_sizes(
+    m: int, n: int, k: int, layout: str, dtype_a: str, dtype_b: str, dtype_c: str
+) -> tuple[int, int, int]:
+    """The widest vectors that a problem allows, in elements, of A, B and C."""
+    extents = {"m": m, "n": n, "k": k}
+    a, b, c = (
+        gcd(extents[axis], _WIDEST // ELEMENT_BYTES[dtype])
+        for axis, dtype in zip(gemm_contiguous_dims(layout), (dtype_a, dtype_b, dtype_c))
+    )
+    return a, b, c
+
+
+def gemm_native_vector_sizes(
+    *,
+    dtype_a: str,
+    dtype_b: str,
+    dtype_c: str,
+    layout: str,
+    tile: Sequence[int],
+    waves: Sequence[int],
+    warp_tile: Sequence[int],
+    gfx_arch: str,
+    epilogue: str,
+) -> tuple[int, int, int]:
+    """The widths that a kernel uses when it fixes none: the library's, of a problem that allows all."""
+    if dtype_b != dtype_a or dtype_c != CommonTypeMappings.get_output_dtype(dtype_a):
+        found = f"{dtype_a}, {dtype_b} and {dtype_c}"
+        raise ValueError(f"found the types {found}, expected one type of A and B, and its own of C")
+    extent = _WIDEST * 64
+    problem = {"m": extent, "n": extent, "k": extent, "dtype": dtype_a, "layout": layout, "arch": gfx_arch}
+    kernel = {
+        **{f"tile_{axis}": size for axis, size in zip("mnk", tile)},
+        **{f"warp_{axis}": size for axis, size in zip("mnk", waves)},
+        **{f"warp_tile_{axis}": size for axis, size in zip("mnk", warp_tile)},
+        **{"vec_a": 0, "vec_b": 0, "vec_c": 0, "epilogue": epilogue},
+    }
+    shares = GemmUniversalVecFeatureEngine().extract(problem, kernel)[-3:]
+    legal = gemm_problem_vector_sizes(extent, extent, extent, layout, dtype_a, dtype_b, dtype_c)
+    a, b, c = (round(float(share) * width) for share, width in zip(shares, legal))
+    return a, b, c

@@ -1,0 +1,75 @@
+"""What README.md shows and promises."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support import GOLDEN
+
+import ck_select
+
+README = (Path(__file__).resolve().parents[1] / "README.md").read_text()
+EXAMPLES = re.findall(r"```python\n(.*?)```", README, re.S)
+
+
+def test_the_first_example_runs_as_it_stands(tmp_path):
+    """Anywhere, and on a model that comes with the package."""
+    inherited = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    ran = subprocess.run(
+        [sys.executable, "-c", EXAMPLES[0]], capture_output=True, text=True, cwd=tmp_path, env=inherited
+    )
+    assert ran.returncode == 0 and ran.stderr == "", ran.stderr
+    lines = ran.stdout.splitlines()
+    scores = [float(line.split()[0]) for line in lines]
+    assert len(lines) == 3 and scores == sorted(scores, reverse=True) and len(set(scores)) > 1
+
+
+def test_the_second_example_runs_with_functions_of_ones_own(monkeypatch):
+    monkeypatch.chdir(GOLDEN.parents[1])
+    names = {"run_64x128x64": lambda problem, *tensors: (problem.N, tensors), "input_tensor": "x", "weight_tensor": "w"}
+    exec(EXAMPLES[1], names)
+    assert names["result"] == (2, ("x", "w"))
+
+
+def test_models_come_along():
+    models = ck_select.shipped_models()
+    assert {"grouped_conv_forward_bf16_gfx950", "grouped_conv_bwd_data_bf16_sm90"} <= set(models)
+    for name, directory in models.items():
+        assert ck_select.shipped_model(name) == directory
+        assert ck_select.Predictor(directory).spec["op_type"] == "grouped_conv"
+    with pytest.raises(ValueError, match="model: found 'magic', expected one of grouped_conv_bwd_data"):
+        ck_select.shipped_model("magic")
+
+
+def run(*arguments, **changes):
+    inherited = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path), **changes}
+    given = {name: value for name, value in inherited.items() if value is not None}
+    return subprocess.run([sys.executable, "-m", "ck_select", *arguments], capture_output=True, text=True, env=given)
+
+
+def test_the_command_line_is_the_module(tmp_path):
+    command = tmp_path / "ckselect"
+    command.write_text('#!/bin/sh\necho "$0: $*"\nexit 7\n')
+    command.chmod(0o755)
+    ran = run("rank", "--model", "x y", CK_SELECT_COMMAND=str(command))
+    assert (ran.returncode, ran.stdout) == (7, f"{command}: rank --model x y\n")
+    ran = run(CK_SELECT_COMMAND=str(tmp_path / "absent"))
+    assert ran.returncode == 1 and re.match(r"ckselect: .*No such file or directory", ran.stderr)
+
+
+def test_the_command_lies_beside_the_library(tmp_path):
+    library = Path(ck_select._library._path()).resolve()
+    (tmp_path / "libck_select.so").symlink_to(library)
+    ran = run("--version", CK_SELECT_LIBRARY=str(tmp_path / "libck_select.so"), CK_SELECT_COMMAND=None)
+    if Path(ck_select.__file__).with_name("ckselect").exists():
+        pytest.skip("the package has a command of its own")
+    assert ran.returncode == 1 and "set CK_SELECT_COMMAND to a ckselect" in ran.stderr
+    (tmp_path / "ckselect").write_text("#!/bin/sh\necho beside\n")
+    (tmp_path / "ckselect").chmod(0o755)
+    ran = run("--version", CK_SELECT_LIBRARY=str(tmp_path / "libck_select.so"), CK_SELECT_COMMAND=None)
+    assert ran.stdout == "beside\n"

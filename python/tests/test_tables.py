@@ -1,0 +1,200 @@
+"""Tables of pandas, polars and Arrow, in and out."""
+
+from __future__ import annotations
+
+import copy
+import gc
+import math
+
+import numpy
+import pandas
+import polars
+import pyarrow
+import pytest
+from support import CONV_MODEL, GEMM_MODEL, bits, gemm_kernel, gemm_problem, random_gemm_pool
+
+import ck_select
+from ck_select import Predictor, _arrow
+
+POOL = random_gemm_pool(40)
+PROBLEM = gemm_problem(m=48, n=1536, k=7168)
+
+
+def coded(table):
+    """Words as dictionaries with 32-bit codes."""
+    columns = [
+        column.dictionary_encode() if pyarrow.types.is_string(column.type) else column for column in table.columns
+    ]
+    return pyarrow.table(columns, names=table.column_names)
+
+
+TABLES = {
+    "pandas": pandas.DataFrame,
+    "pandas over Arrow": lambda rows: pandas.DataFrame(rows).convert_dtypes(dtype_backend="pyarrow"),
+    "polars": polars.DataFrame,
+    "polars, words as categories": lambda rows: polars.DataFrame(rows).with_columns(
+        polars.col(polars.String).cast(polars.Categorical)
+    ),
+    "polars, small numbers": lambda rows: polars.DataFrame(rows).with_columns(
+        polars.col(polars.Int64).cast(polars.Int16)
+    ),
+    "polars, in chunks": lambda rows: polars.concat(
+        [polars.DataFrame(rows[:7]), polars.DataFrame(rows[7:])], rechunk=False
+    ),
+    "a slice of polars": lambda rows: polars.DataFrame([rows[-1], *rows, rows[0]])[1:-1],
+    "Arrow": pyarrow.Table.from_pylist,
+    "Arrow's batch": pyarrow.RecordBatch.from_pylist,
+    "Arrow, words as codes": lambda rows: coded(pyarrow.Table.from_pylist(rows)),
+    "a slice of Arrow": lambda rows: pyarrow.Table.from_pylist([rows[3], *rows]).slice(1),
+    "Arrow, in chunks": lambda rows: pyarrow.concat_tables(
+        [pyarrow.Table.from_pylist(rows[:9]), pyarrow.Table.from_pylist(rows[9:])]
+    ),
+    "Arrow, long texts": lambda rows: pyarrow.Table.from_pylist(rows).cast(
+        pyarrow.schema(
+            [
+                (field.name, pyarrow.large_string() if pyarrow.types.is_string(field.type) else field.type)
+                for field in pyarrow.Table.from_pylist(rows).schema
+            ]
+        )
+    ),
+    "Arrow, unsigned": lambda rows: pyarrow.Table.from_pylist(rows).cast(
+        pyarrow.schema(
+            [
+                (field.name, pyarrow.uint64() if pyarrow.types.is_int64(field.type) else field.type)
+                for field in pyarrow.Table.from_pylist(rows).schema
+            ]
+        )
+    ),
+}
+
+
+@pytest.mark.parametrize("make", TABLES.values(), ids=TABLES)
+def test_tables_are_lists_of_kernels(make):
+    predictor = Predictor(GEMM_MODEL)
+    expected = predictor.rank_kernels(PROBLEM, POOL)
+    table = make(POOL)
+    assert predictor.rank_kernels(PROBLEM, table) == expected
+    assert predictor.select_best(PROBLEM, table) == expected[0][0]
+    pool = predictor.prepare(table)
+    del table
+    gc.collect()
+    assert pool.rank(PROBLEM, 3) == expected[:3] and len(pool) == len(POOL)
+    rows = [{**PROBLEM, **kernel} for kernel in POOL]
+    assert bits(predictor.predict_rows(make(rows))) == bits(predictor.predict_rows(rows))
+    assert predictor.extract_rows(make(rows)) == predictor.extract_rows(rows)
+
+
+@pytest.mark.parametrize("make", TABLES.values(), ids=TABLES)
+def test_absent_cells_are_absent_in_tables(make):
+    """The problem lends what a kernel lacks; what nobody has is a default."""
+    rows = [dict(kernel) for kernel in POOL]
+    rows[0]["pipeline"] = rows[3]["tile_n"] = rows[5]["persistent"] = None
+    rows[1]["kernel_name"] = None
+    predictor = Predictor(GEMM_MODEL)
+    for problem in (PROBLEM, {**PROBLEM, "pipeline": "mem", "tile_n": 32}):
+        expected = dict(predictor.rank_kernels(problem, rows))
+        expected["kernel_1"] = expected.pop(None, expected.get("kernel_1"))
+        assert dict(predictor.rank_kernels(problem, make(rows))) == expected
+
+
+def test_numbers_and_codes_are_used_where_they_lie():
+    numbers = numpy.arange(40)
+    table = pyarrow.table(
+        {
+            "tile_m": pyarrow.array(numbers),
+            "tile_k": pyarrow.array(numbers * 1.5),
+            "pipeline": pyarrow.array(["mem", "compv3"] * 20).dictionary_encode(),
+        }
+    ).slice(3)
+    cells = _arrow.read_table(table, lambda name: name == "pipeline").cells
+    buffers = [table.column(0).chunk(0).buffers()[1], table.column(1).chunk(0).buffers()[1]]
+    codes = table.column(2).chunk(0).indices.buffers()[1]
+    assert cells["tile_m"].integers.buffer_info() == (buffers[0].address + 3 * 8, 37)
+    assert cells["tile_k"].numbers.buffer_info() == (buffers[1].address + 3 * 8, 37)
+    assert cells["pipeline"].codes.buffer_info() == (codes.address + 3 * 4, 37)
+    assert cells["pipeline"].words == (b"mem", b"compv3")
+    assert copy.deepcopy(cells["tile_m"]).values() == cells["tile_m"].values() == list(range(3, 40))
+
+
+def test_columns_of_other_types_are_passed_over():
+    table = pyarrow.table({"tile_m": [64], "kernel_name": ["a"], "when": [[1, 2]], "who": [{"a": 1}], "none": [None]})
+    assert Predictor(GEMM_MODEL).rank_kernels(PROBLEM, table) == Predictor(GEMM_MODEL).rank_kernels(
+        PROBLEM, [{"tile_m": 64, "kernel_name": "a"}]
+    )
+
+
+def test_tables_that_are_none():
+    predictor = Predictor(GEMM_MODEL)
+    for empty in (polars.DataFrame(), polars.DataFrame({"tile_m": []}), pyarrow.table({"tile_m": pyarrow.array([])})):
+        assert predictor.rank_kernels(PROBLEM, empty) == [] and predictor.predict_rows(empty) == []
+    twice = pyarrow.table([[1], [2]], names=["tile_m", "tile_m"])
+    with pytest.raises(ValueError, match="stand twice: tile_m"):
+        predictor.rank_kernels(PROBLEM, twice)
+    with pytest.raises(ValueError, match="row 1: tile_m: found 'many'"):
+        predictor.rank_kernels(PROBLEM, polars.DataFrame({"tile_m": ["64", "many"]}))
+
+
+def test_names_may_stand_in_a_column():
+    predictor = Predictor(CONV_MODEL)
+    names = [f"grouped_conv_forward_bf16_2d_{tile}x64x64_compv3" for tile in (16, 32, 64)]
+    problem = {"N": 2, "C": 64, "K": 64, "Hi": 28, "Wi": 28, "Y": 3, "X": 3, "dtype": "bf16"}
+    expected = predictor.rank_kernels(problem, names)
+    for table in (polars.DataFrame({"kernel_name": names}), pyarrow.table({"kernel": names}), polars.Series(names)):
+        assert predictor.rank_kernels(problem, table) == expected
+
+
+def test_rankings_as_tables():
+    predictor = Predictor(GEMM_MODEL)
+    expected = predictor.rank_kernels(PROBLEM, POOL)
+    names, scores = map(list, zip(*expected))
+    rows = [int(name[1:]) for name in names]
+    for given, kind in [
+        (POOL, pandas.DataFrame),
+        (pandas.DataFrame(POOL), pandas.DataFrame),
+        (predictor.prepare(POOL), pandas.DataFrame),
+        (polars.DataFrame(POOL), polars.DataFrame),
+        (pyarrow.Table.from_pylist(POOL), pyarrow.Table),
+    ]:
+        frame = predictor.rank_frame(PROBLEM, given)
+        assert type(frame) is kind
+        columns = (
+            frame.to_pydict() if kind is pyarrow.Table else {name: frame[name].to_list() for name in frame.columns}
+        )
+        assert columns == {"kernel_name": names, "score": scores, "row": rows}
+    for library in ("pandas", "polars", "pyarrow"):
+        empty = predictor.rank_frame(PROBLEM, [], library=library)
+        assert len(empty) == 0 and type(empty).__module__.split(".")[0] == library
+    with pytest.raises(ValueError, match="library: found 'excel', expected one of pandas, polars, pyarrow"):
+        predictor.rank_frame(PROBLEM, POOL, library="excel")
+
+
+def test_scores_are_handed_out_without_a_copy():
+    predictor = Predictor(GEMM_MODEL)
+    rows = [{**PROBLEM, **kernel} for kernel in POOL]
+    values = predictor.predict_array(rows)
+    address = values.buffer_info()[0]
+    assert numpy.asarray(values).__array_interface__["data"][0] == address
+    assert pyarrow.py_buffer(values).address == address
+    assert values.tolist() == predictor.predict_rows(rows)
+    table = predictor.rank_frame(PROBLEM, POOL, library="pyarrow")
+    del values
+    gc.collect()
+    assert table["score"].to_pylist() == [score for _, score in predictor.rank_kernels(PROBLEM, POOL)]
+
+
+def test_a_table_in_a_table_out_says_what_is_not_installed(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "polars", None)
+    with pytest.raises(ImportError, match="rank_frame: polars is not installed"):
+        Predictor(GEMM_MODEL).rank_frame(PROBLEM, POOL, library="polars")
+
+
+def test_the_best_of_a_table_is_a_row_of_it():
+    predictor = Predictor(GEMM_MODEL)
+    frame = polars.DataFrame(POOL)
+    places, scores = predictor.rank_places(PROBLEM, frame, 2)
+    assert [frame["kernel_name"][place] for place in places] == [
+        name for name, _ in predictor.rank_kernels(PROBLEM, POOL)[:2]
+    ]
+    assert scores == sorted(scores, reverse=True) and not any(map(math.isnan, scores))
+    assert predictor.rank_places(PROBLEM, []) == ([], [])
+    assert ck_select.Pool is type(predictor.prepare([gemm_kernel()]))

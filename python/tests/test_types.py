@@ -1,0 +1,105 @@
+"""The package's types, as strict programs of users see them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SOURCES = Path(__file__).resolve().parents[1] / "src"
+
+PROGRAM = """
+import array
+import collections
+from pathlib import Path
+from typing import NamedTuple
+
+import ck_select
+from ck_select import GemmUniversalFeatureEngine, GroupedConvProblem, GroupedConvRegistry, Pool, Predictor
+from ck_select import SurrogateSearch, create_ml_heuristic
+from ck_select.upstream.predict import Predictor as Theirs
+
+
+class Shape(NamedTuple):
+    m: int
+    n: int
+
+
+predictor = Predictor(Path("model"), strict=True)
+problem: dict[str, object] = {"m": 16}
+ranked: list[tuple[str, float]] = predictor.rank_kernels(problem, [{"tile_m": 64}, "a name"])
+predictor.rank_kernels(collections.OrderedDict(problem), ({"tile_m": tile} for tile in (64, 128)))
+predictor.rank_kernels(Shape(1, 2), ["a name"])
+predictor.rank_kernels(GroupedConvProblem(N=1, C=64, K=64), ("a", "b"))
+pool: Pool = predictor.prepare([{"tile_m": 64}])
+best: str = predictor.select_best(problem, pool)
+tflops: float = predictor.predict_tflops(problem, "a name")
+everything: dict[str, float] = predictor.predict_all(problem, {})
+rows: list[float] = predictor.predict_rows([problem], "latency")
+values: array.array[float] = predictor.predict_array([problem])
+places: tuple[list[int], list[float]] = pool.rank_places(problem, 3)
+Predictor("model", feature_engine="conv97")
+Predictor("model", feature_engine=GemmUniversalFeatureEngine(num_cus=304))
+Predictor("model", GemmUniversalFeatureEngine)
+predictor.rank_frame(problem, pool, library="polars")
+found: list[tuple[dict[str, object], float]] = list(SurrogateSearch(predictor).search(problem))
+spec: ck_select.MLKernelSpec = create_ml_heuristic("model", kernel_pool=[{"tile_m": 64}])(1, 2, 3)
+status: ck_select.StoreStatus = GroupedConvRegistry("gfx950").store_status()
+models: dict[str, Path] = ck_select.shipped_models()
+Theirs("model").predict_tflops(problem, {})
+"""
+
+WRONG = {
+    "predictor.rank_kernels(problem, 5)": "arg-type",
+    "predictor.rank_kernels(5, [])": "arg-type",
+    "predictor.rank_kernels([('m', 1)], [])": "arg-type",
+    "predictor.rank_kernels(problem, [5])": "list-item",
+    "predictor.rank_kernels(problem)": "call-arg",
+    "predictor.rank_kernels(problem, None)": "arg-type",
+    "predictor.select_best(problem, 5)": "arg-type",
+    "predictor.predict_tflops(problem, 5)": "arg-type",
+    "predictor.predict_tflops(problem, [('tile_m', 1)])": "arg-type",
+    "predictor.prepare(5)": "arg-type",
+    "predictor.predict_rows(problem, 'speed')": "arg-type",
+    "predictor.rank_frame(problem, [], library='excel')": "arg-type",
+    "Predictor(5)": "arg-type",
+    "Predictor('model', 5)": "arg-type",
+    "Predictor('model', strict='yes')": "arg-type",
+    "GemmUniversalFeatureEngine(cus=1)": "call-arg",
+    "GemmUniversalFeatureEngine('80')": "arg-type",
+    "name: int = predictor.select_best(problem, [])": "assignment",
+    "SurrogateSearch(5)": "arg-type",
+    "create_ml_heuristic('model')('1', 2, 3)": "arg-type",
+    "GroupedConvRegistry('gfx950').select(problem)": "arg-type",
+}
+
+
+def checked(program, tmp_path):
+    (tmp_path / "program.py").write_text(program)
+    command = [sys.executable, "-m", "mypy", "--strict", "--config-file", "", "--cache-dir", "cache", "program.py"]
+    found = subprocess.run(
+        command, capture_output=True, text=True, cwd=tmp_path, env={"MYPYPATH": str(SOURCES), "PATH": ""}
+    )
+    return [line for line in found.stdout.splitlines() if line.startswith("program.py")], found
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    return tmp_path_factory.mktemp("types")
+
+
+def test_a_strict_program_passes(place):
+    complaints, found = checked(PROGRAM, place)
+    assert complaints == [] and "Success" in found.stdout, found.stdout + found.stderr
+
+
+def test_wrong_programs_do_not(place):
+    """Each of these lines is an error, and nothing else is."""
+    begin = len(PROGRAM.splitlines())
+    complaints, found = checked(PROGRAM + "\n".join(WRONG) + "\n", place)
+    lines = {int(line.split(":")[1]): line for line in complaints if ": error: " in line}
+    for number, (line, code) in enumerate(WRONG.items(), begin + 1):
+        assert f"[{code}]" in lines.pop(number, ""), f"{line}: mypy says nothing of the kind\n{found.stdout}"
+    assert lines == {}

@@ -1,0 +1,74 @@
+//! Feature engines by themselves, for programs that compute features without a model.
+
+use std::ffi::c_char;
+
+use super::error::{Failure, boundary};
+use super::memory::give_text;
+use super::rows::{model_failure, read_row_options, read_table, rows_failure, write_values};
+use super::{CkColumn, CkRowOptions, CkStatus};
+use crate::rows::{EngineChoice, RowModelOptions, describe_engine, engine_features};
+
+/// Writes what `ck_spec_describe` writes, for a feature engine without a model. `options` names the engine, and may
+/// give constants of the GPU; those that it does not are the defaults of upstream's engines. Free the text with
+/// `ck_string_free`.
+///
+/// # Safety
+/// `options` points to a struct with its `struct_size` set, whose texts are NULL or NUL-terminated; `text` points to an
+/// address.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ck_engine_describe(
+    options: *const CkRowOptions,
+    text: *mut *mut c_char,
+) -> CkStatus {
+    boundary(|| {
+        // SAFETY: the caller's contract.
+        let options = unsafe { read_engine(options) }?;
+        let described = describe_engine(&options).map_err(model_failure)?;
+        // SAFETY: the caller's contract.
+        unsafe { give_text(text, "text", &described.to_string()) }
+    })
+}
+
+/// Writes the features that an engine computes for each row of a table, row after row; see `ck_engine_describe` and
+/// `ck_model_extract_rows`. `capacity` is the room for them; when it is too small nothing is written and the call fails
+/// with `CK_STATUS_BUFFER_TOO_SMALL`.
+///
+/// # Safety
+/// As for `ck_engine_describe`; `columns` points to `column_count` structs, each with its `struct_size` set and `rows`
+/// cells; `features` points to `capacity` doubles.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ck_engine_extract_rows(
+    options: *const CkRowOptions,
+    columns: *const CkColumn,
+    column_count: usize,
+    rows: usize,
+    capacity: usize,
+    features: *mut f64,
+) -> CkStatus {
+    boundary(|| {
+        // SAFETY: the caller's contract.
+        let (options, table) = unsafe { (read_engine(options)?, read_table(columns, column_count, rows)?) };
+        let found = engine_features(&options, &table).map_err(model_failure)?.map_err(rows_failure)?;
+        if capacity < found.len() {
+            let message = format!("capacity is {capacity}, {rows} rows have {} features", found.len());
+            return Err(Failure::new(CkStatus::BufferTooSmall, message));
+        }
+        // SAFETY: the caller's contract.
+        unsafe { write_values(features, "features", &found) }
+    })
+}
+
+/// # Safety
+/// As for [`read_row_options`].
+unsafe fn read_engine(options: *const CkRowOptions) -> Result<RowModelOptions, Failure> {
+    // SAFETY: the caller's contract.
+    let options = unsafe { read_row_options(options) }?;
+    // A class is known by its newest engine: there are no names of a spec that could tell its version.
+    match options.engine {
+        EngineChoice::Spec => {
+            Err(Failure::new(CkStatus::InvalidArgument, "options.engine: found none, expected an engine"))
+        }
+        EngineChoice::Class(engine) => Ok(RowModelOptions { engine: EngineChoice::Named(engine), ..options }),
+        EngineChoice::Named(_) => Ok(options),
+    }
+}

@@ -1,0 +1,107 @@
+//! Forests by themselves, for programs that compute features of their own.
+
+use std::ffi::c_char;
+
+use super::CkStatus;
+use super::error::{Failure, boundary, boundary_value};
+use super::input::{output, read_array, read_text, write_output};
+use super::rows::{model_failure, write_values};
+use crate::forest::Forest;
+
+/// A forest without a spec. Any number of threads may use one at once.
+pub struct CkForest {
+    _opaque: [u8; 0],
+}
+
+/// Loads a forest by its file, plain or gzip. Destroy it with `ck_forest_destroy`.
+///
+/// # Safety
+/// `file` is a NUL-terminated text; `forest` points to an address.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ck_forest_create(file: *const c_char, forest: *mut *mut CkForest) -> CkStatus {
+    boundary(|| {
+        let forest = output(forest, "forest")?;
+        // SAFETY: the caller's contract.
+        let file = unsafe { read_text(file, "file") }?;
+        let made = Forest::load(file).map_err(|error| model_failure(error.into()))?;
+        // SAFETY: the caller's contract.
+        unsafe { write_output(forest, Box::into_raw(Box::new(made)).cast()) };
+        Ok(())
+    })
+}
+
+/// Destroys a forest. NULL is fine.
+///
+/// # Safety
+/// `forest` is NULL, or from `ck_forest_create`, and no thread uses it now or later.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ck_forest_destroy(forest: *mut CkForest) {
+    boundary_value((), || {
+        if !forest.is_null() {
+            // SAFETY: the caller's contract: the address is from `Box::into_raw`.
+            drop(unsafe { Box::from_raw(forest.cast::<Forest>()) });
+        }
+    });
+}
+
+/// Writes how many features a row has.
+///
+/// # Safety
+/// `forest` is from `ck_forest_create`; `width` points to a `size_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ck_forest_width(forest: *const CkForest, width: *mut usize) -> CkStatus {
+    boundary(|| {
+        let width = output(width, "width")?;
+        // SAFETY: the caller's contract.
+        let forest = unsafe { read_forest(forest) }?;
+        // SAFETY: the caller's contract.
+        unsafe { write_output(width, forest.num_features()) };
+        Ok(())
+    })
+}
+
+/// Writes what LightGBM would predict for each row of a matrix of features, row after row, each with `width` of them:
+/// no logarithm is undone, and nothing clamped.
+///
+/// # Safety
+/// `forest` is from `ck_forest_create`; `features` points to `rows` times `width` doubles, `values` to `rows`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ck_forest_predict(
+    forest: *const CkForest,
+    features: *const f64,
+    rows: usize,
+    width: usize,
+    values: *mut f64,
+) -> CkStatus {
+    boundary(|| {
+        // SAFETY: the caller's contract.
+        let forest = unsafe { read_forest(forest) }?;
+        let wrong = |message: String| Failure::new(CkStatus::InvalidArgument, message);
+        if width != forest.num_features() {
+            return Err(wrong(format!(
+                "width is {width}, the forest has {} features",
+                forest.num_features()
+            )));
+        }
+        let count = rows.checked_mul(width).ok_or_else(|| wrong(format!("{rows} rows are too many")))?;
+        // SAFETY: the caller's contract.
+        let features = unsafe { read_array(features, count, "features") }?;
+        let mut predicted = Vec::new();
+        predicted
+            .try_reserve_exact(rows)
+            .map_err(|_| wrong(format!("{rows} rows are more than memory can hold")))?;
+        for row in 0..rows {
+            let cells = features.get(row * width..(row + 1) * width).unwrap_or_default();
+            predicted.push(forest.predict(cells).map_err(Failure::of(CkStatus::InvalidArgument))?);
+        }
+        // SAFETY: the caller's contract.
+        unsafe { write_values(values, "values", &predicted) }
+    })
+}
+
+/// # Safety
+/// `forest` is NULL, or was made by `ck_forest_create` and is not destroyed as long as the result lives.
+unsafe fn read_forest<'a>(forest: *const CkForest) -> Result<&'a Forest, Failure> {
+    // SAFETY: the caller's contract; `CkForest` is only ever an address of a `Forest`.
+    unsafe { forest.cast::<Forest>().as_ref() }.ok_or_else(|| Failure::null("forest"))
+}
