@@ -11,6 +11,7 @@
 //! - [`problem`], [`kernel`], [`pool`], [`hardware`], [`vocab`]: plain checked values, their names and files
 //! - [`features`]: feature name to value, one table an operation
 //! - [`forest`]: LightGBM's text to a checked forest and exact scores; [`scoring`]: the same compiled for a pool
+//! - [`estimate`]: how long a kernel takes where nothing was measured
 //! - [`model`]: a spec with its forests; [`select`]: rankings, predictions, comparisons
 //! - [`rows`]: problems and kernels as tables of named cells, as upstream's Python tools have them
 //! - [`registry`]: kernels with callbacks, and the chain of sources that chooses among them
@@ -21,6 +22,7 @@
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
 mod capture;
+pub mod estimate;
 pub mod features;
 pub mod ffi;
 pub mod files;
