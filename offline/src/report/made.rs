@@ -21,18 +21,27 @@ pub struct Made {
 }
 
 impl Made {
-    /// Reads the digests of a model, a directory or `embedded:NAME`, and of measurements. An error comes with its file.
-    pub fn of(at: String, model: &Path, measurements: &Measurements) -> Result<Self, (String, io::Error)> {
+    /// Reads the digests of a model, a directory or `embedded:NAME`, and of measurements; without a model, of these alone. An
+    /// error comes with its file.
+    pub fn of(
+        at: String,
+        model: Option<&Path>,
+        measurements: &Measurements,
+    ) -> Result<Self, (String, io::Error)> {
         let of_file =
             |path: &Path| digest::of_file(path).map_err(|error| (path.display().to_string(), error));
         let sources = measurements.sources().iter();
         Ok(Self {
             at,
-            model: if let Some(model) = embedded(model) {
-                model.files().map(|(name, bytes)| (name, digest::of_bytes(bytes))).collect()
-            } else {
-                let digested = |name: String| Ok((name.clone(), of_file(&model.join(name))?));
-                files_of(model).into_iter().map(digested).collect::<Result<_, _>>()?
+            model: match (model.and_then(embedded), model) {
+                (Some(model), _) => {
+                    model.files().map(|(name, bytes)| (name, digest::of_bytes(bytes))).collect()
+                }
+                (None, Some(model)) => {
+                    let digested = |name: String| Ok((name.clone(), of_file(&model.join(name))?));
+                    files_of(model).into_iter().map(digested).collect::<Result<_, _>>()?
+                }
+                (None, None) => Vec::new(),
             },
             data: sources.map(|source| of_file(&source.path)).collect::<Result<_, _>>()?,
         })
