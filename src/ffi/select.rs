@@ -28,6 +28,8 @@ pub enum CkSource {
     Search = 3,
     /// The registered priority.
     Priority = 4,
+    /// An estimate, where nothing was measured.
+    Estimate = 5,
 }
 
 /// A chosen kernel.
@@ -46,7 +48,8 @@ pub struct CkSelection {
     pub rank: usize,
     /// Kernels that stand before it in that order and do not support the problem.
     pub unsupported: usize,
-    /// What the model says of it, in the unit of its target, usually TFLOPS; NaN from other sources.
+    /// What the model says of it, in the unit of its target, usually TFLOPS; what the estimate says, in microseconds; NaN from
+    /// other sources.
     pub score: f64,
     /// How long it took when it was measured, in milliseconds; NaN when it was not.
     pub measured_ms: f64,
@@ -161,6 +164,7 @@ unsafe fn select<T: AsProblem>(
             Source::Model => CkSource::Model,
             Source::Search => CkSource::Search,
             Source::Priority => CkSource::Priority,
+            Source::Estimate => CkSource::Estimate,
         } as i32,
         out_of_range: chosen.out_of_range.into(),
         out_of_range_fields: chosen.outside.bits(),
