@@ -205,15 +205,15 @@ typedef enum {
  */
 typedef enum {
   /**
-   * Override, store, model, search if allowed, priority.
+   * Override, store, model, search if allowed, estimate, priority.
    */
   CK_MODE_MODEL = 0,
   /**
-   * Override, store, search, model, priority: problems that are not in the store are measured.
+   * Override, store, search, model, estimate, priority: what the store lacks is measured.
    */
   CK_MODE_SEARCH = 1,
   /**
-   * Override, store, search among the model's best `refine` kernels, model, priority.
+   * Override, store, search among the model's best `refine` kernels, model, estimate, priority.
    */
   CK_MODE_REFINE = 2,
   /**
@@ -246,6 +246,10 @@ typedef enum {
    * The registered priority.
    */
   CK_SOURCE_PRIORITY = 4,
+  /**
+   * An estimate, where nothing was measured.
+   */
+  CK_SOURCE_ESTIMATE = 5,
 } ck_source;
 
 /**
@@ -555,9 +559,9 @@ typedef struct {
    */
   int32_t embedded_models;
   /**
-   * Must be 0.
+   * Not 0: where nothing else has an answer, the priority decides without asking the estimate.
    */
-  int32_t reserved;
+  int32_t no_estimate;
   /**
    * Time limit of one search in milliseconds; 0 means one minute.
    */
@@ -1104,7 +1108,8 @@ typedef struct {
    */
   size_t unsupported;
   /**
-   * The model's score in the unit of its target, usually TFLOPS; NaN from other sources.
+   * What the model says of it, in the unit of its target, usually TFLOPS; what the estimate says, in microseconds; NaN from
+   * other sources.
    */
   double score;
   /**

@@ -126,6 +126,7 @@ enum class Source : std::int32_t {
   model = CK_SOURCE_MODEL,
   search = CK_SOURCE_SEARCH,
   priority = CK_SOURCE_PRIORITY,
+  estimate = CK_SOURCE_ESTIMATE,
 };
 
 namespace detail {
@@ -151,7 +152,7 @@ inline constexpr Word layout_words[] = {
 inline constexpr Word major_words[] = {{"r", CK_MAJOR_ROW}, {"c", CK_MAJOR_COL}, {"p", CK_MAJOR_PACKED}};
 inline constexpr Word source_words[] = {
     {"override", CK_SOURCE_OVERRIDE}, {"store", CK_SOURCE_STORE},       {"model", CK_SOURCE_MODEL},
-    {"search", CK_SOURCE_SEARCH},     {"priority", CK_SOURCE_PRIORITY},
+    {"search", CK_SOURCE_SEARCH},     {"priority", CK_SOURCE_PRIORITY}, {"estimate", CK_SOURCE_ESTIMATE},
 };
 
 template <std::size_t N>
@@ -465,6 +466,8 @@ struct Options {
   bool host_timing = false;
   /// Whether built-in models answer problems that no loaded model serves.
   bool embedded_models = false;
+  /// Whether the estimate answers where nothing else does, before the priority.
+  bool estimate = true;
 };
 
 /// The problems that a model serves, see ck_model_key. Empty fields match anything.
@@ -1245,6 +1248,7 @@ class Registry {
     raw.run_timeout_ms = options.run_timeout.count();
     raw.host_timing = options.host_timing ? 1 : 0;
     raw.embedded_models = options.embedded_models ? 1 : 0;
+    raw.no_estimate = options.estimate ? 0 : 1;
     raw.override_file = override_file.get_optional();
     raw.arch = arch.get_optional();
     body(raw);

@@ -10,7 +10,8 @@
 //!
 //! - `ck-select-types`, plain checked values: [`problem`], [`kernel`], [`pool`], [`hardware`], [`vocab`], [`cells`],
 //!   [`files`]
-//! - `ck-select-model`, what a trained model says: [`features`], [`forest`], [`scoring`], [`model`], [`select`], [`rows`]
+//! - `ck-select-model`, what a trained model says: [`features`], [`forest`], [`scoring`], [`model`], [`select`], [`rows`];
+//!   and where nothing was measured, the [`estimate`]
 //!
 //! and adds
 //!
@@ -28,7 +29,7 @@ pub mod log;
 pub mod registry;
 pub mod tuning;
 
-pub use ck_select_model::{features, forest, model, rows, scoring, select};
+pub use ck_select_model::{estimate, features, forest, model, rows, scoring, select};
 pub use ck_select_types::{cells, files, hardware, kernel, pool, problem, vocab};
 
 /// The README's examples run as tests.

@@ -180,18 +180,18 @@ fn an_explanation_follows_the_order_of_the_mode() {
     let registry = filled(off());
     registry.set_model(model(), None);
     for (mode, order, not_asked) in [
-        (Mode::Model, ["override", "store", "model", "search", "priority"], 0),
-        (Mode::Search, ["override", "store", "search", "model", "priority"], 0),
-        (Mode::Refine(2), ["override", "store", "search", "model", "priority"], 0),
-        (Mode::Priority, ["override", "priority", "store", "model", "search"], 3),
+        (Mode::Model, ["override", "store", "model", "search", "estimate", "priority"], 0),
+        (Mode::Search, ["override", "store", "search", "model", "estimate", "priority"], 0),
+        (Mode::Refine(2), ["override", "store", "search", "model", "estimate", "priority"], 0),
+        (Mode::Priority, ["override", "priority", "store", "model", "search", "estimate"], 4),
     ] {
         registry.set_options(Options { mode, ..off() }).unwrap();
         let text = registry.explain(&resnet()).unwrap();
         let sources = text.lines().filter(|line| !line.starts_with([' ', '*']));
         let sources: Vec<_> = sources.map(|line| line.split(':').next().unwrap()).collect();
         assert_eq!(sources[0], "problem");
-        assert_eq!(sources[1..6], order, "{text}");
-        assert_eq!(sources[6..], ["selected"], "{text}");
+        assert_eq!(sources[1..7], order, "{text}");
+        assert_eq!(sources[7..], ["selected"], "{text}");
         assert_eq!(text.matches(": not asked in this mode; ").count(), not_asked, "{text}");
     }
 }
@@ -379,7 +379,7 @@ fn ties_are_ties_and_kernels_without_a_place_are_counted() {
 fn a_model_that_does_not_fit_says_why_and_answers_when_it_is_forced() {
     let Problem::Conv(base) = resnet() else { panic!() };
     let other = ConvProblem { arch: "gfx942".parse().ok(), ..base }.into();
-    let registry = filled(Options::default());
+    let registry = filled(Options { estimate: false, ..Options::default() });
     registry.set_model(model(), None);
     registry.set_model(Arc::new(Model::load(root("tests/golden/models/gemm_small")).unwrap()), None);
     let selection = registry.select(&other).unwrap();

@@ -8,8 +8,7 @@ use std::time::Duration;
 use super::CkStatus;
 use super::error::{Failure, boundary, boundary_value};
 use super::input::{
-    Versioned, check_reserved, output, read_arch, read_optional_text, read_registry, read_struct,
-    write_output,
+    Versioned, output, read_arch, read_optional_text, read_registry, read_struct, write_output,
 };
 use super::memory::give_text;
 use super::words::word;
@@ -27,11 +26,11 @@ pub struct CkRegistry {
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CkMode {
-    /// Override, store, model, search if allowed, priority.
+    /// Override, store, model, search if allowed, estimate, priority.
     Model = 0,
-    /// Override, store, search, model, priority: problems that are not in the store are measured.
+    /// Override, store, search, model, estimate, priority: problems that are not in the store are measured.
     Search = 1,
-    /// Override, store, search among the model's best `refine` kernels, model, priority.
+    /// Override, store, search among the model's best `refine` kernels, model, estimate, priority.
     Refine = 2,
     /// Override, priority: nothing is predicted or measured.
     Priority = 3,
@@ -80,8 +79,8 @@ pub struct CkOptions {
     pub host_timing: i32,
     /// Not 0: built-in models answer problems that no loaded model serves.
     pub embedded_models: i32,
-    /// Must be 0.
-    pub reserved: i32,
+    /// Nonzero: where nothing else has an answer, the priority decides without asking the estimate.
+    pub no_estimate: i32,
     /// Time limit of one search in milliseconds; 0 means one minute.
     pub budget_ms: f64,
     /// A kernel is abandoned if its runs take this many times longer than the best kernel's; 0 means 3.
@@ -273,6 +272,7 @@ unsafe fn read_options(options: *const CkOptions) -> Result<Options, Failure> {
         read.search = raw.search != 0;
         read.host_timing = raw.host_timing != 0;
         read.embedded_models = raw.embedded_models != 0;
+        read.estimate = raw.no_estimate == 0;
         read.refine_out_of_range = count("refine_out_of_range", raw.refine_out_of_range)?;
         // SAFETY: `ck_options` requires a stream that lives as long as the registry uses these options.
         read.stream = unsafe { Stream::from_raw(raw.stream) };
@@ -303,7 +303,6 @@ fn refused(what: &str, found: impl Display, expected: &str) -> Failure {
 }
 
 fn measuring(raw: &CkOptions) -> Result<SearchOptions, Failure> {
-    check_reserved("", raw.reserved)?;
     let usual = SearchOptions::default();
     let time = |what, ms: f64, usual| match ms {
         0.0 => Ok(usual),

@@ -28,6 +28,8 @@ pub enum CkSource {
     Search = 3,
     /// The registered priority.
     Priority = 4,
+    /// An estimate, where nothing was measured.
+    Estimate = 5,
 }
 
 /// A chosen kernel.
@@ -47,7 +49,8 @@ pub struct CkSelection {
     pub rank: usize,
     /// Number of kernels before it in that order that do not support the problem.
     pub unsupported: usize,
-    /// The model's score in the unit of its target, usually TFLOPS; NaN from other sources.
+    /// The model's score in the unit of its target, usually TFLOPS; the estimate's time in microseconds; NaN from other
+    /// sources.
     pub score: f64,
     /// Its measured time in milliseconds; NaN if it was not measured.
     pub measured_ms: f64,
@@ -168,6 +171,7 @@ unsafe fn select<T: AsProblem>(
             Source::Model => CkSource::Model,
             Source::Search => CkSource::Search,
             Source::Priority => CkSource::Priority,
+            Source::Estimate => CkSource::Estimate,
         } as i32,
         out_of_range: chosen.out_of_range.into(),
         out_of_range_fields: chosen.outside.bits(),

@@ -1,4 +1,4 @@
-//! The chain of sources: override, store, model, search, priority.
+//! The chain of sources: override, store, model, search, estimate, priority.
 
 use super::cache::{Decision, Key};
 use super::explain::no_model;
@@ -25,13 +25,16 @@ pub enum Source {
     Model,
     /// Measured during the call.
     Search,
+    /// An estimate, where nothing was measured.
+    Estimate,
     /// The registered priority.
     Priority,
 }
 
 impl Source {
     /// All sources, in the order in which they are asked.
-    pub const ALL: [Self; 5] = [Self::Override, Self::Store, Self::Model, Self::Search, Self::Priority];
+    pub const ALL: [Self; 6] =
+        [Self::Override, Self::Store, Self::Model, Self::Search, Self::Estimate, Self::Priority];
 
     /// The word in logs and explanations.
     pub const fn as_str(self) -> &'static str {
@@ -40,6 +43,7 @@ impl Source {
             Self::Store => "store",
             Self::Model => "model",
             Self::Search => "search",
+            Self::Estimate => "estimate",
             Self::Priority => "priority",
         }
     }
@@ -60,7 +64,7 @@ pub struct Selection<'r> {
     pub index: usize,
     /// The source that chose it.
     pub source: Source,
-    /// The model's score; `None` from other sources.
+    /// The model's score, or the estimate's microseconds; `None` from other sources.
     pub score: Option<f64>,
     /// Its measured time; `None` if it was not measured.
     pub measured_ms: Option<f64>,
@@ -266,6 +270,9 @@ impl Registry {
             if let Some(selection) = self.by_model_or_search(state, prepared, problem) {
                 return Ok(selection);
             }
+            if let Some(selection) = self.by_estimate(state, prepared, problem) {
+                return Ok(selection);
+            }
         }
         self.by_priority(state, problem)
     }
@@ -391,7 +398,8 @@ impl Registry {
         None
     }
 
-    /// Measures every kernel that fits and is supported, in the model's order if there is one.
+    /// Measures every kernel that fits and is supported, in the model's order if there is one, the rest in the estimate's: a
+    /// budget that ends early ends well.
     pub(super) fn search_all(
         &self,
         state: &State,
@@ -399,7 +407,8 @@ impl Registry {
         problem: &Problem,
     ) -> Option<Selection<'_>> {
         let mut places = self.supported_by_model(state, prepared, problem, usize::MAX);
-        for place in state.by_priority() {
+        for place in self.places_by_estimate(state, prepared, problem).into_iter().chain(state.by_priority())
+        {
             if !places.contains(&place) && self.is_candidate(state, place, problem) {
                 places.push(place);
             }

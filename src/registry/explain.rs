@@ -69,6 +69,7 @@ impl Registry {
                 Source::Store => self.explain_store(&state, prepared, problem),
                 Source::Model => self.explain_model(&state, prepared, problem),
                 Source::Search => self.explain_search(&state),
+                Source::Estimate => self.explain_estimate(&state, prepared, problem),
                 Source::Priority => {
                     self.by_priority(&state, problem).map_or_else(|e| e.to_string(), |s| described(&s))
                 }
@@ -140,6 +141,7 @@ impl Registry {
                 Source::Store => self.explain_store(state, prepared, problem),
                 Source::Model => self.explain_no_model(state, prepared, problem),
                 Source::Search => self.explain_search(state),
+                Source::Estimate => self.explain_no_estimate(state, prepared, problem),
                 Source::Priority => "no kernel fits and is supported".to_owned(),
             };
             format!("{source}: {reason}")
@@ -163,8 +165,11 @@ impl Registry {
 
     fn without_measuring(&self, state: &State, prepared: &Prepared, problem: &Problem) -> String {
         let predicts = state.options().mode != Mode::Priority;
-        let known =
-            || self.stored(state, prepared, problem).or_else(|| self.by_model(state, prepared, problem));
+        let known = || {
+            let stored = self.stored(state, prepared, problem);
+            let predicted = stored.or_else(|| self.by_model(state, prepared, problem));
+            predicted.or_else(|| self.by_estimate(state, prepared, problem))
+        };
         let answer = match state.overrides().get(problem) {
             Some(name) => self.overridden(state, problem, name),
             None => match predicts.then(known).flatten() {
@@ -283,9 +288,14 @@ impl Registry {
 const fn asked(mode: Mode) -> &'static [Source] {
     match mode {
         Mode::Model => &Source::ALL,
-        Mode::Search | Mode::Refine(_) => {
-            &[Source::Override, Source::Store, Source::Search, Source::Model, Source::Priority]
-        }
+        Mode::Search | Mode::Refine(_) => &[
+            Source::Override,
+            Source::Store,
+            Source::Search,
+            Source::Model,
+            Source::Estimate,
+            Source::Priority,
+        ],
         Mode::Priority => &[Source::Override, Source::Priority],
     }
 }

@@ -10,6 +10,7 @@ mod bench;
 mod cache;
 mod chain;
 mod entry;
+mod estimate;
 mod explain;
 mod generation;
 mod measure;
@@ -34,6 +35,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use arc_swap::{ArcSwap, Guard};
 use crossbeam_queue::ArrayQueue;
 
+use crate::estimate::EstimateScratch;
 use crate::kernel::Kernel;
 use crate::model::Model;
 use crate::pool::{ExportOptions, export_json};
@@ -79,6 +81,7 @@ pub struct Registry {
     /// user runs, but for that of [`Registry::retain`].
     writer: Mutex<Roster>,
     scratches: ArrayQueue<Box<RankScratch>>,
+    estimate_scratches: ArrayQueue<Box<EstimateScratch>>,
     labs: Labs,
     cache: Cache,
     /// The generation of the latest change.
@@ -136,6 +139,7 @@ impl Registry {
             state: ArcSwap::from_pointee(state),
             writer: Mutex::default(),
             scratches: ArrayQueue::new(SCRATCHES),
+            estimate_scratches: ArrayQueue::new(SCRATCHES),
             labs,
             cache: Cache::new(),
             current: Generation::new(),

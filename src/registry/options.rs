@@ -17,12 +17,12 @@ use crate::vocab::Arch;
 /// Which sources are asked, and in which order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Mode {
-    /// Override, store, model, search if allowed, priority.
+    /// Override, store, model, search if allowed, estimate, priority.
     #[default]
     Model,
-    /// Override, store, search, model, priority: problems that are not in the store are measured.
+    /// Override, store, search, model, estimate, priority: problems that are not in the store are measured.
     Search,
-    /// Override, store, search among this many of the model's best kernels, model, priority.
+    /// Override, store, search among this many of the model's best kernels, model, estimate, priority.
     Refine(usize),
     /// Override, priority: nothing is predicted or measured.
     Priority,
@@ -70,6 +70,9 @@ pub struct Options {
     pub host_timing: bool,
     /// Whether built-in models answer problems that no loaded model serves.
     pub embedded_models: bool,
+    /// Whether the estimate answers where nothing else does, before the priority. `,no-estimate` behind the word of
+    /// `CK_SELECT_MODE` turns it off, too.
+    pub estimate: bool,
     /// How long and how carefully to measure.
     pub measuring: SearchOptions,
     /// The stream to measure on.
@@ -79,7 +82,7 @@ pub struct Options {
 }
 
 impl Default for Options {
-    /// Model, then priority; nothing is measured.
+    /// Model, then estimate, then priority; nothing is measured.
     fn default() -> Self {
         Self {
             mode: Mode::default(),
@@ -91,6 +94,7 @@ impl Default for Options {
             refine_out_of_range: 0,
             host_timing: false,
             embedded_models: false,
+            estimate: true,
             measuring: SearchOptions::default(),
             stream: Stream::DEFAULT,
             capture: None,
@@ -137,7 +141,10 @@ impl Options {
     ) -> Result<Self, OptionsError> {
         let set = |name: &str| variable(name).filter(|value| !value.is_empty());
         if let Some(word) = set("CK_SELECT_MODE") {
-            self.mode = word.to_string_lossy().parse()?;
+            let word = word.to_string_lossy();
+            let mode = word.strip_suffix(",no-estimate");
+            self.estimate &= mode.is_none();
+            self.mode = mode.unwrap_or(&word).parse()?;
         }
         if let Some(path) = set("CK_SELECT_OVERRIDE") {
             self.override_file = Some(path.into());
@@ -192,6 +199,9 @@ mod tests {
         let error = read("magic").unwrap_err().to_string();
         assert_eq!(error, "mode: found 'magic', expected one of model, search, refine=COUNT, priority");
         assert_eq!(read("refine=3").unwrap().mode, Mode::Refine(3));
+        let off = read("refine=3,no-estimate").unwrap();
+        assert_eq!((off.mode, off.estimate), (Mode::Refine(3), false));
+        assert!(read("refine=3").unwrap().estimate && read(",no-estimate").is_err());
         assert!(read("refine=0").is_err() && read("refine").is_err());
     }
 }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use super::estimate::Estimates;
 use super::state::{LoadedModel, State};
 use super::{Entry, ModelKey, reproduce};
 use crate::log::{self, Level};
@@ -18,6 +19,8 @@ use crate::tuning::store::{Location, Mode, PoolHash, Scope, Store, StoreOptions,
 pub(super) struct Prepared {
     /// One for each model.
     pub(super) models: Vec<Arc<PreparedModel>>,
+    /// For where no model fits.
+    pub(super) estimates: Arc<Estimates>,
     /// The winners, or why there are none.
     pub(super) winners: Result<Arc<Winners>, String>,
     /// Where they came from, so that another state over the same pool can go on with them.
@@ -59,6 +62,7 @@ impl Prepared {
             known.cloned().unwrap_or_else(|| Arc::new(PreparedModel::new(loaded, ids, entries)))
         });
         let models = models.collect();
+        let estimates = Estimates::of(ids, earlier.map(|earlier| &earlier.estimates));
         let names = ids.iter().filter_map(|&id| entries.get(id)).map(Entry::name);
         let pool = PoolHash::of_names(names);
         let before = earlier.and_then(|earlier| Some((earlier.pool, earlier.winners.as_ref().ok()?)));
@@ -66,12 +70,13 @@ impl Prepared {
             Some((known, winners)) if known == pool && !state.reopens_winners() => Ok(winners.clone()),
             _ => winners(state, pool, before.map(|(_, winners)| winners.store()), facts),
         };
-        Self { models, winners, pool }
+        Self { models, estimates, winners, pool }
     }
 
     /// The same for a registry whose kernels have got other numbers.
     pub(super) fn without_models(&self) -> Self {
-        Self { models: Vec::new(), winners: self.winners.clone(), pool: self.pool }
+        let estimates = Estimates::of(&Arc::default(), None);
+        Self { models: Vec::new(), estimates, winners: self.winners.clone(), pool: self.pool }
     }
 }
 

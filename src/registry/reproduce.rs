@@ -28,6 +28,9 @@ pub(super) fn command(
         Source::Priority => Err("the registered priorities decided".to_owned()),
         Source::Store | Source::Search => listed(prepared, selection),
         Source::Model => ranked(state, prepared, problem, selection),
+        Source::Estimate => {
+            Err("the estimate decided: `ckselect rank --estimate` with the same kernels".to_owned())
+        }
     }
 }
 

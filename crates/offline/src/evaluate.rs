@@ -1,11 +1,13 @@
 //! How good a model's choices are, against the oracle of what was measured.
 
 mod coverage;
+mod estimate;
 mod json;
 mod slices;
 
 use std::sync::Arc;
 
+use ck_select_model::estimate::EstimateError;
 use ck_select_model::model::Model;
 
 pub use coverage::{Coverage, FeatureCoverage, FieldCoverage};
@@ -103,7 +105,7 @@ pub struct Evaluation {
 #[derive(Debug, thiserror::Error)]
 pub enum EvaluateError {
     /// No row is what the model is for.
-    #[error("no row to judge the model by: {0}")]
+    #[error("no row to judge by: {0}")]
     NoRows(String),
     /// A file cannot be read again, to compare it with those that the model was trained on.
     #[error(transparent)]
@@ -117,6 +119,23 @@ pub enum EvaluateError {
     /// The model cannot be asked.
     #[error(transparent)]
     Judge(#[from] JudgeError),
+    /// The estimate has nothing to say of a problem.
+    #[error("{problem}: {source}")]
+    Estimate {
+        /// The problem.
+        problem: String,
+        /// Why.
+        source: EstimateError,
+    },
+}
+
+/// Why no row is left.
+fn no_rows(measurements: &Measurements) -> EvaluateError {
+    let wanted = measurements.wanted();
+    let left_out = measurements.sources().iter().filter_map(|source| source.left_out(wanted));
+    let left_out = left_out.collect::<Vec<_>>().join("; ");
+    let text = if left_out.is_empty() { "the files have none".to_owned() } else { left_out };
+    EvaluateError::NoRows(text)
 }
 
 impl Evaluation {
@@ -124,11 +143,7 @@ impl Evaluation {
     pub fn of_model(model: &Arc<Model>, measurements: &Measurements) -> Result<Self, EvaluateError> {
         let trials = trials(measurements);
         if measurements.rows().is_empty() {
-            let wanted = measurements.wanted();
-            let left_out = measurements.sources().iter().filter_map(|source| source.left_out(wanted));
-            let left_out = left_out.collect::<Vec<_>>().join("; ");
-            let text = if left_out.is_empty() { "the files have none".to_owned() } else { left_out };
-            return Err(EvaluateError::NoRows(text));
+            return Err(no_rows(measurements));
         }
         if trials.is_empty() {
             return Err(EvaluateError::NothingRan { rows: measurements.rows().len() });

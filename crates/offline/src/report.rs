@@ -19,12 +19,21 @@ const KERNELS: usize = 10;
 /// Features whose importance is shown.
 const FEATURES: usize = 30;
 
-/// Writes the report.
-pub fn html(evaluation: &Evaluation, measurements: &Measurements, model: &Model, made: &Made) -> String {
-    let mut page = Page::new(&format!("{}: evaluation", model.name()));
+/// Writes the report on a model, or on the estimate.
+pub fn html(
+    evaluation: &Evaluation,
+    measurements: &Measurements,
+    model: Option<&Model>,
+    made: &Made,
+) -> String {
+    let name = model.map_or("estimate", Model::name);
+    let mut page = Page::new(&format!("{name}: evaluation"));
     made.line(&mut page);
-    headline(&mut page, evaluation, measurements, made);
-    made.model(&mut page);
+    let judged = if model.is_some() { "this model" } else { "the estimate" };
+    headline(&mut page, evaluation, measurements, made, judged);
+    if model.is_some() {
+        made.model(&mut page);
+    }
     page.section("Regret by problem", |page| {
         page.text("Problems from the worst choice to the best. The area is the mean regret.");
         let mut regrets: Vec<f64> = evaluation.outcomes.iter().map(|one| 1.0 - one.efficiency).collect();
@@ -45,12 +54,20 @@ pub fn html(evaluation: &Evaluation, measurements: &Measurements, model: &Model,
     });
     page.section("Kinds of problems", |page| slices(page, evaluation));
     page.section("Worst problems", |page| worst(page, evaluation, measurements));
-    page.section("What the ranking forest asks about", |page| importances(page, model));
-    page.section("Inside of the training data?", |page| coverage(page, evaluation));
+    if let Some(model) = model {
+        page.section("What the ranking forest asks about", |page| importances(page, model));
+        page.section("Inside of the training data?", |page| coverage(page, evaluation));
+    }
     page.finish()
 }
 
-fn headline(page: &mut Page, evaluation: &Evaluation, measurements: &Measurements, made: &Made) {
+fn headline(
+    page: &mut Page,
+    evaluation: &Evaluation,
+    measurements: &Measurements,
+    made: &Made,
+    judged: &str,
+) {
     let summary = &evaluation.summary;
     let Spread { count: problems, mean, p50, p10, min } = summary.efficiency;
     page.figures(&[
@@ -67,7 +84,7 @@ fn headline(page: &mut Page, evaluation: &Evaluation, measurements: &Measurement
     let baselines = &evaluation.baselines;
     let fixed = &measurements.kernels()[baselines.fixed_kernel as usize].name;
     let mut rows = vec![
-        vec!["this model".into(), percent(mean)],
+        vec![judged.into(), percent(mean)],
         vec![format!("best single kernel, <code>{}</code>", escape(fixed)), percent(baselines.fixed_mean)],
         vec!["a random kernel".into(), percent(baselines.random_mean)],
     ];

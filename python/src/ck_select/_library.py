@@ -133,7 +133,7 @@ class RegistryOptions(Sized):
         ("warmup", c_int32),
         ("host_timing", c_int32),
         ("embedded_models", c_int32),
-        ("reserved", c_int32),
+        ("no_estimate", c_int32),
         ("budget_ms", c_double),
         ("cutoff", c_double),
         ("run_timeout_ms", c_double),

@@ -36,7 +36,7 @@ LAYOUTS = (
     "nchw",
     "ncdhw",
 )
-SOURCES = ("override", "store", "model", "search", "priority")
+SOURCES = ("override", "store", "model", "search", "priority", "estimate")
 MODES = ("model", "search", "refine", "priority")
 _MAJORS = {"r": 0, "c": 1, "p": 2}
 _RESULTS = {"fp8": "fp16", "bf8": "fp16", "int8": "int32"}
@@ -157,7 +157,7 @@ Supports = Callable[[Problem], bool]
 class Selection:
     """A chosen kernel: its name, who chose it (``source``), and its place in the registry and in the source's order.
 
-    ``score`` is what the model says, usually TFLOPS; None from other sources. ``measured_ms`` is None when it was not
+    ``score`` is what the model says, usually TFLOPS, or the estimate, microseconds; None from other sources. ``measured_ms`` is None when it was not
     measured.
 
     ``out_of_range`` says whether the problem is outside the model's training range, ``out_of_range_fields`` in
@@ -200,7 +200,8 @@ class Registry:
 
     ``arch`` is assumed when a problem names none. ``mode`` is ``"model"``, ``"search"``, ``"refine"`` or
     ``"priority"``; the environment (``CK_SELECT_MODE`` and others) wins unless ``environment`` is false. ``store`` is
-    the file of measured winners, ``"off"`` for memory only.
+    the file of measured winners, ``"off"`` for memory only. Without ``estimate`` the priority decides where nothing was
+    measured and no model is for the problem.
     """
 
     def __init__(
@@ -213,6 +214,7 @@ class Registry:
         override_file: str | os.PathLike[str] | None = None,
         store: str | os.PathLike[str] | None = None,
         environment: bool = True,
+        estimate: bool = True,
     ) -> None:
         options = _library.RegistryOptions(
             mode=_code("mode", mode, MODES),
@@ -220,6 +222,7 @@ class Registry:
             override_file=os.fsencode(override_file) if override_file is not None else None,
             arch=arch.encode() if arch else None,
             store=os.fsencode(store) if store is not None else None,
+            no_estimate=0 if estimate else 1,
         )
         address = ctypes.c_void_p()
         check(lib.ck_registry_create(ctypes.byref(options), ctypes.byref(address)))

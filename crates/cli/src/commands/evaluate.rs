@@ -1,10 +1,12 @@
-//! `ckselect evaluate`: how good a model's choices are.
+//! `ckselect evaluate`: how good the choices of a model, or of the estimate, are.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ck_select::embedded;
+use ck_select::model::Model;
+use ck_select::vocab::Op;
 use ck_select_offline::evaluate::{Evaluation, Slice};
 use ck_select_offline::figures::Spread;
 use ck_select_offline::measurements::Measurements;
@@ -12,6 +14,7 @@ use ck_select_offline::report;
 use serde_json::Value;
 
 use super::data::Data;
+use super::estimate::EstimateOption;
 use super::hardware::HardwareOption;
 use super::{Force, Unknown, load_model};
 use crate::error::CliError;
@@ -23,6 +26,7 @@ const EXAMPLES: &str = "Examples:
   ckselect evaluate --model models/M --data oracle.csv
   ckselect evaluate --model models/M --data oracle.parquet --html report.html --json metrics.json
   ckselect evaluate --model models/M --data oracle.csv --problems worst.csv
+  ckselect evaluate --estimate --arch gfx942 --data oracle.csv
 
 Efficiency is the measured speed of the kernel that the model chooses divided by that of the fastest measured one;
 only valid rows count. Rows that the model was trained on say little: hold some back, or use the cross-validation of
@@ -33,8 +37,13 @@ only valid rows count. Rows that the model was trained on say little: hold some 
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// Model directory, or embedded:NAME
-    #[arg(long, value_name = "DIR")]
-    model: PathBuf,
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["estimate", "arch"], required_unless_present = "estimate")]
+    model: Option<PathBuf>,
+    #[command(flatten)]
+    estimate: EstimateOption,
+    /// The operation that the estimate is judged on; a model's is its own
+    #[arg(long, value_name = "OP", value_parser = super::data::op, requires = "estimate")]
+    op: Option<Op>,
     #[command(flatten)]
     data: Data,
     /// How to treat words without a number in the model's encoding (pipelines, dtypes, layouts); by default
@@ -63,7 +72,14 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {
-    let mut model = args.force.apply(load_model(&args.model, args.unknown)?);
+    let Some(directory) = &args.model else {
+        let estimator = args.estimate.estimator(&args.hardware)?;
+        let op = args.op.unwrap_or(Op::GroupedConv);
+        let measurements = args.data.read_all(op, args.estimate.arch)?;
+        let evaluation = Evaluation::of_estimate(&estimator, &measurements)?;
+        return write(args, &evaluation, &measurements, None);
+    };
+    let mut model = args.force.apply(load_model(directory, args.unknown)?);
     if let Some(target) = args.rank_by {
         model = model.ranking_by(target)?;
     }
@@ -79,34 +95,44 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
             source.path.display()
         );
     }
+    write(args, &evaluation, &measurements, Some(&model))
+}
+
+/// Writes everything that was asked for.
+fn write(
+    args: &Args,
+    evaluation: &Evaluation,
+    measurements: &Measurements,
+    model: Option<&Model>,
+) -> Result<(), CliError> {
     if let Some(path) = &args.json {
-        write_file(path, &evaluation.to_json(&measurements))?;
+        write_file(path, &evaluation.to_json(measurements))?;
     }
     if let Some(path) = &args.html {
-        let place = match embedded::named(&args.model) {
-            Some(model) => report::ModelPlace::Embedded(model?),
-            None => report::ModelPlace::Directory(&args.model),
-        };
-        let made = report::Made::of(timestamp(), place, &measurements)
+        let place = args.model.as_deref().map(|path| match embedded::named(path) {
+            Some(model) => model.map(report::ModelPlace::Embedded),
+            None => Ok(report::ModelPlace::Directory(path)),
+        });
+        let made = report::Made::of(timestamp(), place.transpose()?, measurements)
             .map_err(|(file, error)| CliError::io(file, &error))?;
         let mut out = Output::create(Some(path))?;
-        out.write_all(report::html(&evaluation, &measurements, &model, &made).as_bytes())
+        out.write_all(report::html(evaluation, measurements, model, &made).as_bytes())
             .map_err(|error| CliError::io(path.display(), &error))?;
         out.finish()?;
     }
     if let Some(path) = &args.problems {
         let mut out = Output::create(Some(path))?;
-        outcomes(&evaluation, &measurements)
+        outcomes(evaluation, measurements)
             .write(Format::Csv, &mut out)
             .map_err(|error| CliError::io(path.display(), &error))?;
         out.finish()?;
     }
     let mut out = Output::create(None)?;
     let written = match args.format {
-        Format::Json => serde_json::to_writer_pretty(&mut out, &evaluation.to_json(&measurements))
+        Format::Json => serde_json::to_writer_pretty(&mut out, &evaluation.to_json(measurements))
             .map_err(Into::into)
             .and_then(|()| writeln!(out)),
-        format => figures(&evaluation, &measurements).write(format, &mut out),
+        format => figures(evaluation, measurements).write(format, &mut out),
     };
     written.map_err(|error| CliError::io(out.name(), &error))?;
     out.finish()

@@ -25,6 +25,11 @@ impl HardwareOption {
         self.hardware.is_some()
     }
 
+    /// What was asked for: a file or an architecture.
+    pub(crate) fn asked(&self) -> Option<&str> {
+        self.hardware.as_deref()
+    }
+
     /// The constants to use where `own` are those of a model or of a schema.
     pub(crate) fn over(&self, own: Hardware) -> Result<Hardware, CliError> {
         let Some(asked) = &self.hardware else { return Ok(own) };

@@ -10,6 +10,7 @@ pub(crate) mod convert;
 pub(crate) mod data;
 #[cfg(feature = "offline")]
 pub(crate) mod enumerate;
+pub(crate) mod estimate;
 #[cfg(feature = "offline")]
 pub(crate) mod evaluate;
 pub(crate) mod explain;
@@ -20,6 +21,7 @@ pub(crate) mod inspect;
 pub(crate) mod merge;
 pub(crate) mod predict;
 pub(crate) mod rank;
+mod rank_estimate;
 mod rank_notes;
 #[cfg(feature = "offline")]
 pub(crate) mod search;
@@ -75,8 +77,8 @@ pub(crate) fn word<T: std::str::FromStr<Err = UnknownWord>>(text: &str) -> Resul
 #[derive(clap::Args)]
 pub(crate) struct ModelAndPool {
     /// Model directory: feature_spec.json and model_<target>.lgbm or .lgbm.gz; or embedded:NAME
-    #[arg(long, value_name = "DIR")]
-    model: PathBuf,
+    #[arg(long, value_name = "DIR", required = true)]
+    model: Option<PathBuf>,
     /// Kernels to choose from: a text file of names, a CSV with a `kernel` column, or the JSON of `enumerate` or
     /// of a CK registry
     #[arg(long, value_name = "FILE")]
@@ -117,7 +119,8 @@ pub(crate) fn target(word: &str) -> Result<Target, String> {
 impl ModelAndPool {
     /// Loads both, and what to assume of a problem that does not say.
     pub(crate) fn load(&self) -> Result<(Ranker, ProblemDefaults), CliError> {
-        let mut model = self.force.apply(load_model(&self.model, self.unknown)?);
+        let directory = self.model.as_ref().ok_or_else(|| CliError::usage("give --model"))?;
+        let mut model = self.force.apply(load_model(directory, self.unknown)?);
         if let Some(target) = self.rank_by {
             model = model.ranking_by(target)?;
         }

@@ -8,6 +8,8 @@ use ck_select::select::RankScratch;
 use rayon::prelude::*;
 
 use super::ModelAndPool;
+use super::estimate::EstimateOption;
+use super::rank_estimate::{self, Asked};
 use super::rank_notes::Notes;
 use crate::error::CliError;
 use crate::output::Output;
@@ -18,6 +20,7 @@ const EXAMPLES: &str = "Examples:
   ckselect rank --model models/M --pool kernels.txt \\
       --problem 'N=16,C=256,K=128,Hi=28,Wi=28,Y=3,X=3,pad_h=1,pad_w=1' --top 5
   ckselect rank --model models/M --pool sweep.csv --problems shapes.csv --top 1 --format csv
+  ckselect rank --estimate --arch gfx942 --pool kernels.txt --problem 'C=64,K=64,Hi=56,Wi=56,Y=3,X=3,pad_h=1,pad_w=1'
 
 A problem of a grouped convolution needs C, K, Hi, Wi, Y, X; N, G, Di, Z, stride_d/h/w, pad_d/h/w (or
 pad_h_left, pad_h_right, …), dilation_d/h/w, direction, dtype, layout, split_k, ndim and arch are optional.
@@ -26,14 +29,19 @@ A GEMM needs M, N, K; split_k, dtype, layout and arch are optional. What is not 
 A model answers only for its own direction, type and architecture: other problems are refused (in a file, skipped and
 counted), and other kernels are left out and counted. Columns: tie has = where the previous or next kernel has the same
 score, so that the model does not distinguish them; unmeasured has the pipeline and suffixes that no kernel measured
-for the model had; out_of_range has the fields that are outside the model's training range.";
+for the model had; out_of_range has the fields that are outside the model's training range.
+
+Without --model, the estimate ranks (docs/estimate.md): the fastest kernel first, with its time and the terms that add up
+to it, in microseconds.";
 
 /// Rank the kernels of a pool for a problem
 #[derive(clap::Args)]
-#[command(after_help = EXAMPLES, group = clap::ArgGroup::new("asked").required(true))]
+#[command(after_help = EXAMPLES, group = clap::ArgGroup::new("asked").required(true), mut_arg("model", |model| model.required(false).conflicts_with_all(["estimate", "arch"])))]
 pub(crate) struct Args {
     #[command(flatten)]
     ranker: ModelAndPool,
+    #[command(flatten)]
+    estimate: EstimateOption,
     /// One problem, as key=value pairs
     #[arg(long, value_name = "PAIRS", group = "asked")]
     problem: Option<String>,
@@ -58,8 +66,19 @@ pub(crate) struct Args {
 const BLOCK: usize = 1 << 16;
 
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {
-    let (ranker, defaults) = args.ranker.load()?;
     let top = args.top.map_or(usize::MAX, |count| usize::try_from(count).unwrap_or(usize::MAX));
+    if args.ranker.model.is_none() {
+        return rank_estimate::run(&Asked {
+            estimator: args.estimate.estimator(&args.ranker.hardware)?,
+            pool: &args.ranker.pool,
+            problem: args.problem.as_deref(),
+            problems: args.problems.as_deref(),
+            top,
+            format: args.format,
+            output: args.output.as_deref(),
+        });
+    }
+    let (ranker, defaults) = args.ranker.load()?;
     let mut others = Vec::new();
     for target in [Target::Tflops, Target::Latency, Target::Bandwidth] {
         if target != ranker.model().spec().rank_by {

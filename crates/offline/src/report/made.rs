@@ -30,10 +30,10 @@ pub enum ModelPlace<'a> {
 }
 
 impl Made {
-    /// Reads the digests of a model and of measurements. An error comes with its file.
+    /// Reads the digests of a model, if there is one, and of measurements. An error comes with its file.
     pub fn of(
         at: String,
-        model: ModelPlace<'_>,
+        model: Option<ModelPlace<'_>>,
         measurements: &Measurements,
     ) -> Result<Self, (String, io::Error)> {
         let of_file =
@@ -42,13 +42,14 @@ impl Made {
         Ok(Self {
             at,
             model: match model {
-                ModelPlace::Embedded(model) => {
+                Some(ModelPlace::Embedded(model)) => {
                     model.files().map(|(name, bytes)| (name, digest::of_bytes(bytes))).collect()
                 }
-                ModelPlace::Directory(model) => {
+                Some(ModelPlace::Directory(model)) => {
                     let digested = |name: String| Ok((name.clone(), of_file(&model.join(name))?));
                     files_of(model).into_iter().map(digested).collect::<Result<_, _>>()?
                 }
+                None => Vec::new(),
             },
             data: sources.map(|source| of_file(&source.path)).collect::<Result<_, _>>()?,
         })

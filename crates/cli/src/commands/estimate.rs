@@ -1,0 +1,63 @@
+//! The estimate on the command line: choosing without a model.
+
+use std::path::Path;
+
+use ck_select::estimate::{Device, Estimator};
+use ck_select::files;
+use ck_select::vocab::Arch;
+use serde_json::{Map, Value};
+
+use super::hardware::HardwareOption;
+use crate::error::CliError;
+
+/// Whether the estimate is asked, and for which GPU.
+#[derive(clap::Args)]
+pub(crate) struct EstimateOption {
+    /// Ask the estimate, which needs no measurements and no model, for the GPU of --arch or --hardware (docs/estimate.md)
+    #[arg(long, conflicts_with_all = ["unknown", "rank_by", "force_model"])]
+    pub(crate) estimate: bool,
+    /// The architecture that the estimate is for: gfx90a, gfx942, gfx950, gfx1201, gfx1250, sm_80 or sm_90. Others are
+    /// described by --hardware FILE: an object of constants, which replace those of the profile that it names as
+    /// based_on, else of --arch
+    #[arg(long, value_name = "ARCH", value_parser = super::word::<Arch>)]
+    pub(crate) arch: Option<Arch>,
+}
+
+impl EstimateOption {
+    /// The estimate for the device that is asked for.
+    pub(crate) fn estimator(&self, hardware: &HardwareOption) -> Result<Estimator, CliError> {
+        let device = match (hardware.asked(), self.arch) {
+            (Some(path), arch) if Path::new(path).is_file() => read(path, arch)?,
+            (Some(word), None) => {
+                let arch = word.parse().map_err(|_| {
+                    CliError::usage(format!("--hardware: '{word}' is neither a file nor an architecture"))
+                })?;
+                Device::for_arch(arch).map_err(|error| CliError::usage(format!("--hardware: {error}")))?
+            }
+            (Some(_), Some(_)) => {
+                return Err(CliError::usage("--hardware: no such file; beside --arch it is a file"));
+            }
+            (None, Some(arch)) => {
+                Device::for_arch(arch).map_err(|error| CliError::usage(format!("--arch: {error}")))?
+            }
+            (None, None) => {
+                return Err(CliError::usage(format!(
+                    "the estimate needs a GPU: give --arch (one of {}) or --hardware FILE",
+                    Device::PROFILES.join(", ")
+                )));
+            }
+        };
+        Ok(Estimator::new(device))
+    }
+}
+
+/// Reads a device; `arch` is its base unless the file names one.
+fn read(path: &str, arch: Option<Arch>) -> Result<Device, CliError> {
+    let text = files::read_to_string(path).map_err(|error| CliError::io(path, &error))?;
+    let fault = |error: &dyn std::fmt::Display| CliError::failed(format!("{path}: {error}"));
+    let mut fields: Map<String, Value> = serde_json::from_str(&text).map_err(|error| fault(&error))?;
+    if let Some(arch) = arch {
+        fields.entry("based_on").or_insert_with(|| arch.as_str().into());
+    }
+    Device::from_json(&fields).map_err(|error| fault(&error))
+}

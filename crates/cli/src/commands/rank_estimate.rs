@@ -1,0 +1,91 @@
+//! `ckselect rank` without a model: the order of the estimate, with the terms of each time.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use ck_select::estimate::{EstimateError, EstimateScratch, Estimator, PoolEstimate, TERMS};
+use ck_select::pool::Pool;
+use ck_select::problem::{Problem, ProblemDefaults};
+
+use super::common_direction;
+use crate::error::CliError;
+use crate::output::Output;
+use crate::problems::Problems;
+use crate::table::{Cell, Format, Rows};
+
+/// What is asked.
+pub(super) struct Asked<'a> {
+    pub(super) estimator: Estimator,
+    pub(super) pool: &'a Path,
+    pub(super) problem: Option<&'a str>,
+    pub(super) problems: Option<&'a Path>,
+    pub(super) top: usize,
+    pub(super) format: Format,
+    pub(super) output: Option<&'a Path>,
+}
+
+pub(super) fn run(asked: &Asked<'_>) -> Result<(), CliError> {
+    let pool = Pool::read(asked.pool)?;
+    let Some(first) = pool.get(0) else {
+        return Err(CliError::failed(format!("{}: no kernels", asked.pool.display())));
+    };
+    let op = first.kind.op();
+    let mut defaults = ProblemDefaults::of(op);
+    if let Some(direction) = common_direction(&pool) {
+        defaults.direction = direction;
+    }
+    let ranked = PoolEstimate::new(asked.estimator, Arc::new(pool));
+    if let Some((index, reason)) = ranked.left_out().first() {
+        let (count, kernels) = (ranked.left_out().len(), ranked.pool().len());
+        let name = ranked.pool().get(*index).map_or("", |kernel| kernel.name.as_str());
+        say!("ckselect: {count} of {kernels} kernels are left out, the first is {name}: {reason}");
+    }
+    let mut header: Vec<&str> = if asked.problems.is_some() { vec!["problem"] } else { Vec::new() };
+    header.extend(["rank", "kernel", "time_us"]);
+    header.extend(TERMS);
+    header.push("tie");
+    let mut scratch = EstimateScratch::default();
+    let mut rows = None;
+    let mut push = |label: Option<&str>, problem: &Problem| -> Result<(), CliError> {
+        match ranked.rank_with(problem, &mut scratch) {
+            Err(EstimateError::NothingToRank { .. }) if label.is_some() => return Ok(()),
+            other => other.map_err(|error| CliError::failed(error.to_string()))?,
+        }
+        if rows.is_none() {
+            rows = Some(Rows::new(asked.format, Output::create(asked.output)?, header.clone()));
+        }
+        let Some(rows) = &mut rows else { return Ok(()) };
+        let ranking = scratch.ranking();
+        for (place, one) in ranking.iter().enumerate().take(asked.top) {
+            let time = |place: usize| ranking.get(place).map(|other| other.time_us);
+            let tied = [place.checked_sub(1).and_then(time), time(place + 1)].contains(&Some(one.time_us));
+            let name = ranked.pool().get(one.index).map_or("", |kernel| kernel.name.as_str());
+            let mut row: Vec<Cell> = label.map(Cell::from).into_iter().collect();
+            row.extend([(place + 1).into(), name.into(), one.time_us.into()]);
+            let terms = ranked.terms(problem, one.index);
+            row.extend(terms.iter().flat_map(|terms| terms.values).map(Cell::from));
+            row.push(if tied { "=".into() } else { Cell::Empty });
+            rows.push(row)?;
+        }
+        Ok(())
+    };
+    match (asked.problem, asked.problems) {
+        (Some(text), _) => {
+            let problem = Problem::parse(op, text, &defaults)
+                .map_err(|error| CliError::usage(format!("--problem: {error}")))?;
+            push(None, &problem)?;
+        }
+        (None, Some(path)) => {
+            let mut problems = Problems::open(path, op, &defaults)?;
+            while let Some((label, problem)) = problems.next()? {
+                push(Some(&label), &problem)?;
+            }
+            problems.finish();
+        }
+        (None, None) => return Err(CliError::usage("give --problem or --problems")),
+    }
+    match rows {
+        Some(rows) => rows.finish(),
+        None => Err(CliError::failed("there is no problem that a kernel of the pool computes")),
+    }
+}

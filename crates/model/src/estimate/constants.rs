@@ -1,0 +1,146 @@
+//! What is measured of a library's kernels and not of a device, with units.
+//!
+//! Those of composable_kernel were chosen on the MI355X training sweep (188 problems x 20 kernels; never on its oracle
+//! problems), those of the CUDA kernels on the H200 data of `data/h200` (2,964 problems x 30 kernels, three directions). Both
+//! by the same search for the least regret of the choice and error of the time, from the same start; rounded to two digits.
+//! `docs/estimate.md` says how good they are where they were chosen and elsewhere.
+
+use super::device::Library;
+
+/// One library's constants.
+#[derive(Debug)]
+pub(super) struct Constants {
+    /// Share of the peak rate that the instructions of a step reach.
+    pub matrix_share: f64,
+    /// Share of the operands' fragments that is read from shared memory, above 1 where banks conflict.
+    pub fragment_share: f64,
+    /// Lane-cycles that one access to memory takes to address and issue, see [`LANES`].
+    pub issue: f64,
+    /// Accesses to the image as a multiple of accesses to a matrix: addresses are computed, padding is tested.
+    pub gather: f64,
+    /// Most bytes of one access.
+    pub access_bytes: f64,
+    /// Accesses that one element costs where bytes of a whole access do not lie together; 0: as many elements as do are
+    /// moved at once.
+    pub narrow: f64,
+    /// Cycles that each workgroup of a compute unit adds to a step: barriers and loop.
+    pub barrier: f64,
+    /// Cycles that a step waits for memory.
+    pub latency: f64,
+    /// The same for each access of a thread.
+    pub access_latency: f64,
+    /// Multiple of the waits of a step whose loads do not run ahead.
+    pub unpipelined: f64,
+    /// Multiple of `latency` with the second buffer of compv4.
+    pub buffered_latency: f64,
+    /// Multiple of `access_latency` with the second buffer of compv4.
+    pub buffered_access: f64,
+    /// Share of a step's work that the wait for the next one does not hide.
+    pub unhidden: f64,
+    /// Waits of a workgroup before its first step.
+    pub prologue: f64,
+    /// Cycles of a workgroup to begin and to end.
+    pub workgroup: f64,
+    /// Cycles of a compute unit for one store of full width.
+    pub store: f64,
+    /// Microseconds to start a kernel.
+    pub launch: f64,
+    /// Microseconds to start the second stage.
+    pub second_launch: f64,
+    /// Share of the caches' bandwidth that operands get.
+    pub cache_share: f64,
+    /// Share of it that parts of results get.
+    pub parts_share: f64,
+    /// Share of the memory's bandwidth.
+    pub memory_share: f64,
+    /// Registers of a thread beside results and what is on its way to shared memory.
+    pub registers: f64,
+    /// Registers of a thread for each four bytes on their way; 0 where loads go to shared memory directly.
+    pub staged: f64,
+    /// The same with the second buffer of compv4.
+    pub buffered_staged: f64,
+    /// Tiles in shared memory without, with one and with two steps ahead: `mem`, most pipelines, `compv4`.
+    pub buffers: [f64; 3],
+    /// Parts of the depth of a two-stage kernel, and of one with compv4, where nobody says.
+    pub parts: [f64; 2],
+    /// Whether the second stage runs also where there is one part.
+    pub always_second: bool,
+}
+
+/// Lanes of a compute unit that issue accesses at the same time.
+pub(super) const LANES: f64 = 128.0;
+
+/// Share of the ideal, in which a compute unit takes the next workgroup as soon as one ends; the rest goes in whole rounds.
+pub(super) const FLOWING: f64 = 0.35;
+
+const COMPOSABLE_KERNEL: Constants = Constants {
+    matrix_share: 0.85,
+    fragment_share: 0.53,
+    issue: 17.0,
+    gather: 3.8,
+    access_bytes: 16.0,
+    narrow: 0.0,
+    barrier: 250.0,
+    latency: 950.0,
+    access_latency: 92.0,
+    // Not measured there: those of the CUDA kernels, rounded.
+    unpipelined: 3.0,
+    buffered_latency: 1.5,
+    buffered_access: 2.0,
+    unhidden: 0.19,
+    prologue: 0.82,
+    workgroup: 3500.0,
+    store: 2.1,
+    launch: 0.61,
+    // Not measured there, either, as are all of split depths.
+    second_launch: 3.4,
+    cache_share: 0.59,
+    parts_share: 0.13,
+    memory_share: 0.85,
+    registers: 55.0,
+    staged: 0.9,
+    buffered_staged: 2.0,
+    buffers: [1.0, 1.0, 2.0],
+    parts: [1.0, 1.0],
+    always_second: true,
+};
+
+const CUDA: Constants = Constants {
+    matrix_share: 0.58,
+    fragment_share: 2.3,
+    issue: 40.0,
+    gather: 2.0,
+    access_bytes: 16.0,
+    narrow: 0.79,
+    barrier: 150.0,
+    latency: 1200.0,
+    access_latency: 150.0,
+    unpipelined: 3.0,
+    buffered_latency: 1.8,
+    buffered_access: 1.0,
+    unhidden: 0.29,
+    prologue: 0.24,
+    workgroup: 1200.0,
+    store: 0.62,
+    launch: 1.8,
+    second_launch: 3.4,
+    cache_share: 1.0,
+    parts_share: 0.23,
+    memory_share: 0.9,
+    registers: 8.7,
+    staged: 0.0,
+    buffered_staged: 0.0,
+    buffers: [1.0, 2.0, 3.0],
+    // What the names of gpu/ stand for.
+    parts: [8.0, 32.0],
+    always_second: false,
+};
+
+impl Constants {
+    pub(super) const fn of(library: Library) -> &'static Self {
+        match library {
+            Library::ComposableKernel => &COMPOSABLE_KERNEL,
+            Library::Cuda => &CUDA,
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! What the estimate knows of a GPU: the constants of [`Hardware`] and the rates that those leave out.
+
+use serde_json::{Map, Value};
+
+use super::profiles;
+use crate::hardware::Hardware;
+use crate::problem::InvalidField;
+use crate::vocab::{Arch, Dtype};
+
+/// Whose kernels a device runs: how they load and overlap differs, see [`super::constants`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Library {
+    /// AMD's composable_kernel.
+    ComposableKernel,
+    /// The CUDA kernels of this repository (`gpu/`).
+    Cuda,
+}
+
+/// Rates of a GPU that features do without.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Rates {
+    /// 32-bit vector registers of one compute unit.
+    pub registers_per_cu: f64,
+    /// Bytes that shared memory gives in a cycle.
+    pub lds_bytes_per_cycle: f64,
+    /// Bandwidth of the memory in GB/s.
+    pub memory_gb_s: f64,
+    /// Bandwidth of the caches that all compute units share in GB/s.
+    pub cache_gb_s: f64,
+    /// What stays in those caches from call to call, in KiB.
+    pub cache_kb: f64,
+    /// Multiply-adds of one compute unit in a cycle, on fp64; 0 where there are no such instructions.
+    pub macs_fp64: f64,
+    /// The same on fp32.
+    pub macs_fp32: f64,
+    /// The same on fp16 and bf16.
+    pub macs_16bit: f64,
+    /// The same on fp8 and bf8.
+    pub macs_8bit: f64,
+    /// The same on int8.
+    pub macs_int8: f64,
+    /// The same on fp4.
+    pub macs_4bit: f64,
+    /// Least product of rows and depth of a 16-bit matrix instruction at full rate; smaller ones run at half of it.
+    pub full_rate_16bit: f64,
+    /// The same of 8-bit ones.
+    pub full_rate_8bit: f64,
+}
+
+/// Constants of [`Hardware`] that the estimate needs.
+const NEEDED: [&str; 6] =
+    ["num_cus", "simds_per_cu", "max_clock_mhz", "max_waves_per_cu", "wavefront_size", "lds_capacity"];
+
+/// A GPU as the estimate sees it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Device {
+    /// What features know of it, too.
+    pub hardware: Hardware,
+    /// What they do not.
+    pub rates: Rates,
+    /// Whose kernels it runs.
+    pub library: Library,
+}
+
+/// A GPU that nothing can be estimated for.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DeviceError {
+    /// There is no profile.
+    #[error("the estimate has no profile of {arch}, there are {}; describe the GPU in a hardware file", Device::PROFILES.join(", "))]
+    NoProfile {
+        /// The architecture.
+        arch: Arch,
+    },
+    /// A constant that cannot be used.
+    #[error(transparent)]
+    Field(#[from] InvalidField),
+}
+
+impl Device {
+    /// Architectures with a profile.
+    pub const PROFILES: [&'static str; 7] =
+        ["gfx90a", "gfx942", "gfx950", "gfx1201", "gfx1250", "sm_80", "sm_90"];
+
+    /// The profile of an architecture.
+    pub fn for_arch(arch: Arch) -> Result<Self, DeviceError> {
+        profiles::of(arch.as_str()).ok_or(DeviceError::NoProfile { arch })
+    }
+
+    /// Reads a JSON object of constants: those of [`Hardware`] and of [`Rates`], by name. They replace those of the
+    /// profile that `based_on` names; without it, every constant that is needed must be there.
+    pub fn from_json(fields: &Map<String, Value>) -> Result<Self, DeviceError> {
+        let mut device = match fields.get("based_on") {
+            Some(Value::String(word)) => {
+                let arch = word.parse().map_err(|_| field("based_on", word, Self::PROFILES.join(", ")))?;
+                Self::for_arch(arch)?
+            }
+            Some(other) => return Err(field("based_on", other, "the name of a profile").into()),
+            None => {
+                let all = NEEDED.iter().chain(&Rates::NAMES);
+                if let Some(missing) = all.copied().find(|name| !fields.contains_key(*name)) {
+                    let expected = "a number, as the file is not based_on a profile";
+                    return Err(field(missing, "nothing", expected).into());
+                }
+                profiles::blank()
+            }
+        };
+        let mut constants = Map::new();
+        for (name, value) in fields.iter().filter(|(name, _)| *name != "based_on") {
+            match device.rates.slot(name) {
+                Some(slot) => *slot = number(name, value)?,
+                None if Hardware::NAMES.contains(&name.as_str()) => {
+                    constants.insert(name.clone(), value.clone());
+                }
+                None => {
+                    let known = Hardware::NAMES.iter().chain(&Rates::NAMES).copied().collect::<Vec<_>>();
+                    let expected = format!("based_on or one of {}", known.join(", "));
+                    return Err(field("hardware", name, expected).into());
+                }
+            }
+        }
+        device.hardware = device.hardware.overridden_by(&constants)?;
+        Ok(device)
+    }
+
+    /// Multiply-adds of a compute unit in a cycle; 0 where there are no instructions for the type.
+    pub(super) fn macs(&self, dtype: Dtype) -> f64 {
+        match dtype {
+            Dtype::Fp64 => self.rates.macs_fp64,
+            Dtype::Fp32 => self.rates.macs_fp32,
+            Dtype::Fp16 | Dtype::Bf16 => self.rates.macs_16bit,
+            Dtype::Fp8 | Dtype::Bf8 => self.rates.macs_8bit,
+            Dtype::Int8 => self.rates.macs_int8,
+            Dtype::PkFp4 => self.rates.macs_4bit,
+            Dtype::Int4 | Dtype::Int32 | Dtype::PkInt4 => 0.0,
+        }
+    }
+
+    /// Share of the full rate that an instruction of so many rows times depth has.
+    pub(super) fn instruction_share(&self, dtype: Dtype, rows_by_depth: f64) -> f64 {
+        let full = match dtype {
+            Dtype::Fp16 | Dtype::Bf16 => self.rates.full_rate_16bit,
+            Dtype::Fp8 | Dtype::Bf8 | Dtype::Int8 => self.rates.full_rate_8bit,
+            _ => 0.0,
+        };
+        if rows_by_depth < full { 0.5 } else { 1.0 }
+    }
+}
+
+impl Rates {
+    /// Names of the rates, in the order of the fields.
+    pub const NAMES: [&'static str; 13] = [
+        "registers_per_cu",
+        "lds_bytes_per_cycle",
+        "memory_gb_s",
+        "cache_gb_s",
+        "cache_kb",
+        "macs_fp64",
+        "macs_fp32",
+        "macs_16bit",
+        "macs_8bit",
+        "macs_int8",
+        "macs_4bit",
+        "full_rate_16bit",
+        "full_rate_8bit",
+    ];
+
+    fn slot(&mut self, name: &str) -> Option<&mut f64> {
+        Some(match name {
+            "registers_per_cu" => &mut self.registers_per_cu,
+            "lds_bytes_per_cycle" => &mut self.lds_bytes_per_cycle,
+            "memory_gb_s" => &mut self.memory_gb_s,
+            "cache_gb_s" => &mut self.cache_gb_s,
+            "cache_kb" => &mut self.cache_kb,
+            "macs_fp64" => &mut self.macs_fp64,
+            "macs_fp32" => &mut self.macs_fp32,
+            "macs_16bit" => &mut self.macs_16bit,
+            "macs_8bit" => &mut self.macs_8bit,
+            "macs_int8" => &mut self.macs_int8,
+            "macs_4bit" => &mut self.macs_4bit,
+            "full_rate_16bit" => &mut self.full_rate_16bit,
+            "full_rate_8bit" => &mut self.full_rate_8bit,
+            _ => return None,
+        })
+    }
+}
+
+/// A rate of a file. Only those that say what a device cannot do may be 0.
+fn number(name: &str, value: &Value) -> Result<f64, InvalidField> {
+    let may_be_zero = name.starts_with("macs_") || name.starts_with("full_rate_") || name == "cache_kb";
+    let expected = if may_be_zero { "a number, 0 or more" } else { "a number above 0" };
+    value
+        .as_f64()
+        .filter(|&number| if may_be_zero { number >= 0.0 } else { number > 0.0 })
+        .ok_or_else(|| field(name, value, expected))
+}
+
+fn field(name: &str, found: impl ToString, expected: impl Into<String>) -> InvalidField {
+    InvalidField { field: name.to_owned(), found: found.to_string(), expected: expected.into() }
+}

@@ -1,0 +1,93 @@
+//! The estimate: how long a kernel takes on a problem, where nothing was measured.
+//!
+//! ```text
+//! problem ── Load ─┐
+//!                  ├─ Parts ── microseconds, or Terms that add up to them
+//! kernel ── Shape ─┘
+//!    device, constants of its library
+//! ```
+//!
+//! - [`device`](Device), `profiles`: what is known of a GPU, with sources; a JSON file of the user's
+//! - `constants`: what is measured of a library's kernels
+//! - `load`, `shape`: what depends on the problem or on the kernel alone
+//! - `terms`: the formula
+//! - `rank`: the kernels of a pool in its order
+//!
+//! `docs/estimate.md` says what each term is, what is left out, and how good the order is where. It is an order by a model
+//! with few numbers: never more than a guess, and always the same one.
+
+mod constants;
+mod device;
+mod load;
+mod profiles;
+mod rank;
+mod shape;
+mod terms;
+
+pub use device::{Device, DeviceError, Library, Rates};
+pub use load::Load;
+pub use rank::{EstimateError, EstimateScratch, Estimated, PoolEstimate};
+pub use shape::{Shape, ShapeError};
+pub use terms::{TERMS, Terms};
+
+use crate::kernel::KernelKind;
+use crate::problem::Problem;
+use constants::Constants;
+use terms::Parts;
+
+/// Estimates times on a device.
+///
+/// ```
+/// use ck_select_model::estimate::{Device, Estimator};
+/// use ck_select_types::kernel::Kernel;
+/// use ck_select_types::problem::ConvProblem;
+///
+/// let estimator = Estimator::new(Device::for_arch("gfx942".parse()?)?);
+/// let kernel = Kernel::from_name("grouped_conv_forward_bf16_2d_64x128x64_compv3")?;
+/// let problem = ConvProblem { n: 16, c: 256, k: 128, ..ConvProblem::new_2d([28, 28], [3, 3]) }.padded([1, 1]);
+/// let (load, shape) = (estimator.load(&problem.into()), estimator.shape(&kernel.kind)?);
+/// let terms = estimator.terms(&load, &shape);
+/// assert!((terms.total() / estimator.time(&load, &shape) - 1.0).abs() < 1e-9);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub struct Estimator {
+    device: Device,
+    constants: &'static Constants,
+}
+
+impl Estimator {
+    /// For a device.
+    pub fn new(device: Device) -> Self {
+        Self { device, constants: Constants::of(device.library) }
+    }
+
+    /// The device.
+    pub const fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// What depends on the problem alone. The problem must be a valid one.
+    pub fn load(&self, problem: &Problem) -> Load {
+        Load::new(problem, self.constants)
+    }
+
+    /// What depends on the kernel alone.
+    pub fn shape(&self, kernel: &KernelKind) -> Result<Shape, ShapeError> {
+        Shape::new(kernel, &self.device, self.constants)
+    }
+
+    /// The time in microseconds.
+    #[inline]
+    pub fn time(&self, load: &Load, shape: &Shape) -> f64 {
+        Parts::new(load, shape, &self.device, self.constants).time()
+    }
+
+    /// What the time is made of.
+    pub fn terms(&self, load: &Load, shape: &Shape) -> Terms {
+        Parts::new(load, shape, &self.device, self.constants).terms()
+    }
+}
+
+#[cfg(test)]
+mod tests;

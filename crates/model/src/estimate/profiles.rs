@@ -1,0 +1,173 @@
+//! The numbers of known GPUs, with where they come from.
+//!
+//! Peak multiply-adds of a compute unit in a cycle are the maker's peak operations divided by two, by compute units and by
+//! the clock that they are stated for. Bandwidths of the caches of AMD's devices are those that its GEMM library Origami
+//! measured (`shared/origami/include/origami/hardware.hpp` of ROCm/rocm-libraries, in TB/s: `mem1_perf_ratio`); its table of
+//! matrix instructions gives `full_rate_*`: cycles an instruction against multiply-adds of it. Compute units, caches,
+//! shared memory and registers: <https://rocm.docs.amd.com/en/latest/reference/gpu-specs.html>. `docs/estimate.md` has the
+//! same as a table.
+
+use super::device::{Device, Library, Rates};
+use crate::hardware::Hardware;
+
+/// Vector registers of a CDNA compute unit: 512 KiB (gpu-specs, "VGPR File").
+const CDNA_REGISTERS: f64 = 131_072.0;
+
+/// Bytes a cycle of shared memory, 32 banks of 4 bytes: AMD's and NVIDIA's alike.
+const BANKS: f64 = 128.0;
+
+/// What a file without a base begins with; every value is replaced.
+pub(super) fn blank() -> Device {
+    Device { hardware: Hardware::default(), rates: GFX950, library: Library::ComposableKernel }
+}
+
+/// MI210, or one die of an MI250X: 1.6 TB/s; 383 TFLOPS on both dies of 110 units at 1.7 GHz; no cache behind L2.
+const GFX90A: Rates = Rates {
+    registers_per_cu: CDNA_REGISTERS,
+    lds_bytes_per_cycle: BANKS,
+    memory_gb_s: 1638.0,
+    cache_gb_s: 5500.0,
+    cache_kb: 8192.0,
+    macs_fp64: 128.0,
+    macs_fp32: 128.0,
+    macs_16bit: 512.0,
+    macs_8bit: 0.0,
+    macs_int8: 512.0,
+    macs_4bit: 0.0,
+    full_rate_16bit: 256.0,
+    full_rate_8bit: 256.0,
+};
+
+/// MI300A and MI300X: 5.3 TB/s; 1307 TFLOPS on 304 units at 2.1 GHz, twice that on 8 bits; 256 MiB behind L2.
+const GFX942: Rates = Rates {
+    memory_gb_s: 5300.0,
+    cache_gb_s: 17_000.0,
+    cache_kb: 262_144.0,
+    macs_16bit: 1024.0,
+    macs_8bit: 2048.0,
+    macs_int8: 2048.0,
+    full_rate_8bit: 512.0,
+    ..GFX90A
+};
+
+/// MI355X: 8 TB/s; 2.5 PFLOPS on 256 units at 2.4 GHz, twice that on 8 bits, four times on 4 bits; half of MI300's fp64.
+const GFX950: Rates = Rates {
+    memory_gb_s: 8000.0,
+    macs_fp64: 64.0,
+    macs_16bit: 2048.0,
+    macs_8bit: 4096.0,
+    macs_int8: 4096.0,
+    macs_4bit: 8192.0,
+    full_rate_16bit: 512.0,
+    full_rate_8bit: 2048.0,
+    ..GFX942
+};
+
+/// RX 9070 XT: 256 bits at 20 Gbit/s; a 16x16x16 instruction takes 16 cycles, half of that on 8 bits (Origami), on two
+/// SIMDs; fp32 on the vector unit, two instructions at once; 64 MiB behind L2; 384 KiB of registers a unit.
+const GFX1201: Rates = Rates {
+    registers_per_cu: 98_304.0,
+    lds_bytes_per_cycle: BANKS,
+    memory_gb_s: 640.0,
+    cache_gb_s: 5740.0,
+    cache_kb: 65_536.0,
+    macs_fp64: 2.0,
+    macs_fp32: 128.0,
+    macs_16bit: 512.0,
+    macs_8bit: 1024.0,
+    macs_int8: 1024.0,
+    macs_4bit: 0.0,
+    full_rate_16bit: 0.0,
+    full_rate_8bit: 0.0,
+};
+
+/// Announced: 19.6 TB/s. Rates from Origami's instructions, which call themselves preliminary; caches are gfx950's for want
+/// of better.
+const GFX1250: Rates = Rates {
+    memory_gb_s: 19_600.0,
+    macs_fp64: 256.0,
+    macs_fp32: 256.0,
+    macs_16bit: 4096.0,
+    macs_8bit: 16_384.0,
+    macs_int8: 8192.0,
+    macs_4bit: 32_768.0,
+    full_rate_16bit: 0.0,
+    full_rate_8bit: 0.0,
+    ..GFX950
+};
+
+/// A100 of 80 GB: 2.04 TB/s; 312 TFLOPS on 108 units at 1.41 GHz; L2 of 40 MiB with 5,120 bytes a cycle, of which kernels
+/// get about 60 %.
+const SM_80: Rates = Rates {
+    registers_per_cu: 65_536.0,
+    lds_bytes_per_cycle: BANKS,
+    memory_gb_s: 2039.0,
+    cache_gb_s: 4300.0,
+    cache_kb: 40_960.0,
+    macs_fp64: 64.0,
+    macs_fp32: 64.0,
+    macs_16bit: 1024.0,
+    macs_8bit: 0.0,
+    macs_int8: 2048.0,
+    macs_4bit: 0.0,
+    full_rate_16bit: 0.0,
+    full_rate_8bit: 0.0,
+};
+
+/// H200: 4.8 TB/s; 989 TFLOPS on 132 units at 1.83 GHz; L2 of 60 MiB, 5.5 TB/s.
+const SM_90: Rates = Rates {
+    memory_gb_s: 4800.0,
+    cache_gb_s: 5500.0,
+    cache_kb: 61_440.0,
+    macs_fp64: 128.0,
+    macs_fp32: 128.0,
+    macs_16bit: 2048.0,
+    macs_8bit: 4096.0,
+    macs_int8: 4096.0,
+    ..SM_80
+};
+
+/// The profile of an architecture.
+pub(super) fn of(arch: &str) -> Option<Device> {
+    let (rates, library) = match arch {
+        "gfx90a" => (GFX90A, Library::ComposableKernel),
+        "gfx942" => (GFX942, Library::ComposableKernel),
+        "gfx950" => (GFX950, Library::ComposableKernel),
+        "gfx1201" => (GFX1201, Library::ComposableKernel),
+        "gfx1250" => (GFX1250, Library::ComposableKernel),
+        "sm_80" => (SM_80, Library::Cuda),
+        "sm_90" => (SM_90, Library::Cuda),
+        _ => return None,
+    };
+    let known = Hardware::for_arch(&arch.parse().ok()?);
+    let hardware = match arch {
+        // Features know only two of its constants; these are an RX 9070 XT's.
+        "gfx1201" => Hardware {
+            num_cus: 64,
+            simds_per_cu: 2,
+            shader_engines: 4,
+            max_clock_mhz: 2970,
+            max_waves_per_cu: 32,
+            l2_cache_kb: 8192,
+            l3_cache_kb: 65_536,
+            num_xcd: 1,
+            ..known?
+        },
+        // An A100; features have no profile of it.
+        "sm_80" => Hardware {
+            num_cus: 108,
+            shader_engines: 7,
+            max_clock_mhz: 1410,
+            max_waves_per_cu: 64,
+            wavefront_size: 32,
+            lds_capacity: 166_912,
+            l1_cache_kb: 192,
+            l2_cache_kb: 40_960,
+            l3_cache_kb: 40_960,
+            num_xcd: 1,
+            ..Hardware::default()
+        },
+        _ => known?,
+    };
+    Some(Device { hardware, rates, library })
+}

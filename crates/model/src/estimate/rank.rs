@@ -1,0 +1,120 @@
+//! The kernels of a pool in the order of the estimate.
+
+use std::sync::Arc;
+
+use super::{Estimator, Shape, ShapeError, Terms};
+use crate::pool::Pool;
+use crate::problem::{InvalidField, Problem};
+
+/// A pool prepared for a device: what depends on a kernel alone is computed once.
+#[derive(Debug)]
+pub struct PoolEstimate {
+    estimator: Estimator,
+    pool: Arc<Pool>,
+    /// The place in the pool of each kernel that has an estimate, ascending, and what it is.
+    shapes: Vec<(usize, Shape)>,
+    /// Those that have none.
+    left_out: Vec<(usize, ShapeError)>,
+}
+
+/// A kernel with its estimated time.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Estimated {
+    /// Its place in the pool.
+    pub index: usize,
+    /// Microseconds.
+    pub time_us: f64,
+}
+
+/// Working memory of one call at a time; calls after the first do not allocate.
+#[derive(Debug, Default)]
+pub struct EstimateScratch {
+    ranking: Vec<Estimated>,
+}
+
+impl EstimateScratch {
+    /// The ranking of the last call, fastest first.
+    pub fn ranking(&self) -> &[Estimated] {
+        &self.ranking
+    }
+
+    /// Ranks kernels for a valid problem, fastest first; equal ones by their indices.
+    pub fn rank<'s>(
+        &mut self,
+        estimator: &Estimator,
+        problem: &Problem,
+        kernels: impl Iterator<Item = (usize, &'s Shape)>,
+    ) {
+        let load = estimator.load(problem);
+        self.ranking.clear();
+        self.ranking
+            .extend(kernels.map(|(index, shape)| Estimated { index, time_us: estimator.time(&load, shape) }));
+        // Times are positive, and then their bits are in their order. With the index no two are equal.
+        self.ranking.sort_unstable_by_key(|one| (one.time_us.to_bits(), one.index));
+    }
+}
+
+/// A problem or a kernel without an estimate.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum EstimateError {
+    /// The problem is not one.
+    #[error("problem: {0}")]
+    Problem(#[from] InvalidField),
+    /// No kernel of the pool computes the problem and has an estimate.
+    #[error("the estimate can rank none of the {kernels} kernels for the problem{}", .why.map_or_else(String::new, |why| format!(": {why}")))]
+    NothingToRank {
+        /// Kernels in the pool.
+        kernels: usize,
+        /// Why the first of those without an estimate has none.
+        why: Option<ShapeError>,
+    },
+}
+
+impl PoolEstimate {
+    /// Prepares a pool.
+    pub fn new(estimator: Estimator, pool: Arc<Pool>) -> Self {
+        let (mut shapes, mut left_out) = (Vec::with_capacity(pool.len()), Vec::new());
+        for (index, kernel) in pool.iter().enumerate() {
+            match estimator.shape(&kernel.kind) {
+                Ok(shape) => shapes.push((index, shape)),
+                Err(error) => left_out.push((index, error)),
+            }
+        }
+        Self { estimator, pool, shapes, left_out }
+    }
+
+    /// The pool.
+    pub const fn pool(&self) -> &Arc<Pool> {
+        &self.pool
+    }
+
+    /// What the times are estimated with.
+    pub const fn estimator(&self) -> &Estimator {
+        &self.estimator
+    }
+
+    /// Places of kernels without an estimate, with the reasons.
+    pub fn left_out(&self) -> &[(usize, ShapeError)] {
+        &self.left_out
+    }
+
+    /// All kernels that compute the problem, fastest first; equal ones keep the pool's order.
+    pub fn rank_with(&self, problem: &Problem, scratch: &mut EstimateScratch) -> Result<(), EstimateError> {
+        problem.validate()?;
+        let computes = |index: usize| self.pool.get(index).is_some_and(|kernel| kernel.answers(problem));
+        let kernels = self.shapes.iter().map(|(index, shape)| (*index, shape));
+        scratch.rank(&self.estimator, problem, kernels.filter(|(index, _)| computes(*index)));
+        if scratch.ranking.is_empty() {
+            let why = self.left_out.first().map(|(_, error)| *error);
+            return Err(EstimateError::NothingToRank { kernels: self.pool.len(), why });
+        }
+        Ok(())
+    }
+
+    /// What the time of a kernel of the pool is made of; `None` when it has no estimate.
+    pub fn terms(&self, problem: &Problem, index: usize) -> Option<Terms> {
+        let place = self.shapes.binary_search_by_key(&index, |(index, _)| *index).ok()?;
+        let (_, shape) = self.shapes.get(place)?;
+        Some(self.estimator.terms(&self.estimator.load(problem), shape))
+    }
+}

@@ -1,0 +1,209 @@
+//! The formula: microseconds of a kernel on a problem, and the terms that they are made of.
+
+use super::constants::{Constants, FLOWING};
+use super::device::Device;
+use super::load::{Load, bytes_of};
+use super::shape::Shape;
+use crate::vocab::Dtype;
+
+/// Names of the terms, in the order in which they are added.
+pub const TERMS: [&str; 11] = [
+    "launch",
+    "arithmetic",
+    "fragments",
+    "loads",
+    "barriers",
+    "waits",
+    "workgroups",
+    "stores",
+    "cache",
+    "memory",
+    "second_stage",
+];
+
+/// What a kernel's time on a problem is made of, in microseconds. A term is what the time grows by when it is taken into
+/// account after those before it, so that the terms add up, and one that hides behind others is small.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Terms {
+    /// By [`TERMS`].
+    pub values: [f64; TERMS.len()],
+}
+
+impl Terms {
+    /// All terms together, which is the time.
+    pub fn total(&self) -> f64 {
+        self.values.iter().sum()
+    }
+
+    /// Names with values.
+    pub fn named(&self) -> impl Iterator<Item = (&'static str, f64)> + '_ {
+        TERMS.into_iter().zip(self.values)
+    }
+}
+
+/// What the time is computed from.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Parts {
+    /// Cycles of a step and workgroup, each as if it were alone: instructions, fragments, accesses.
+    arithmetic: f64,
+    fragments: f64,
+    loads: f64,
+    /// Cycles of a step: its barriers, and what it waits for memory.
+    barriers: f64,
+    waits: f64,
+    /// Cycles of a workgroup beside its steps, and of its stores.
+    workgroup: f64,
+    stores: f64,
+    /// Microseconds that caches and memory need at least, of the second stage, and to start.
+    cache: f64,
+    memory: f64,
+    second_stage: f64,
+    launch: f64,
+    /// Steps of a workgroup.
+    steps: f64,
+    /// Whole rounds of the device, full of as many workgroups a compute unit as it holds.
+    rounds: f64,
+    resident: f64,
+    /// Workgroups a compute unit of the last round; 0 for none.
+    last: f64,
+    /// All rounds if they could be divided.
+    flowing: f64,
+    occupied: f64,
+    unhidden: f64,
+    clock_mhz: f64,
+}
+
+impl Parts {
+    #[inline]
+    pub(super) fn new(load: &Load, shape: &Shape, device: &Device, constants: &Constants) -> Self {
+        let cus = device.hardware.num_cus.max(1) as f64;
+        let [tile_m, tile_n, tile_k] = shape.tile;
+        let [m, n, k] = load.extents;
+        let tiles =
+            (m / tile_m).ceil() * (n * shape.merged / tile_n).ceil() * (load.groups / shape.merged).ceil();
+        let all_steps = (k * shape.merged / tile_k).ceil();
+        // Parts are whole steps, and none is empty.
+        let asked = shape.parts.max(load.parts).min(all_steps);
+        let mut steps = (all_steps / asked).ceil();
+        let parts = (all_steps / steps).ceil();
+        let mut workgroups = tiles * parts;
+        let slots = cus * shape.resident;
+        if shape.balanced {
+            // Each of the workgroups that fit takes an equal share of all steps.
+            steps = (tiles * all_steps / slots).ceil();
+            workgroups = workgroups.min(slots);
+        }
+        let rounds = (workgroups / slots).floor();
+        let last = ((workgroups - rounds * slots) / cus).ceil();
+
+        let accesses = shape.accesses(load, constants);
+        let [wait, wait_for_access] = shape.waits;
+        let waits = wait + wait_for_access * accesses / shape.threads;
+        let begun = if shape.persistent { 1.0 / (rounds + 1.0) } else { 1.0 };
+
+        // GB/s are 1,000 bytes a microsecond.
+        let cache_rate = device.rates.cache_gb_s * 1e3;
+        let staged = workgroups * steps * shape.staged + load.result_bytes;
+        let uncached = (load.bytes - device.rates.cache_kb * 1024.0).max(0.0);
+        let split = parts > 1.0 || shape.balanced;
+        // Each part is written and read, and added to a result that is about as large as half a part.
+        let part_bytes = load.results * bytes_of(Dtype::Fp32) * (parts + 0.5);
+        let added = if split { part_bytes / (cache_rate * constants.parts_share) } else { 0.0 };
+        let again = shape.two_stage && (split || constants.always_second);
+        let second_launch = if again { constants.second_launch } else { 0.0 };
+        Self {
+            arithmetic: shape.arithmetic,
+            fragments: shape.fragments,
+            loads: Shape::issue(accesses, constants),
+            barriers: constants.barrier,
+            waits,
+            workgroup: (constants.prologue * waits + constants.workgroup) * begun,
+            stores: shape.stores(load, constants),
+            cache: staged / (cache_rate * constants.cache_share),
+            memory: uncached / (device.rates.memory_gb_s * 1e3 * constants.memory_share),
+            second_stage: added + second_launch,
+            launch: constants.launch,
+            steps,
+            rounds,
+            resident: shape.resident,
+            last,
+            flowing: workgroups / slots,
+            occupied: shape.occupied,
+            unhidden: constants.unhidden,
+            clock_mhz: device.hardware.max_clock_mhz.max(1) as f64,
+        }
+    }
+
+    /// The time in microseconds.
+    #[inline]
+    pub(super) fn time(&self) -> f64 {
+        let work = norm(self.arithmetic, self.fragments, self.loads);
+        // Cycles of so many workgroups that a compute unit works on at the same time: either it is busy with all of them,
+        // or each waits for its own loads.
+        let cycles = |workgroups: f64| {
+            let busy = workgroups * (work + self.barriers);
+            let own = work / self.occupied * self.unhidden + self.waits;
+            self.steps * norm(busy, own, 0.0) + self.workgroup + workgroups * self.stores
+        };
+        let full = cycles(self.resident);
+        let last = if self.last > 0.0 { cycles(self.last) } else { 0.0 };
+        let in_rounds = self.rounds * full + last;
+        let cycles = if self.rounds >= 1.0 {
+            in_rounds + FLOWING * (self.flowing * full - in_rounds)
+        } else {
+            in_rounds
+        };
+        self.launch + sharp_norm(cycles / self.clock_mhz, self.cache, self.memory) + self.second_stage
+    }
+
+    /// The terms, which add up to the time but for rounding.
+    pub(super) fn terms(&self) -> Terms {
+        let nothing = Self {
+            arithmetic: 0.0,
+            fragments: 0.0,
+            loads: 0.0,
+            barriers: 0.0,
+            waits: 0.0,
+            workgroup: 0.0,
+            stores: 0.0,
+            cache: 0.0,
+            memory: 0.0,
+            second_stage: 0.0,
+            launch: 0.0,
+            ..*self
+        };
+        let mut known = 0.0;
+        let mut step = |parts: Self| {
+            let time = parts.time();
+            let grown = time - known;
+            known = time;
+            grown
+        };
+        let launch = Self { launch: self.launch, ..nothing };
+        let arithmetic = Self { arithmetic: self.arithmetic, ..launch };
+        let fragments = Self { fragments: self.fragments, ..arithmetic };
+        let loads = Self { loads: self.loads, ..fragments };
+        let barriers = Self { barriers: self.barriers, ..loads };
+        let waits = Self { waits: self.waits, ..barriers };
+        let workgroups = Self { workgroup: self.workgroup, ..waits };
+        let stores = Self { stores: self.stores, ..workgroups };
+        let cache = Self { cache: self.cache, ..stores };
+        let memory = Self { memory: self.memory, ..cache };
+        let values =
+            [launch, arithmetic, fragments, loads, barriers, waits, workgroups, stores, cache, memory, *self];
+        Terms { values: values.map(&mut step) }
+    }
+}
+
+/// What takes as long as the longest of three that mostly happen at the same time, and longer where they are equal.
+#[inline]
+fn norm(a: f64, b: f64, c: f64) -> f64 {
+    (a * a + b * b + c * c).sqrt()
+}
+
+/// The same, nearer to the longest.
+#[inline]
+fn sharp_norm(a: f64, b: f64, c: f64) -> f64 {
+    let fourth = |x: f64| x * x * x * x;
+    (fourth(a) + fourth(b) + fourth(c)).sqrt().sqrt()
+}

@@ -1,0 +1,209 @@
+use std::sync::Arc;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::kernel::Kernel;
+use crate::pool::Pool;
+use crate::problem::{ConvProblem, GemmProblem};
+use crate::vocab::{Direction, Dtype};
+
+fn estimator(arch: &str) -> Estimator {
+    Estimator::new(Device::for_arch(arch.parse().unwrap()).unwrap())
+}
+
+fn time(arch: &str, problem: impl Into<Problem>, name: &str) -> f64 {
+    let (estimator, kernel) = (estimator(arch), Kernel::from_name(name).unwrap());
+    estimator.time(&estimator.load(&problem.into()), &estimator.shape(&kernel.kind).unwrap())
+}
+
+fn resnet() -> ConvProblem {
+    ConvProblem { n: 16, c: 256, k: 256, ..ConvProblem::new_2d([28, 28], [3, 3]) }.padded([1, 1])
+}
+
+const NAMES: [&str; 9] = [
+    "grouped_conv_forward_bf16_2d_16x64x64_compv3",
+    "grouped_conv_forward_bf16_2d_64x64x64_compv4",
+    "grouped_conv_forward_bf16_2d_128x128x64_compv3",
+    "grouped_conv_forward_bf16_2d_128x64x128_compv5",
+    "grouped_conv_forward_bf16_2d_32x128x64_mem",
+    "grouped_conv_bwd_data_bf16_2d_64x128x64_compv3",
+    "grouped_conv_bwd_weight_bf16_2d_64x128x64_compv3",
+    "grouped_conv_bwd_weight_bf16_2d_64x128x64_compv3_intrawave_2stage",
+    "grouped_conv_bwd_weight_bf16_2d_16x64x128_compv4_intrawave_2stage",
+];
+
+/// Computed once by the Python prototype of the formula, with the constants of `constants.rs`.
+#[test]
+fn a_time_by_hand() {
+    // One workgroup of one step: 16 rows, 64 columns, depth 64, on an MI355X.
+    let problem = ConvProblem { n: 1, c: 64, k: 64, ..ConvProblem::new_2d([4, 4], [1, 1]) };
+    // Accesses: 16 * 64 / 4 * 3.8 + 64 * 64 / 8; cycles of issue, of fragments and of instructions.
+    let accesses: f64 = 256.0 * 3.8 + 512.0;
+    let issue = accesses * 17.0 / 128.0;
+    let fragments = (16.0 * 64.0 * 2.0 * 4.0 + 64.0 * 64.0 * 2.0) * 0.53 / 128.0;
+    let arithmetic = 65_536.0 / (2048.0 * 0.85 * 0.5);
+    let work = (arithmetic * arithmetic + fragments * fragments + issue * issue).sqrt();
+    let wait = 950.0 + 92.0 * accesses / 256.0;
+    let step = ((work + 250.0).powi(2) + (work * 0.19 + wait).powi(2)).sqrt();
+    let cycles = step + 0.82 * wait + 3500.0 + 16.0 * 64.0 / 8.0 * 2.1;
+    let cache: f64 = (80.0 * 64.0 * 2.0 + 2048.0) / (17e6 * 0.59);
+    let expected = 0.61 + ((cycles / 2400.0).powi(4) + cache.powi(4)).powf(0.25);
+    let found = time("gfx950", problem, NAMES[0]);
+    assert!((found / expected - 1.0).abs() < 1e-12, "{found}, not {expected}");
+}
+
+#[test]
+fn every_profile_is_whole_and_more_of_a_gpu_is_faster() {
+    for arch in Device::PROFILES {
+        let device = Device::for_arch(arch.parse().unwrap()).unwrap();
+        let kernel = Kernel::from_name(NAMES[2]).unwrap();
+        let problem = ConvProblem { n: 256, ..resnet() }.into();
+        let time = |device| {
+            let estimator = Estimator::new(device);
+            estimator.time(&estimator.load(&problem), &estimator.shape(&kernel.kind).unwrap())
+        };
+        let own = time(device);
+        assert!(own > 1.0 && own < 1e5, "{arch}: {own}");
+        let hardware = crate::hardware::Hardware { num_cus: device.hardware.num_cus / 2, ..device.hardware };
+        assert!(time(Device { hardware, ..device }) > own * 1.5, "{arch}");
+        let slow = Rates { macs_16bit: device.rates.macs_16bit / 64.0, ..device.rates };
+        assert!(time(Device { rates: slow, ..device }) > own * 2.0, "{arch}");
+    }
+}
+
+#[test]
+fn known_effects_have_their_sign() {
+    let [small, buffered, large, ..] = NAMES;
+    // Few rows: a small tile; many: a large one.
+    let few = ConvProblem { n: 1, ..ConvProblem { k: 64, ..resnet() } };
+    let few = ConvProblem { input: [1, 7, 7], ..few };
+    assert!(time("gfx950", few, small) < time("gfx950", few, large));
+    let many = ConvProblem { n: 256, ..resnet() };
+    assert!(time("gfx950", many, large) < time("gfx950", many, small));
+    // Channels that no wide access divides.
+    let odd = ConvProblem { c: 255, ..resnet() };
+    for name in [small, buffered, large] {
+        assert!(time("gfx950", odd, name) > 1.05 * time("gfx950", resnet(), name), "{name}");
+        assert!(time("sm_90", odd, name) > 1.05 * time("sm_90", resnet(), name), "{name}");
+    }
+    // A deep and narrow weight gradient wants its depth split.
+    let gradient = ConvProblem {
+        direction: Direction::BwdWeight,
+        n: 256,
+        c: 64,
+        k: 64,
+        ..ConvProblem::new_2d([56, 56], [1, 1])
+    };
+    assert!(time("sm_90", gradient, NAMES[7]) < 0.5 * time("sm_90", gradient, NAMES[6]));
+    // Loads that do not run ahead.
+    let mem = NAMES[4];
+    assert!(time("sm_90", few, mem) > time("sm_90", few, &mem.replace("mem", "compv3")));
+}
+
+#[test]
+fn gemms_of_all_kinds_have_a_time() {
+    let name =
+        "gemm_universal_fp8_rcr_compv3_cshuffle_intrawave_True_True_True_False_128x128x128_2x2x1_32x32x16";
+    let kernel = Kernel::from_name(name).unwrap();
+    let estimator = estimator("gfx950");
+    let shape = estimator.shape(&kernel.kind).unwrap();
+    let of = |m, n, k| estimator.time(&estimator.load(&GemmProblem::new(m, n, k).into()), &shape);
+    assert!(of(4096, 4096, 4096) > 20.0 && of(4096, 4096, 4096) < 2000.0, "{}", of(4096, 4096, 4096));
+    assert!(of(4096, 4096, 4097) > of(4096, 4096, 4096));
+}
+
+#[test]
+fn what_a_device_cannot_multiply_has_no_estimate() {
+    let name = "grouped_conv_forward_fp8_2d_64x64x64_compv3";
+    let kernel = Kernel::from_name(name).unwrap();
+    let error = estimator("sm_80").shape(&kernel.kind).unwrap_err();
+    assert_eq!(error, ShapeError { dtype: Dtype::Fp8 });
+    assert_eq!(error.to_string(), "the device has no matrix instructions for fp8");
+    let pool = Pool::from_bytes("names", format!("{name}\n{}\n", NAMES[0]).as_bytes()).unwrap();
+    let ranked = PoolEstimate::new(estimator("sm_80"), Arc::new(pool));
+    assert_eq!(ranked.left_out(), [(0, error)]);
+    let mut scratch = EstimateScratch::default();
+    ranked.rank_with(&resnet().into(), &mut scratch).unwrap();
+    assert_eq!(scratch.ranking().len(), 1);
+    let gemm = ranked.rank_with(&GemmProblem::new(8, 8, 8).into(), &mut scratch).unwrap_err();
+    assert!(gemm.to_string().starts_with("the estimate can rank none of the 2 kernels"), "{gemm}");
+}
+
+#[test]
+fn devices_are_read_and_faults_named() {
+    let read = |text: &str| {
+        Device::from_json(serde_json::from_str::<serde_json::Value>(text).unwrap().as_object().unwrap())
+    };
+    let mi300x = read(r#"{"based_on": "gfx942", "num_cus": 304, "memory_gb_s": 5300.5}"#).unwrap();
+    assert_eq!((mi300x.hardware.num_cus, mi300x.rates.memory_gb_s), (304, 5300.5));
+    let fault = |text: &str| read(text).unwrap_err().to_string();
+    assert_eq!(
+        fault(r#"{"num_cus": 304}"#),
+        "simds_per_cu: found nothing, expected a number, as the file is not based_on a profile"
+    );
+    assert!(fault(r#"{"based_on": "gfx942", "num_cus": 0}"#).starts_with("num_cus: found 0"));
+    assert!(
+        fault(r#"{"based_on": "gfx942", "cus": 3}"#)
+            .contains("found cus, expected based_on or one of num_cus")
+    );
+    assert!(fault(r#"{"based_on": "gfx942", "memory_gb_s": 0}"#).contains("expected a number above 0"));
+    assert!(fault(r#"{"based_on": "gfx900"}"#).contains("no profile of gfx900"));
+    assert!(fault(r#"{"based_on": "MI300X"}"#).contains("based_on: found MI300X"));
+}
+
+#[test]
+fn equal_times_keep_the_pools_order() {
+    let names =
+        "grouped_conv_forward_bf16_2d_64x64x64_compv5\ngrouped_conv_forward_bf16_2d_64x64x64_compv3\n";
+    let pool = Arc::new(Pool::from_bytes("names", names.as_bytes()).unwrap());
+    let ranked = PoolEstimate::new(estimator("gfx950"), pool);
+    let mut scratch = EstimateScratch::default();
+    ranked.rank_with(&resnet().into(), &mut scratch).unwrap();
+    assert_eq!(scratch.ranking().iter().map(|one| one.index).collect::<Vec<_>>(), [0, 1]);
+}
+
+prop_compose! {
+    fn problems()(
+        n in 1_i64..300, c in 1_i64..600, k in 1_i64..600, g in prop::sample::select(vec![1_i64, 1, 2, 32]),
+        side in 3_i64..80, filter in prop::sample::select(vec![1_i64, 3]), stride in 1_i64..3,
+    ) -> ConvProblem {
+        let problem = ConvProblem { n, c: c * g, k: k * g, g, ..ConvProblem::new_2d([side, side], [filter, filter]) };
+        ConvProblem { stride: [1, stride, stride], ..problem.padded([filter / 2, filter / 2]) }
+    }
+}
+
+proptest! {
+    /// Finite and positive, and the terms are none negative and add up.
+    #[test]
+    fn terms_add_up(problem in problems(), name in prop::sample::select(NAMES.to_vec()), arch in prop::sample::select(Device::PROFILES.to_vec())) {
+        let (estimator, kernel) = (estimator(arch), Kernel::from_name(name).unwrap());
+        let KernelKind::Conv(conv) = &kernel.kind else { panic!() };
+        let problem = ConvProblem { direction: conv.direction, ..problem };
+        let (load, shape) = (estimator.load(&problem.into()), estimator.shape(&kernel.kind).unwrap());
+        let (time, terms) = (estimator.time(&load, &shape), estimator.terms(&load, &shape));
+        prop_assert!(time.is_finite() && time > 0.0);
+        prop_assert!((terms.total() - time).abs() <= 1e-9 * time, "{} {time}", terms.total());
+        for (term, value) in terms.named() {
+            prop_assert!(value >= -1e-9 * time, "{term}: {value}");
+        }
+    }
+
+    /// More images, larger images and more taps are no faster. Channels may be: they change what lies together.
+    #[test]
+    fn times_grow_with_the_problem(problem in problems(), place in 0_usize..5, arch in prop::sample::select(Device::PROFILES.to_vec())) {
+        let of = |problem: ConvProblem| time(arch, problem, NAMES[place]);
+        let own = of(problem);
+        let least = own * (1.0 - 1e-12);
+        let images = of(ConvProblem { n: problem.n + 1, ..problem });
+        prop_assert!(images >= least);
+        let side = problem.input[1] + problem.stride[1];
+        let larger = of(ConvProblem { input: [1, side, side], ..problem });
+        prop_assert!(larger >= least);
+        let deeper = of(ConvProblem { c: problem.c * 2, ..problem });
+        prop_assert!(deeper >= own * 0.2);
+        let taps = ConvProblem { filter: [1, problem.filter[1] + 2, problem.filter[2] + 2], ..problem };
+        let taps = of(taps.padded([problem.pad_left[1] + 1, problem.pad_left[2] + 1]));
+        prop_assert!(taps >= least);
+    }
+}

@@ -1,0 +1,179 @@
+//! The source `estimate`: the kernels of a registry in the order of their estimated times.
+
+use std::fmt::Write;
+use std::sync::{Arc, OnceLock};
+
+use super::prepared::Prepared;
+use super::state::State;
+use super::{Entry, Registry, Selection, Source};
+use crate::estimate::{Device, DeviceError, EstimateScratch, Estimator, Shape};
+use crate::problem::Problem;
+use crate::vocab::Arch;
+
+/// Kernels of which an explanation shows the terms.
+const EXPLAINED: usize = 5;
+
+/// Why the estimate has no answer. Nothing is allocated for it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum NoEstimate {
+    #[error("off")]
+    Off,
+    #[error("neither the problem, nor the options, nor the kernels name an architecture")]
+    NoArch,
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+}
+
+/// The estimates of some kernels, for each device with a profile that was asked for.
+pub(super) struct Estimates {
+    /// The kernels, by their numbers in the arena.
+    ids: Arc<[usize]>,
+    devices: [OnceLock<PreparedEstimate>; Device::PROFILES.len()],
+}
+
+/// What depends on kernels and device alone.
+pub(super) struct PreparedEstimate {
+    estimator: Estimator,
+    /// By the kernels' places; `None` for those that the device cannot compute.
+    shapes: Vec<Option<Shape>>,
+}
+
+impl Estimates {
+    /// Those of an earlier state are taken over if its kernels were the same.
+    pub(super) fn of(ids: &Arc<[usize]>, earlier: Option<&Arc<Self>>) -> Arc<Self> {
+        match earlier.filter(|earlier| earlier.ids == *ids) {
+            Some(earlier) => Arc::clone(earlier),
+            None => Arc::new(Self {
+                ids: Arc::clone(ids),
+                devices: [const { OnceLock::new() }; Device::PROFILES.len()],
+            }),
+        }
+    }
+
+    /// The estimates for an architecture, computed the first time that they are asked for.
+    fn device(&self, arch: Arch, entries: &boxcar::Vec<Entry>) -> Result<&PreparedEstimate, DeviceError> {
+        let device = Device::for_arch(arch)?;
+        let place = Device::PROFILES.iter().position(|known| *known == arch.as_str());
+        let slot = place.and_then(|place| self.devices.get(place)).ok_or(DeviceError::NoProfile { arch })?;
+        Ok(slot.get_or_init(|| {
+            let estimator = Estimator::new(device);
+            let shape = |&id: &usize| estimator.shape(&entries.get(id)?.kernel().kind).ok();
+            PreparedEstimate { estimator, shapes: self.ids.iter().map(shape).collect() }
+        }))
+    }
+}
+
+impl Registry {
+    /// The architecture to estimate for: the problem's, else the options'; without either, the one that all kernels name.
+    fn estimated_arch(&self, state: &State, problem: &Problem) -> Option<Arch> {
+        problem.arch().or(state.options().arch).or_else(|| {
+            let mut named = (0..state.len()).map(|place| self.entry_at(state, place).and_then(Entry::arch));
+            let first = named.next()??;
+            named.all(|arch| arch == Some(first)).then_some(first)
+        })
+    }
+
+    /// Ranks the kernels that fit; why not, else. Support is not asked.
+    fn ask_estimate<'p>(
+        &self,
+        state: &State,
+        prepared: &'p Prepared,
+        problem: &Problem,
+        scratch: &mut EstimateScratch,
+    ) -> Result<&'p PreparedEstimate, NoEstimate> {
+        if !state.options().estimate {
+            return Err(NoEstimate::Off);
+        }
+        let arch = self.estimated_arch(state, problem).ok_or(NoEstimate::NoArch)?;
+        let estimate = prepared.estimates.device(arch, &self.entries)?;
+        let fitting = estimate.shapes.iter().enumerate().filter_map(|(place, shape)| {
+            let entry = self.entry_at(state, place)?;
+            entry.fits(problem, state.options().arch).then_some((place, shape.as_ref()?))
+        });
+        scratch.rank(&estimate.estimator, problem, fitting);
+        Ok(estimate)
+    }
+
+    /// The first supported kernel by the estimate.
+    pub(super) fn by_estimate(
+        &self,
+        state: &State,
+        prepared: &Prepared,
+        problem: &Problem,
+    ) -> Option<Selection<'_>> {
+        let mut scratch = self.estimate_scratches.pop().unwrap_or_default();
+        let found = self.ask_estimate(state, prepared, problem, &mut scratch).ok().and_then(|_| {
+            let mut unsupported = 0;
+            scratch.ranking().iter().enumerate().find_map(|(rank, one)| {
+                let entry = self.entry_at(state, one.index)?;
+                if !entry.supports(problem) {
+                    unsupported += 1;
+                    return None;
+                }
+                let base = Selection::of(entry, one.index, Source::Estimate, state.generation());
+                Some(Selection { score: Some(one.time_us), rank, unsupported, ..base })
+            })
+        });
+        // A full queue frees it: more calls ran at a time than are kept for.
+        let _ = self.estimate_scratches.push(scratch);
+        found
+    }
+
+    /// The places of all kernels that fit, by the estimate; none where it has no answer.
+    pub(super) fn places_by_estimate(
+        &self,
+        state: &State,
+        prepared: &Prepared,
+        problem: &Problem,
+    ) -> Vec<usize> {
+        let mut scratch = EstimateScratch::default();
+        match self.ask_estimate(state, prepared, problem, &mut scratch) {
+            Ok(_) => scratch.ranking().iter().map(|one| one.index).collect(),
+            Err(_) => Vec::new(),
+        }
+    }
+
+    /// What the estimate says, or why it says nothing.
+    pub(super) fn explain_estimate(&self, state: &State, prepared: &Prepared, problem: &Problem) -> String {
+        let mut scratch = EstimateScratch::default();
+        let estimate = match self.ask_estimate(state, prepared, problem, &mut scratch) {
+            Ok(estimate) => estimate,
+            Err(reason) => return reason.to_string(),
+        };
+        let ranking = scratch.ranking();
+        if ranking.is_empty() {
+            return "no kernel that fits has an estimate".to_owned();
+        }
+        let arch = self.estimated_arch(state, problem);
+        let mut text = format!("{} kernels on {}", ranking.len(), arch.as_ref().map_or("", Arch::as_str));
+        let load = estimate.estimator.load(problem);
+        for (rank, one) in ranking.iter().take(EXPLAINED).enumerate() {
+            let entry = self.entry_at(state, one.index);
+            let name = entry.map_or("", Entry::name);
+            let note = if entry.is_some_and(|entry| entry.supports(problem)) { "" } else { ", unsupported" };
+            let _ = write!(text, "\n  {:>4}. {name} {:.3} us{note}:", rank + 1, one.time_us);
+            let shape = estimate.shapes.get(one.index).and_then(Option::as_ref);
+            let terms = shape.map(|shape| estimate.estimator.terms(&load, shape));
+            for (term, value) in terms.iter().flat_map(|terms| terms.named()) {
+                let _ = write!(text, " {term} {value:.3}");
+            }
+        }
+        if ranking.len() > EXPLAINED {
+            let _ = write!(text, "\n  and {} more", ranking.len() - EXPLAINED);
+        }
+        text
+    }
+
+    /// Why the estimate is not the one that chose.
+    pub(super) fn explain_no_estimate(
+        &self,
+        state: &State,
+        prepared: &Prepared,
+        problem: &Problem,
+    ) -> String {
+        match self.ask_estimate(state, prepared, problem, &mut EstimateScratch::default()) {
+            Err(reason) => reason.to_string(),
+            Ok(_) => "no kernel that has an estimate fits and is supported".to_owned(),
+        }
+    }
+}

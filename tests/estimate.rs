@@ -1,0 +1,214 @@
+//! The estimate as a source of the registry: when it is asked, what it says, and what it costs.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+use ck_select::estimate::{Device, EstimateScratch, Estimator, PoolEstimate};
+use ck_select::kernel::Kernel;
+use ck_select::model::Model;
+use ck_select::pool::Pool;
+use ck_select::problem::{ConvProblem, Problem};
+use ck_select::registry::{Hooks, Mode, NewKernel, Options, Priority, Registry, Source, UserData};
+use ck_select::tuning::device::Stream;
+use ck_select::tuning::mock::MockDevice;
+use ck_select::tuning::search::RunOutcome;
+
+/// Counts the allocations of each thread.
+struct Counting;
+
+thread_local! {
+    static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
+}
+
+// SAFETY: everything is passed on to the system's allocator; a counter that cannot allocate is raised beside it.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+fn root(path: &str) -> String {
+    format!("{}/{path}", env!("CARGO_MANIFEST_DIR"))
+}
+
+fn pool() -> Pool {
+    Pool::read(root("configs/forward_bf16.txt")).unwrap()
+}
+
+fn new(kernel: Kernel, hooks: Option<Box<dyn Hooks>>) -> NewKernel {
+    NewKernel { kernel, priority: Priority::NORMAL, user: UserData::default(), hooks }
+}
+
+fn filled(options: Options) -> Registry {
+    let registry = Registry::new(options).unwrap();
+    registry.add_all(pool().iter().cloned().map(|kernel| new(kernel, None)).collect()).unwrap();
+    registry
+}
+
+fn on(arch: &str) -> Options {
+    Options { store: Some("off".into()), arch: arch.parse().ok(), ..Options::default() }
+}
+
+fn conv(n: i64) -> ConvProblem {
+    ConvProblem { n, c: 256, k: 128, ..ConvProblem::new_2d([28, 28], [3, 3]) }.padded([1, 1])
+}
+
+fn ranked(arch: &str, problem: &Problem) -> Vec<String> {
+    let pool = Arc::new(pool());
+    let estimate =
+        PoolEstimate::new(Estimator::new(Device::for_arch(arch.parse().unwrap()).unwrap()), pool.clone());
+    let mut scratch = EstimateScratch::default();
+    estimate.rank_with(problem, &mut scratch).unwrap();
+    scratch.ranking().iter().map(|one| pool.get(one.index).unwrap().name.clone()).collect()
+}
+
+#[test]
+fn it_answers_where_no_model_does_and_is_remembered() {
+    let registry = filled(on("gfx942"));
+    let problem = conv(16).into();
+    let first = registry.select(&problem).unwrap();
+    assert_eq!((first.source, first.rank, first.no_model), (Source::Estimate, 0, false));
+    assert_eq!(first.entry.name(), ranked("gfx942", &problem)[0]);
+    assert!(first.score.is_some_and(|us| us > 1.0 && us < 1e4));
+    let again = registry.select(&problem).unwrap();
+    assert_eq!((again.source, again.index, again.score), (Source::Estimate, first.index, first.score));
+    // The problem's own architecture goes before the options'.
+    let other: Problem = ConvProblem { arch: "sm_90".parse().ok(), ..conv(16) }.into();
+    assert_eq!(registry.select(&other).unwrap().entry.name(), ranked("sm_90", &other)[0]);
+
+    let model = Model::load(root("tests/golden/models/conv_small")).unwrap();
+    let with_model = filled(on("gfx950"));
+    assert_eq!(with_model.select(&problem).unwrap().source, Source::Estimate);
+    with_model.set_model(Arc::new(model), None);
+    assert_eq!(with_model.select(&problem).unwrap().source, Source::Model);
+}
+
+#[test]
+fn it_is_passed_over_where_it_cannot_or_may_not_answer() {
+    let problem = conv(16).into();
+    for (options, reason) in [
+        (Options { estimate: false, ..on("gfx942") }, "estimate: off"),
+        (on("gfx900"), "estimate: the estimate has no profile of gfx900, there are gfx90a"),
+        (Options { arch: None, ..on("gfx942") }, "nor the kernels name an architecture"),
+    ] {
+        let registry = filled(options);
+        let chosen = registry.select(&problem).unwrap();
+        assert_eq!((chosen.source, chosen.score, chosen.no_model), (Source::Priority, None, true));
+        let text = registry.explain(&problem).unwrap();
+        assert!(text.contains(reason), "{text}");
+    }
+    let registry = filled(Options { mode: Mode::Priority, ..on("gfx942") });
+    assert_eq!(registry.select(&problem).unwrap().source, Source::Priority);
+}
+
+#[test]
+fn an_explanation_has_terms_that_add_up() {
+    let registry = filled(on("gfx942"));
+    let problem = conv(16).into();
+    let text = registry.explain(&problem).unwrap();
+    assert!(text.contains("by estimate, if nothing is measured"), "{text}");
+    let best = text.lines().find(|line| line.trim_start().starts_with("1. ")).unwrap();
+    let (head, terms) = best.split_once(" us: ").unwrap();
+    let time: f64 = head.rsplit(' ').next().unwrap().parse().unwrap();
+    let sum: f64 = terms.split(' ').filter_map(|word| word.parse::<f64>().ok()).sum();
+    // Each of twelve numbers is rounded to three places.
+    assert!((sum - time).abs() < 0.01, "{best}: {sum}");
+}
+
+/// A kernel that says that it cannot, or notes that it runs.
+struct Noted {
+    name: String,
+    supported: bool,
+    runs: Arc<Mutex<Vec<String>>>,
+}
+
+impl Hooks for Noted {
+    fn supports(&self, _: &Problem) -> bool {
+        self.supported
+    }
+
+    fn can_run(&self) -> bool {
+        true
+    }
+
+    fn run(&self, _: &Problem, _: Stream) -> RunOutcome {
+        self.runs.lock().unwrap().push(self.name.clone());
+        RunOutcome::Milliseconds(1.0)
+    }
+}
+
+#[test]
+fn unsupported_kernels_are_passed_over_and_searches_go_in_its_order() {
+    let problem = conv(16).into();
+    let order = ranked("gfx942", &problem);
+    let runs = Arc::new(Mutex::new(Vec::new()));
+    let registry = Registry::with_device(on("gfx942"), Box::new(MockDevice::new())).unwrap();
+    let noted = |kernel: &Kernel| {
+        let supported = kernel.name != order[0];
+        let hooks = Noted { name: kernel.name.clone(), supported, runs: Arc::clone(&runs) };
+        new(kernel.clone(), Some(Box::new(hooks)))
+    };
+    registry.add_all(pool().iter().map(noted).collect()).unwrap();
+    let chosen = registry.select(&problem).unwrap();
+    assert_eq!((chosen.entry.name(), chosen.rank, chosen.unsupported), (order[1].as_str(), 1, 1));
+
+    registry.set_options(Options { mode: Mode::Search, ..on("gfx942") }).unwrap();
+    assert_eq!(registry.select(&problem).unwrap().source, Source::Search);
+    let mut first: Vec<String> = Vec::new();
+    for name in runs.lock().unwrap().iter() {
+        if !first.contains(name) {
+            first.push(name.clone());
+        }
+    }
+    assert_eq!(first, order[1..]);
+}
+
+#[test]
+fn a_warm_selection_does_not_allocate() {
+    for options in [on("gfx942"), on("gfx900"), Options { estimate: false, ..on("gfx942") }] {
+        let registry = filled(options);
+        registry.select(&conv(1).into()).unwrap();
+        let before = ALLOCATIONS.get();
+        for n in 2..100 {
+            registry.select(&conv(n).into()).unwrap();
+        }
+        assert_eq!(ALLOCATIONS.get() - before, 0);
+    }
+}
+
+/// What it costs: `cargo test --release --test estimate -- --ignored --nocapture`.
+#[test]
+#[ignore = "prints times, which depend on the machine"]
+fn times() {
+    let names = pool().kernels().to_vec();
+    for count in [30, 4608] {
+        let many = (0..count).map(|at| {
+            let kernel = names[at % names.len()].clone();
+            Kernel { name: format!("{}{at}", kernel.name), ..kernel }
+        });
+        let pool = Arc::new(Pool::new(many.collect()).unwrap());
+        let device = Device::for_arch("gfx942".parse().unwrap()).unwrap();
+        let estimate = PoolEstimate::new(Estimator::new(device), pool);
+        let mut scratch = EstimateScratch::default();
+        let mut best = f64::INFINITY;
+        for n in 1..200 {
+            let problem = conv(n).into();
+            let began = Instant::now();
+            estimate.rank_with(&problem, &mut scratch).unwrap();
+            best = best.min(began.elapsed().as_secs_f64());
+        }
+        println!("{count} kernels: {:.2} us", best * 1e6);
+    }
+}
