@@ -81,9 +81,16 @@ examples:
 	@$(CC) -std=c11 -O2 -I include cpp_examples/c_minimal.c -o $(EXAMPLES_DIR)/c_minimal $(EXAMPLES_LIB) -Wl,-rpath,$(EXAMPLES_DIR)
 	@echo $(EXAMPLES_DIR)/c_minimal
 
+# All crates and tests with the same features, so that nothing is compiled twice. The library and `ckselect` are for the tests
+# of the Python package.
+TEST_CRATES := --workspace --exclude ck-select-loom --features ckselect/train
+.PHONY: test-build
+test-build: lightgbm-tools
+	@$(LIGHTGBM_ENV) $(CARGO) build $(TEST_CRATES)
+
 test: lightgbm-tools browser offline-python
-	$(LIGHTGBM_ENV) CK_SELECT_PYTHON="$(OFFLINE_PYTHON)" $(CARGO) test --workspace --exclude ck-select-loom \
-		--features ckselect/train
+	@echo 'test: about a quarter of an hour on two cores the first time; see CONTRIBUTING.md'
+	$(LIGHTGBM_ENV) CK_SELECT_PYTHON="$(OFFLINE_PYTHON)" $(CARGO) test $(TEST_CRATES)
 	@$(MAKE) --no-print-directory loom test-hip-link test-python
 
 # The command line with `ckselect train`, which needs LightGBM.
@@ -93,7 +100,9 @@ ckselect: lightgbm-tools
 lint: lightgbm-tools
 	$(CARGO) fmt --all --check
 	$(LIGHTGBM_ENV) $(CARGO) clippy --workspace --all-targets --features ckselect/train -- -D warnings
-	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --no-deps --quiet --package ck-select --package ck-select-enumerate
+	$(CARGO) clippy --package ck-select --package ckselect --no-default-features -- -D warnings
+	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --no-deps --quiet --package ck-select --package ck-select-types --package ck-select-model \
+		--package ck-select-enumerate
 	@$(MAKE) --no-print-directory lint-python
 
 # libFuzzer needs compiler flags that only nightly offers; RUSTC_BOOTSTRAP lends them to a stable compiler.

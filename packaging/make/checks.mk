@@ -1,7 +1,7 @@
 # Checks that need tools of their own, which they install where they can: Miri, valgrind, ARM's emulator.
 #
 #     miri:          the portable walks, the blocks of features and the decision cache, interpreted: undefined behaviour, bounds, data races
-#     instructions:  instructions of a selection, counted by valgrind; printed, not judged
+#     instructions:  instructions of a selection, counted by valgrind, against the budget of packaging/instructions.txt
 #     arm:           the tests of scoring on 64-bit ARM, through an emulator
 
 NIGHTLY    ?= nightly
@@ -16,23 +16,28 @@ debian = command -v $(1) >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-g
 miri:
 	@rustup component list --toolchain $(NIGHTLY) 2>/dev/null | grep -q 'miri.*(installed)' \
 		|| rustup toolchain install $(NIGHTLY) --profile minimal --component miri,rust-src
-	MIRIFLAGS='-Zmiri-disable-isolation -Zmiri-deterministic-floats' $(CARGO) +$(NIGHTLY) miri test --package ck-select --lib -- \
-		scoring:: features::pairs:: registry::cache:: forest::parts::
+	MIRIFLAGS='-Zmiri-disable-isolation -Zmiri-deterministic-floats' $(CARGO) +$(NIGHTLY) miri test \
+		--package ck-select --package ck-select-model --lib -- scoring:: features::pairs:: registry::cache:: forest::parts::
 
 # Valgrind knows no AVX-512, so that what it runs is the AVX2 form: counts are for comparing, not for guessing times.
-INSTRUCTION_CASES := conv-new conv-again c-again gemm-new
+INSTRUCTION_BUDGET := packaging/instructions.txt
 instructions:
 	@if ! { $(call debian,valgrind,valgrind); }; then \
 		echo 'instructions: left out, valgrind is not here and cannot be installed'; exit 0; fi; \
 	set -e; $(CARGO) build --release --quiet --package ck-select --example select_path; \
-	for case in $(INSTRUCTION_CASES); do \
+	over=0; while read -r case budget; do \
+		case $$case in ''|'#'*) continue;; esac; \
 		log=$$(mktemp); \
 		calls=$$(valgrind --tool=callgrind --callgrind-out-file=/dev/null --toggle-collect='*select_path*measured*' \
 			$(TARGET_DIR)/release/examples/select_path $$case 2>"$$log"); \
-		awk -v calls="$$calls" -v case=$$case '/Collected/ { found = $$NF } \
-			END { printf "instructions: %-10s %7d a selection (%d selections)\n", case, found / calls, calls }' "$$log"; \
+		awk -v calls="$$calls" -v case=$$case -v budget=$$budget '/Collected/ { found = $$NF / calls } END { \
+			printf "instructions: %-10s %7d a selection, budget %d (%d selections)\n", case, found, budget, calls; \
+			exit found > budget * 1.05 || calls == 0 }' "$$log" || over=1; \
 		rm -f "$$log"; \
-	done
+	done < $(INSTRUCTION_BUDGET); \
+	if [ $$over = 1 ]; then \
+		echo 'instructions: more than 5 % over the budget. Find out why (callgrind_annotate), or raise the budget in' >&2; \
+		echo '$(INSTRUCTION_BUDGET) and say in the commit what the instructions buy' >&2; exit 1; fi
 
 arm:
 	@$(call debian,$(ARM_GCC),gcc-aarch64-linux-gnu libc6-dev-arm64-cross) || { \
@@ -41,4 +46,4 @@ arm:
 	rustup target add $(ARM_TARGET)
 	CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=$(ARM_GCC) CC_aarch64_unknown_linux_gnu=$(ARM_GCC) \
 	CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER='qemu-aarch64 -L /usr/aarch64-linux-gnu' \
-		$(CARGO) test --target $(ARM_TARGET) --package ck-select --lib -- scoring:: forest::number::
+		$(CARGO) test --target $(ARM_TARGET) --package ck-select-model --lib -- scoring:: forest::number::

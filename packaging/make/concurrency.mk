@@ -4,7 +4,7 @@
 
 # The orders in which threads can run, of the decision cache and of publishing a state. Part of `make test`.
 loom:
-	$(CARGO) test --package ck-select-loom --release
+	$(CARGO) test --package ck-select-loom
 
 # ThreadSanitizer over the registry, with many threads, and over a race that is one on purpose, so that nobody takes silence for
 # proof. The standard library has to be built with it, so it takes five minutes or more the first time, and the component rust-src. SQLite is

@@ -4,10 +4,14 @@
 PYTHON_ENV     := $(TARGET_DIR)/python/venv
 PYTHON_TOOLS   := $(PYTHON_ENV)/.tools
 PYTHON_WHEELS  := $(TARGET_DIR)/python/wheels
-PYTHON_LIBRARY := $(TARGET_DIR)/release/libck_select.so
-PYTHON_COMMAND := $(TARGET_DIR)/release/ckselect
+# What tests run with and the wheel holds: the build that the Rust tests have made anyway. `make python-wheel
+# PYTHON_PROFILE=release` makes one to give away, `make bench-python` takes the optimised library.
+PYTHON_PROFILE := dev
+bench-python:    PYTHON_PROFILE := release
+PYTHON_BUILT    = $(TARGET_DIR)/$(subst dev,debug,$(PYTHON_PROFILE))
+PYTHON_LIBRARY  = $(PYTHON_BUILT)/libck_select.so
 # How python/ runs from the sources: the package as it lies there, with the library that cargo has just built.
-PYTHON_RUN     := cd python && PYTHONPATH=src PYTHONDONTWRITEBYTECODE=1 CK_SELECT_LIBRARY='$(PYTHON_LIBRARY)' \
+PYTHON_RUN      = cd python && PYTHONPATH=src PYTHONDONTWRITEBYTECODE=1 CK_SELECT_LIBRARY='$(PYTHON_LIBRARY)' \
 	'$(PYTHON_ENV)/bin/python'
 
 .PHONY: test-python lint-python bench-python python-library python-wheel
@@ -21,18 +25,17 @@ lint-python: $(PYTHON_TOOLS)
 	cd python && '$(PYTHON_ENV)/bin/mypy' --cache-dir '$(TARGET_DIR)/python/mypy'
 
 # Beside LightGBM and pandas, on the same inputs in the same run; JSON=FILE writes the table there, too.
-bench-python: $(PYTHON_TOOLS) python-library
+bench-python: $(PYTHON_TOOLS)
+	$(CARGO) build --release --quiet --package ck-select --lib
 	$(PYTHON_RUN) benches/compare.py $(if $(JSON),--json '$(abspath $(JSON))')
 
-# The library last: it is the one of its own build, whatever the command's asks of it.
-python-library:
-	$(CARGO) build --release --quiet --package ckselect --bin ckselect
-	$(CARGO) build --release --quiet --package ck-select --lib
+python-library: $(if $(filter dev,$(PYTHON_PROFILE)),test-build)
+	$(if $(filter dev,$(PYTHON_PROFILE)),,$(CARGO) build --profile $(PYTHON_PROFILE) --quiet --package ck-select --lib --package ckselect --bin ckselect)
 
 python-wheel: $(PYTHON_TOOLS) python-library
 	rm -rf '$(PYTHON_WHEELS)'
-	CK_SELECT_LIBRARY='$(PYTHON_LIBRARY)' CK_SELECT_COMMAND='$(PYTHON_COMMAND)' '$(PYTHON_ENV)/bin/pip' wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation \
-		--wheel-dir '$(PYTHON_WHEELS)' ./python
+	CK_SELECT_LIBRARY='$(PYTHON_LIBRARY)' CK_SELECT_COMMAND='$(PYTHON_BUILT)/ckselect' '$(PYTHON_ENV)/bin/pip' wheel --quiet \
+		--disable-pip-version-check --no-deps --no-build-isolation --wheel-dir '$(PYTHON_WHEELS)' ./python
 
 # The stamp is written last, so that an interrupted installation is begun again.
 $(PYTHON_TOOLS): python/tests/requirements.txt
