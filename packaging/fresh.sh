@@ -25,8 +25,13 @@ if ! command -v debootstrap >/dev/null; then
     command -v apt-get >/dev/null || fail "needs debootstrap (Fedora: dnf install debootstrap)"
     apt-get update -qq && apt-get install -y -qq --no-install-recommends debootstrap >/dev/null
 fi
-packages=$(sed -n 's/^\$ sudo apt-get install //p' README.md | head -n 1)
-[ -n "$packages" ] || fail "README.md has no line '\$ sudo apt-get install ...'"
+# The README's prerequisites: | `make TARGET`: ... | `$ sudo apt-get install PACKAGES` | ...
+packages_for() {
+    sed -n "s/^| \`make $1\`.*\`\$ sudo apt-get install \([^\`]*\)\`.*/\1/p" README.md
+}
+for target in demo test; do
+    [ -n "$(packages_for $target)" ] || fail "README.md does not say what 'make $target' needs of Debian"
+done
 
 unmount() {
     local point
@@ -84,10 +89,15 @@ in_root() { # USER FOLDER COMMAND...
         "$folder" "${settings[@]}" "$@"
 }
 
-echo "fresh: apt-get install $packages"
-# shellcheck disable=SC2086 # words on purpose
-in_root root / sh -c "apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $packages" \
-    >"$work/apt.log" 2>&1 || { tail -n 5 "$work/apt.log" >&2; fail "the README's packages cannot be installed"; }
+install() { # TARGET
+    local packages
+    packages=$(packages_for "$1")
+    echo "fresh: apt-get install $packages"
+    # shellcheck disable=SC2086 # words on purpose
+    in_root root / sh -c "apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $packages" \
+        >"$work/apt.log" 2>&1 || { tail -n 5 "$work/apt.log" >&2; fail "the README's packages cannot be installed"; }
+}
+install demo
 chroot "$root" useradd --create-home ordinary
 
 # What `git clone` would bring: the last commit.
@@ -122,7 +132,10 @@ for target in "${what[@]}"; do
     case $target in
     demo) run ordinary demo ;;
     demo-root) run root demo ;;
-    *) run root "$target" ;;
+    *)
+        install test
+        run root "$target"
+        ;;
     esac
 done
 printf 'fresh: %s\n' "${report[@]}"
