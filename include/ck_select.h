@@ -1839,9 +1839,9 @@ ck_status ck_spec_describe(const char *directory, const ck_row_options *options,
 ck_status ck_kernel_cells(const char *name, char **text);
 
 /**
- * Predicts for one row, a JSON object with the cells of a problem and of a kernel, such as `{"m": 16, "n":
- * 1536, "k": 7168, "dtype": "fp8", "tile_m": 64}`. Logarithms are undone; targets trained without a
- * logarithm are clamped at 0.
+ * Predicts for one row, a JSON object with the cells of a problem and of a kernel, such as
+ * `{"m": 16, "n": 1536, "k": 7168, "dtype": "fp8", "tile_m": 64}`. Logarithms are undone; targets trained
+ * without a logarithm are clamped at 0.
  *
  * A row with a kernel's name under `kernel_name` or `kernel` is described by the name, like kernels of a
  * registry. Its other cells may be absent and must not contradict the name; a tile's numbers may be in the
