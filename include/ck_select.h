@@ -1320,9 +1320,10 @@ const char *ck_last_error(void);
  * # Safety
  * `callback` is NULL or stays callable with `user` until the process ends.
  */
-ck_status ck_set_log_callback(int32_t level,
-                              void (*callback)(int32_t level, const char *source, const char *text, void *user),
-                              void *user);
+ck_status ck_set_log_callback(int32_t level, void (*callback)(int32_t level,
+                                                              const char *source,
+                                                              const char *text,
+                                                              void *user), void *user);
 
 /**
  * Frees a string that the library returned. NULL is allowed.
@@ -1357,8 +1358,7 @@ ck_status ck_gemm_problem_init(ck_gemm_problem *problem);
  * # Safety
  * `options` is NULL or points to a `ck_options` with its `struct_size` set; `registry` points to a pointer.
  */
-ck_status ck_registry_create(const ck_options *options,
-                             ck_registry **registry);
+ck_status ck_registry_create(const ck_options *options, ck_registry **registry);
 
 /**
  * Frees the memory of kernels that were removed or replaced. Until this call their names and everything else
@@ -1371,8 +1371,7 @@ ck_status ck_registry_create(const ck_options *options,
  * `registry` is from `ck_registry_create`, and no other thread uses it during the call; names of removed and
  * replaced kernels are not used later. `removed` is NULL or points to a `size_t`.
  */
-ck_status ck_registry_compact(ck_registry *registry,
-                              size_t *removed);
+ck_status ck_registry_compact(ck_registry *registry, size_t *removed);
 
 /**
  * Destroys a registry and everything that it returned, including kernel names. NULL is allowed.
@@ -1389,8 +1388,7 @@ void ck_registry_destroy(ck_registry *registry);
  * `registry` is from `ck_registry_create`; `options` is NULL or points to a `ck_options` with its
  * `struct_size` set.
  */
-ck_status ck_registry_set_options(ck_registry *registry,
-                                  const ck_options *options);
+ck_status ck_registry_set_options(ck_registry *registry, const ck_options *options);
 
 /**
  * Writes the number of the registry's current state, which increases with every change of kernels, models
@@ -1400,8 +1398,7 @@ ck_status ck_registry_set_options(ck_registry *registry,
  * # Safety
  * `registry` is from `ck_registry_create`; `generation` points to a `uint64_t`.
  */
-ck_status ck_registry_generation(const ck_registry *registry,
-                                 uint64_t *generation);
+ck_status ck_registry_generation(const ck_registry *registry, uint64_t *generation);
 
 /**
  * Reads the winners that other processes have stored since the store was last read, and writes those of this
@@ -1426,9 +1423,7 @@ ck_status ck_registry_refresh_store(ck_registry *registry);
  * `registry` is from `ck_registry_create`; `waiting` points to a `size_t`, `reason` to a pointer; either may
  * be NULL.
  */
-ck_status ck_registry_store_status(const ck_registry *registry,
-                                   size_t *waiting,
-                                   char **reason);
+ck_status ck_registry_store_status(const ck_registry *registry, size_t *waiting, char **reason);
 
 /**
  * Adds a kernel by its name: a grouped-convolution name, a tile-engine GEMM name, or a CK identifier. If
@@ -1441,9 +1436,7 @@ ck_status ck_registry_store_status(const ck_registry *registry,
  * `registry` is from `ck_registry_create`; `name` is a NUL-terminated string; `hooks` is NULL or points to a
  * `ck_kernel_hooks` whose callbacks stay callable until the registry is destroyed.
  */
-ck_status ck_registry_add_kernel(ck_registry *registry,
-                                 const char *name,
-                                 const ck_kernel_hooks *hooks);
+ck_status ck_registry_add_kernel(ck_registry *registry, const char *name, const ck_kernel_hooks *hooks);
 
 /**
  * Adds several kernels: all of them or, if one cannot be added, none. `hooks` is NULL, or has one element
@@ -1480,9 +1473,7 @@ ck_status ck_registry_kernel_at(const ck_registry *registry, size_t index, ck_ke
  * `registry` is from `ck_registry_create`; `name` is a NUL-terminated string; `info` points to a
  * `ck_kernel_info` with its `struct_size` set.
  */
-ck_status ck_registry_find(const ck_registry *registry,
-                           const char *name,
-                           ck_kernel_info *info);
+ck_status ck_registry_find(const ck_registry *registry, const char *name, ck_kernel_info *info);
 
 /**
  * Removes the kernels that were built for other architectures; kernels without an architecture stay.
@@ -1492,9 +1483,7 @@ ck_status ck_registry_find(const ck_registry *registry,
  * `registry` is from `ck_registry_create`; `arch` is a NUL-terminated string; `removed` is NULL or points to
  * a `size_t`.
  */
-ck_status ck_registry_retain_arch(ck_registry *registry,
-                                  const char *arch,
-                                  size_t *removed);
+ck_status ck_registry_retain_arch(ck_registry *registry, const char *arch, size_t *removed);
 
 /**
  * Removes the kernel with a name; `CK_STATUS_NOT_FOUND` if there is none. The indices of later kernels
@@ -1504,8 +1493,7 @@ ck_status ck_registry_retain_arch(ck_registry *registry,
  * # Safety
  * `registry` is from `ck_registry_create`; `name` is a NUL-terminated string.
  */
-ck_status ck_registry_remove_kernel(ck_registry *registry,
-                                    const char *name);
+ck_status ck_registry_remove_kernel(ck_registry *registry, const char *name);
 
 /**
  * Removes all kernels.
@@ -1596,8 +1584,7 @@ ck_status ck_registry_export_json(const ck_registry *registry,
  * # Safety
  * `hardware` points to a `ck_hardware`; `arch` is NULL or a NUL-terminated string.
  */
-ck_status ck_hardware_init(ck_hardware *hardware,
-                           const char *arch);
+ck_status ck_hardware_init(ck_hardware *hardware, const char *arch);
 
 /**
  * Loads a model directory: `feature_spec.json` with `model_tflops.lgbm` (or `.lgbm.gz`) and so on;
@@ -1621,9 +1608,7 @@ ck_status ck_registry_load_model(ck_registry *registry,
  * # Safety
  * As for `ck_registry_load_model`, with a name for the directory.
  */
-ck_status ck_registry_load_embedded(ck_registry *registry,
-                                    const char *name,
-                                    const ck_model_options *options);
+ck_status ck_registry_load_embedded(ck_registry *registry, const char *name, const ck_model_options *options);
 
 /**
  * Writes the name of the built-in model at an index. To iterate, count from 0 until `CK_STATUS_NOT_FOUND`.
@@ -1632,8 +1617,7 @@ ck_status ck_registry_load_embedded(ck_registry *registry,
  * # Safety
  * `name` points to a pointer.
  */
-ck_status ck_embedded_model_name(size_t index,
-                                 const char **name);
+ck_status ck_embedded_model_name(size_t index, const char **name);
 
 /**
  * Loads a model from memory. `name` is its name in messages; see `ck_registry_load_model` for the options.
@@ -1718,9 +1702,7 @@ ck_status ck_select_gemm_kernel(const ck_registry *registry,
  * # Safety
  * `name` points to a pointer.
  */
-ck_status ck_problem_field_name(int32_t op,
-                                size_t bit,
-                                const char **name);
+ck_status ck_problem_field_name(int32_t op, size_t bit, const char **name);
 
 /**
  * Ranks the kernels for a convolution by the model that serves it, best first. At most `capacity` places are
@@ -1814,9 +1796,7 @@ ck_status ck_extract_gemm_features(const ck_registry *registry,
  * `registry` is from `ck_registry_create`; `problem` points to a struct with its `struct_size` set; `text`
  * points to a pointer.
  */
-ck_status ck_explain_selection(const ck_registry *registry,
-                               const ck_conv_problem *problem,
-                               char **text);
+ck_status ck_explain_selection(const ck_registry *registry, const ck_conv_problem *problem, char **text);
 
 /**
  * Explains a selection for a GEMM; see `ck_explain_selection`.
@@ -1835,9 +1815,7 @@ ck_status ck_explain_gemm_selection(const ck_registry *registry, const ck_gemm_p
  * `directory` is a NUL-terminated string; `options` is NULL or points to a struct with its `struct_size`
  * set, whose strings are NULL or NUL-terminated; `model` points to a pointer.
  */
-ck_status ck_model_create(const char *directory,
-                          const ck_row_options *options,
-                          ck_model **model);
+ck_status ck_model_create(const char *directory, const ck_row_options *options, ck_model **model);
 
 /**
  * Destroys a model. Pools created from it stay valid. NULL is allowed.
@@ -1857,9 +1835,7 @@ void ck_model_destroy(ck_model *model);
  * # Safety
  * As for `ck_model_create`; `text` points to a pointer.
  */
-ck_status ck_spec_describe(const char *directory,
-                           const ck_row_options *options,
-                           char **text);
+ck_status ck_spec_describe(const char *directory, const ck_row_options *options, char **text);
 
 /**
  * Parses a kernel's name into a JSON object of cells, as upstream's converters do: the numbers of a
@@ -1870,13 +1846,12 @@ ck_status ck_spec_describe(const char *directory,
  * # Safety
  * `name` is a NUL-terminated string; `text` points to a pointer.
  */
-ck_status ck_kernel_cells(const char *name,
-                          char **text);
+ck_status ck_kernel_cells(const char *name, char **text);
 
 /**
- * Predicts for one row, a JSON object with the cells of a problem and of a kernel, such as `{"m": 16, "n":
- * 1536, "k": 7168, "dtype": "fp8", "tile_m": 64}`. Logarithms are undone; targets trained without a
- * logarithm are clamped at 0.
+ * Predicts for one row, a JSON object with the cells of a problem and of a kernel, such as
+ * `{"m": 16, "n": 1536, "k": 7168, "dtype": "fp8", "tile_m": 64}`. Logarithms are undone; targets trained
+ * without a logarithm are clamped at 0.
  *
  * A row with a kernel's name under `kernel_name` or `kernel` is described by the name, like kernels of a
  * registry. Its other cells may be absent and must not contradict the name; a tile's numbers may be in the
@@ -1885,10 +1860,7 @@ ck_status ck_kernel_cells(const char *name,
  * # Safety
  * `model` is from `ck_model_create`; `row` points to `len` bytes, `value` to a double.
  */
-ck_status ck_model_predict_row(const ck_model *model,
-                               const uint8_t *row,
-                               size_t len,
-                               double *value);
+ck_status ck_model_predict_row(const ck_model *model, const uint8_t *row, size_t len, double *value);
 
 /**
  * Predicts for each row of a table whose columns contain the cells of problems and kernels; see

@@ -184,9 +184,9 @@ pub unsafe extern "C" fn ck_kernel_cells(name: *const c_char, text: *mut *mut c_
     })
 }
 
-/// Predicts for one row, a JSON object with the cells of a problem and of a kernel, such as `{"m": 16, "n":
-/// 1536, "k": 7168, "dtype": "fp8", "tile_m": 64}`. Logarithms are undone; targets trained without a
-/// logarithm are clamped at 0.
+/// Predicts for one row, a JSON object with the cells of a problem and of a kernel, such as
+/// `{"m": 16, "n": 1536, "k": 7168, "dtype": "fp8", "tile_m": 64}`. Logarithms are undone; targets trained
+/// without a logarithm are clamped at 0.
 ///
 /// A row with a kernel's name under `kernel_name` or `kernel` is described by the name, like kernels of a
 /// registry. Its other cells may be absent and must not contradict the name; a tile's numbers may be in the
