@@ -449,7 +449,7 @@ fn selections_go_on_without_a_hostile_store_and_say_so_once() {
                 }])
                 .unwrap();
             for m in 1..=3 {
-                let expected = if mode == Mode::Search { Source::Search } else { Source::Priority };
+                let expected = if mode == Mode::Search { Source::Search } else { Source::Estimate };
                 assert_eq!(registry.select(&gemm(m * 64)).unwrap().source, expected);
             }
         }

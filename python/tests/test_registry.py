@@ -191,8 +191,13 @@ def test_mistakes_are_exceptions(registry):
         Registry(mode="magic")
 
 
+def test_the_estimate_chooses_without_a_model():
+    chosen = GroupedConvRegistry("gfx942", kernels=FORWARD, environment=False).select(PROBLEM)
+    assert chosen.source == "estimate" and chosen.score is not None and chosen.score > 0
+
+
 def test_priority_chooses_without_a_model():
-    registry = GroupedConvRegistry("gfx950", kernels=FORWARD, environment=False)
+    registry = GroupedConvRegistry("gfx950", kernels=FORWARD, environment=False, estimate=False)
     registry.register(FORWARD[4], priority=5)
     chosen = registry.select(PROBLEM)
     assert (chosen.name, chosen.source, chosen.score) == (FORWARD[4], "priority", None)

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use super::prepared::Prepared;
 use super::state::State;
 use super::{Entry, Registry, Selection, Source};
-use crate::estimate::{Device, DeviceError, EstimateScratch, Estimator, Shape};
+use crate::estimate::{Device, DeviceError, EstimateScratch, Estimator, Shape, Terms};
 use crate::problem::Problem;
 use crate::vocab::Arch;
 
@@ -154,7 +154,7 @@ impl Registry {
             let _ = write!(text, "\n  {:>4}. {name} {:.3} us{note}:", rank + 1, one.time_us);
             let shape = estimate.shapes.get(one.index).and_then(Option::as_ref);
             let terms = shape.map(|shape| estimate.estimator.terms(&load, shape));
-            for (term, value) in terms.iter().flat_map(|terms| terms.named()) {
+            for (term, value) in terms.iter().flat_map(Terms::named) {
                 let _ = write!(text, " {term} {value:.3}");
             }
         }

@@ -674,7 +674,7 @@ static void models_have_keys(const char *repository) {
     CHECK(selection.source == CK_SOURCE_MODEL);
     problem.arch = "gfx950";
     ANSWERS(CK_STATUS_OK, ck_select_kernel(registry, &problem, &selection));
-    CHECK(selection.source == CK_SOURCE_PRIORITY && selection.no_model == 1);
+    CHECK(selection.source == CK_SOURCE_ESTIMATE && selection.no_model == 0 && selection.score > 0);
 
     /* Forced, it answers for an architecture that it was not trained on, and says so. */
     ck_model_options forced;
@@ -1116,8 +1116,14 @@ static void measuring_falls_through(void) {
     if (selection.source == CK_SOURCE_SEARCH) {
         CHECK(selection.measured_ms == 1.0); /* a machine with a device */
     } else {
-        CHECK(selection.source == CK_SOURCE_PRIORITY && isnan(selection.measured_ms));
+        CHECK(selection.source == CK_SOURCE_ESTIMATE && isnan(selection.measured_ms) && selection.score > 0);
     }
+    options.mode = CK_MODE_MODEL;
+    options.no_estimate = 1;
+    ANSWERS(CK_STATUS_OK, ck_registry_set_options(registry, &options));
+    ANSWERS(CK_STATUS_OK, ck_select_kernel(registry, &problem, &selection));
+    CHECK(selection.source == CK_SOURCE_STORE ||
+          (selection.source == CK_SOURCE_PRIORITY && selection.no_model == 1 && isnan(selection.score)));
     CHECK(count.lines >= 2 && count.of_search >= 1);
     ANSWERS(CK_STATUS_OK, ck_set_log_callback(CK_LOG_LEVEL_DEBUG, NULL, NULL));
     const int lines = count.lines;

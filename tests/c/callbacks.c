@@ -38,6 +38,7 @@ static ck_registry *registry_of(run_callback run, run_callback other, void *user
     options.mode = CK_MODE_SEARCH;
     options.store = "off";
     options.arch = "gfx950";
+    options.no_estimate = 1;
     options.host_timing = 1;
     options.repeats = 2;
     options.warmup = -1;

@@ -10,7 +10,7 @@ use crate::vocab::{Arch, Dtype};
 /// Whose kernels a device runs: how they load and overlap differs, see [`super::constants`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Library {
-    /// AMD's composable_kernel.
+    /// AMD's `composable_kernel`.
     ComposableKernel,
     /// The CUDA kernels of this repository (`gpu/`).
     Cuda,
@@ -194,6 +194,6 @@ fn number(name: &str, value: &Value) -> Result<f64, InvalidField> {
         .ok_or_else(|| field(name, value, expected))
 }
 
-fn field(name: &str, found: impl ToString, expected: impl Into<String>) -> InvalidField {
+fn field(name: &str, found: &(impl ToString + ?Sized), expected: impl Into<String>) -> InvalidField {
     InvalidField { field: name.to_owned(), found: found.to_string(), expected: expected.into() }
 }

@@ -1,0 +1,113 @@
+//! `rank` and `evaluate` without a model: the estimate, for devices of profiles and of files.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+const PROBLEM: &str = "N=16,C=256,K=128,Hi=28,Wi=28,Y=3,X=3,pad_h=1,pad_w=1";
+const POOL: &str = "configs/forward_bf16.txt";
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn run(words: &[&str]) -> (Option<i32>, String, String) {
+    let output =
+        Command::new(env!("CARGO_BIN_EXE_ckselect")).current_dir(root()).args(words).output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (output.status.code(), text(output.stdout), text(output.stderr))
+}
+
+fn good(words: &[&str]) -> String {
+    let (code, stdout, stderr) = run(words);
+    assert_eq!(code, Some(0), "{words:?}\n{stderr}");
+    stdout
+}
+
+fn rank(device: &[&str]) -> String {
+    good(&[&["rank", "--pool", POOL, "--problem", PROBLEM, "--format", "csv"], device].concat())
+}
+
+#[test]
+fn rows_are_in_order_and_terms_add_up() {
+    let table = rank(&["--estimate", "--arch", "gfx942"]);
+    assert_eq!(table, rank(&["--arch", "gfx942"]), "without --model the estimate is asked");
+    assert_eq!(table, rank(&["--hardware", "gfx942"]));
+    let mut rows = table.lines();
+    let header: Vec<&str> = rows.next().unwrap().split(',').collect();
+    assert_eq!(header[..4], ["rank", "kernel", "time_us", "launch"]);
+    assert_eq!(header[header.len() - 2..], ["second_stage", "tie"]);
+    let mut before = 0.0;
+    let mut count = 0;
+    for row in rows {
+        let cells: Vec<&str> = row.split(',').collect();
+        let numbers: Vec<f64> = cells[2..cells.len() - 1].iter().map(|cell| cell.parse().unwrap()).collect();
+        let sum: f64 = numbers[1..].iter().sum();
+        assert!((sum / numbers[0] - 1.0).abs() < 1e-6, "{row}");
+        assert!(numbers[0] >= before, "{row}");
+        before = numbers[0];
+        count += 1;
+    }
+    assert_eq!(count, 30);
+    assert_ne!(table, rank(&["--arch", "sm_90"]));
+}
+
+#[test]
+fn devices_are_files_too_and_faults_are_named() {
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("gpu.json");
+    let path = file.to_str().unwrap();
+    fs::write(&file, r#"{"num_cus": 304}"#).unwrap();
+    let larger = rank(&["--arch", "gfx942", "--hardware", path]);
+    fs::write(&file, r#"{"based_on": "gfx942", "num_cus": 304}"#).unwrap();
+    assert_eq!(larger, rank(&["--hardware", path]));
+    assert_ne!(larger, rank(&["--arch", "gfx942"]));
+
+    let refused = |device: &[&str], code: i32, message: &str| {
+        let words = [&["rank", "--pool", POOL, "--problem", PROBLEM], device].concat();
+        let (found, stdout, stderr) = run(&words);
+        assert_eq!((found, stdout.as_str()), (Some(code), ""), "{stderr}");
+        assert!(stderr.contains(message), "{stderr}");
+    };
+    refused(&[], 2, "the estimate needs a GPU: give --arch");
+    refused(&["--arch", "gfx900"], 2, "no profile of gfx900, there are gfx90a, ");
+    refused(&["--model", "embedded:x", "--arch", "gfx942"], 2, "cannot be used with");
+    fs::write(&file, r#"{"based_on": "gfx942", "num_cus": 0}"#).unwrap();
+    refused(&["--hardware", path], 1, "num_cus: found 0, expected at least 1");
+    fs::write(&file, r#"{"num_cus": 304}"#).unwrap();
+    refused(&["--hardware", path], 1, "simds_per_cu: found nothing");
+    let (code, _, stderr) = run(&["evaluate", "--data", "data/h200/forward.unseen11.parquet"]);
+    assert_eq!(code, Some(2), "{stderr}");
+    let wrong =
+        ["evaluate", "--estimate", "--arch", "gfx942", "--data", "data/h200/forward.unseen11.parquet"];
+    let (code, _, stderr) = run(&wrong);
+    assert_eq!(code, Some(1), "{stderr}");
+    assert!(stderr.contains("rows are of sm_90, not of gfx942"), "{stderr}");
+}
+
+#[test]
+fn it_is_judged_with_all_outputs() {
+    let folder = TempDir::new().unwrap();
+    let place = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (json, html, problems) = (place("a.json"), place("a.html"), place("a.csv"));
+    // The floors of the direction's mean.
+    for (direction, least) in [("forward", 0.93), ("bwd_data", 0.93), ("bwd_weight", 0.90)] {
+        let data = format!("data/h200/{direction}.unseen11.parquet");
+        let words = ["evaluate", "--estimate", "--arch", "sm_90", "--variant", direction, "--data", &data];
+        let outputs = ["--json", &json, "--html", &html, "--problems", &problems, "--format", "json"];
+        let printed = good(&[&words[..], &outputs].concat());
+        let of_file: Value = serde_json::from_str(&fs::read_to_string(&json).unwrap()).unwrap();
+        assert_eq!(serde_json::from_str::<Value>(&printed).unwrap(), of_file);
+        let figures = &of_file["global_metrics"];
+        let mean = figures["efficiency_mean"].as_f64().unwrap();
+        assert!(mean > least && mean < 1.0, "{direction}: {mean}");
+        let count = figures["num_shapes"].as_u64().unwrap() as usize;
+        assert_eq!(fs::read_to_string(&problems).unwrap().lines().count(), count + 1);
+        let page = fs::read_to_string(&html).unwrap();
+        assert!(page.contains("estimate: evaluation") && page.contains("the estimate"), "{direction}");
+        assert!(!page.contains("ranking forest"), "{direction}");
+    }
+}
