@@ -157,8 +157,8 @@ Supports = Callable[[Problem], bool]
 class Selection:
     """A chosen kernel: its name, who chose it (``source``), and its place in the registry and in the source's order.
 
-    ``score`` is what the model says, usually TFLOPS, or the estimate, microseconds; None from other sources. ``measured_ms`` is None when it was not
-    measured.
+    ``score`` is what the model says, usually TFLOPS, or the estimate, microseconds; None from other sources.
+    ``measured_ms`` is None when it was not measured.
 
     ``out_of_range`` says whether the problem is outside the model's training range, ``out_of_range_fields`` in
     which fields. ``unmeasured``: no kernel that was measured for the model had the pipeline or the suffixes of this

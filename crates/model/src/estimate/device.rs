@@ -7,7 +7,7 @@ use crate::hardware::Hardware;
 use crate::problem::InvalidField;
 use crate::vocab::{Arch, Dtype};
 
-/// Whose kernels a device runs: how they load and overlap differs, see [`super::constants`].
+/// Whose kernels a device runs: how they load and overlap differs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Library {
     /// AMD's `composable_kernel`.

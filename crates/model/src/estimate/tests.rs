@@ -21,7 +21,7 @@ fn resnet() -> ConvProblem {
     ConvProblem { n: 16, c: 256, k: 256, ..ConvProblem::new_2d([28, 28], [3, 3]) }.padded([1, 1])
 }
 
-const NAMES: [&str; 9] = [
+const NAMES: [&str; 11] = [
     "grouped_conv_forward_bf16_2d_16x64x64_compv3",
     "grouped_conv_forward_bf16_2d_64x64x64_compv4",
     "grouped_conv_forward_bf16_2d_128x128x64_compv3",
@@ -31,6 +31,8 @@ const NAMES: [&str; 9] = [
     "grouped_conv_bwd_weight_bf16_2d_64x128x64_compv3",
     "grouped_conv_bwd_weight_bf16_2d_64x128x64_compv3_intrawave_2stage",
     "grouped_conv_bwd_weight_bf16_2d_16x64x128_compv4_intrawave_2stage",
+    "grouped_conv_forward_bf16_2d_64x64x64_compv3_intrawave_gm8",
+    "grouped_conv_forward_bf16_nhwgc_2d_compv3_cshuffle_intrawave_128x128x64_4x4x1_32x32x16_streamk_tree_persistent",
 ];
 
 /// Computed once by the Python prototype of the formula, with the constants of `constants.rs`.
@@ -99,6 +101,32 @@ fn known_effects_have_their_sign() {
     // Loads that do not run ahead.
     let mem = NAMES[4];
     assert!(time("sm_90", few, mem) > time("sm_90", few, &mem.replace("mem", "compv3")));
+}
+
+#[test]
+fn depthwise_wants_groups_merged_and_few_tiles_want_stream_k() {
+    let depthwise = ConvProblem { n: 32, c: 256, k: 256, g: 256, ..ConvProblem::new_2d([56, 56], [3, 3]) };
+    let plain = NAMES[9].trim_end_matches("_intrawave_gm8");
+    for arch in ["gfx942", "gfx950"] {
+        assert!(time(arch, depthwise, NAMES[9]) < 0.5 * time(arch, depthwise, plain), "{arch}");
+    }
+    // 49 tiles of a deep GEMM leave most of 256 compute units without work.
+    let deep = ConvProblem { n: 1, c: 2048, k: 896, ..ConvProblem::new_2d([30, 30], [3, 3]) };
+    assert!(time("gfx950", deep, NAMES[10]) < 0.7 * time("gfx950", deep, NAMES[2]));
+}
+
+#[test]
+fn problems_of_one_and_three_dimensions_are_counted_alike() {
+    let of = |problem: ConvProblem| {
+        let estimator = estimator("gfx942");
+        let kernel = Kernel::from_name(NAMES[1]).unwrap();
+        estimator.time(&estimator.load(&problem.into()), &estimator.shape(&kernel.kind).unwrap())
+    };
+    let flat = ConvProblem { n: 8, c: 64, k: 64, ..ConvProblem::new_2d([1, 4096], [1, 9]) };
+    let deep = ConvProblem { ndim: 3, input: [16, 16, 24], filter: [1, 1, 9], ..flat };
+    assert_eq!(of(flat), of(ConvProblem { ndim: 1, ..flat }));
+    let rows = (16 * 16 * 16) as f64 / 4088.0;
+    assert!((of(deep) / of(flat) / rows - 1.0).abs() < 0.1, "{} {}", of(deep), of(flat));
 }
 
 #[test]
