@@ -291,6 +291,16 @@ def test_what_the_vector_engine_misses_is_a_key_error(trained):
                 ask(problem, kernel)
         with pytest.raises(KeyError, match=f"^{name}: "):
             predictor.feature_engine.extract_batch(pandas.DataFrame([{**problem, **kernel}]))
+    problem, kernel = gemm_problem(arch="gfx950"), gemm_kernel(vec_a=0, vec_b=0, vec_c=0)
+    del problem["m"]
+    for ask in (
+        lambda: predictor.rank_kernels(problem, [kernel]),
+        lambda: predictor.predict_rows([{**problem, **kernel}]),
+    ):
+        with pytest.raises(MissingCellError, match="m: found nothing, expected at least 1"):
+            ask()
+    with pytest.raises(ck_select.InvalidInputError, match="problem: m: found 0, expected at least 1"):
+        predictor.rank_kernels({**problem, "m": 0}, [kernel])
     for side, name, value in [
         ("problem", "m", 0),
         ("problem", "layout", "RCR"),
@@ -299,6 +309,8 @@ def test_what_the_vector_engine_misses_is_a_key_error(trained):
         ("kernel", "vec_a", -1),
         ("kernel", "vec_a", ""),
         ("kernel", "vec_a", "many"),
+        ("problem", "m", "many"),
+        ("problem", "k", float("inf")),
     ]:
         given = {"problem": gemm_problem(arch="gfx950"), "kernel": gemm_kernel(vec_a=0, vec_b=0, vec_c=0)}
         given[side][name] = value

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import subprocess
 import sys
 from pathlib import Path
 
+import pandas
 import pytest
-from support import GEMM_MODEL
+from support import GEMM_MODEL, bits, booster, gemm_problem, random_gemm_pool
 
 from ck_select import upstream
 
@@ -185,3 +187,19 @@ def test_the_spec_says_the_engine(copied):
     big = {"tile_m": 256, "tile_n": 256, "tile_k": 256, "pipeline": "compv3"}
     assert Predictor(directory).feature_engine.validate_config(big)
     assert not Predictor(Path(MODEL)).feature_engine.validate_config(big)
+
+
+def test_what_upstreams_programs_read_of_a_predictor(trained, copied):
+    """As its ``evaluate`` does: features of a table, the forest by itself, logarithms undone by the caller."""
+    from ck_select.upstream.predict import Predictor
+
+    directory = copied(trained("gemm72"))
+    predictor = Predictor(directory)
+    rows = pandas.DataFrame([{**gemm_problem(m=m), **kernel} for m in (16, 700) for kernel in random_gemm_pool(20)])
+    features = predictor.select_features(predictor._feature_engine.extract_batch(rows))
+    raw = predictor._load_model("tflops").predict(features)
+    assert bits(raw) == bits(booster(directory, "tflops").predict(features))
+    assert predictor._log_targets == {"tflops"} and predictor._load_model("bandwidth") is None
+    assert bits(map(math.expm1, raw)) == bits(predictor.predict_rows(rows))
+    with pytest.raises(ValueError, match="expected rows of 72 features"):
+        predictor._load_model("tflops").predict(features[:, 1:])
