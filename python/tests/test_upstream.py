@@ -203,3 +203,19 @@ def test_what_upstreams_programs_read_of_a_predictor(trained, copied):
     assert bits(map(math.expm1, raw)) == bits(predictor.predict_rows(rows))
     with pytest.raises(ValueError, match="expected rows of 72 features"):
         predictor._load_model("tflops").predict(features[:, 1:])
+
+
+def test_a_shim_of_stars_has_every_name(tmp_path):
+    """Files of upstream's names that only say ``import *``, as some write them."""
+    for name in upstream.REPLACED:
+        (tmp_path / f"{name}.py").write_text(f"from ck_select.upstream.{name} import *\n")
+    program = (
+        "from predict import Predictor, _engine_for_spec\n"
+        "from dispatcher_integration import _resolve_arch, create_ml_heuristic\n"
+        "from feature_engine import PIPELINE_MAP, feature_engine_class\n"
+        "from feature_engine_vec import _LAYOUTS, _out_dtype, _width\n"
+        "print(Predictor.__module__)\n"
+    )
+    inherited = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *(path for path in sys.path if path)])}
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=inherited, cwd=tmp_path)
+    assert ran.stdout == "ck_select.upstream.predict\n", ran.stderr

@@ -434,7 +434,8 @@ impl<'a> Reader<'a> {
         let arch: Arch = self.strict("arch", &["gfx9xx", "gfx10xx", "gfx11xx", "gfx12xx", "sm_NN"])?;
         for (name, extent) in ["m", "n", "k"].into_iter().zip(extents) {
             if extent < 1 {
-                let said = [name, &name.to_ascii_uppercase()].iter().any(|name| self.fields.cell(name).is_some());
+                let said =
+                    [name, &name.to_ascii_uppercase()].iter().any(|name| self.fields.cell(name).is_some());
                 let found = if said { extent.to_string() } else { "nothing".to_owned() };
                 return Err(InvalidField::new(name, found, "at least 1"));
             }

@@ -26,6 +26,7 @@ __all__ = [
     "LAYOUT_TO_DISPATCHER",
     "MLKernelSpec",
     "Predictor",
+    "_resolve_arch",
     "create_ml_heuristic",
     "create_ranked_heuristic",
     "feature_dict_to_dispatcher_config",

@@ -17,7 +17,7 @@ from .feature_engine import OPERATION_ENGINES, feature_engine_class
 if TYPE_CHECKING:
     import numpy
 
-__all__ = ["Predictor"]
+__all__ = ["Predictor", "_engine_for_spec"]
 
 
 class Predictor(ck_select.Predictor):
