@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import math
 
+import pandas
+import polars
 import pytest
 from support import GEMM_MODEL, gemm_kernel, gemm_problem, random_gemm_pool
 
@@ -210,6 +212,18 @@ def test_a_missing_forest_is_missed_when_it_is_asked(copied):
         heuristic = make(directory, kernel_pool=[gemm_kernel()])
         with pytest.raises(FileNotFoundError, match="model_tflops"):
             heuristic(1024, 1024, 1024)
+
+
+def test_pools_may_be_tables():
+    rows = [gemm_kernel(64), gemm_kernel(128, pipeline="mem")]
+    expected = create_ranked_heuristic(GEMM_MODEL, kernel_pool=rows)(16, 32, 64)
+    for pool in (pandas.DataFrame(rows), pandas.DataFrame(rows).set_index("kernel_name"), polars.DataFrame(rows)):
+        assert create_ranked_heuristic(GEMM_MODEL, kernel_pool=pool)(16, 32, 64) == expected
+        assert create_ml_heuristic(GEMM_MODEL, kernel_pool=pool)(16, 32, 64) == expected[0]
+    with pytest.raises(TypeError, match="kernel_pool: found a int"):
+        create_ml_heuristic(GEMM_MODEL, kernel_pool=5)
+    with pytest.raises(ValueError, match="vec_a: found 'x', expected a width"):
+        feature_dict_to_ml_spec({"vec_a": "x"})
 
 
 def test_heuristics_go_through_the_predictor(monkeypatch):

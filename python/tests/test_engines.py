@@ -145,20 +145,20 @@ def test_constants_that_mean_nothing_here_are_refused():
         Predictor(GEMM_MODEL, engine)
 
 
-class Doubled(GemmUniversalFeatureEngine):
+class Changed(GemmUniversalFeatureEngine):
     """A subclass with features of its own by the names of the base."""
 
     def extract(self, problem, kernel):
         features = super().extract(problem, kernel)
-        features[0] *= 2
+        features[8] *= 0.4
         return features
 
 
-class DoubledBoth(Doubled):
+class ChangedBoth(Changed):
     def extract_batch(self, df):
         assert isinstance(df, pandas.DataFrame)
         features = super().extract_batch(df)
-        features[:, 0] *= 2
+        features[:, 8] *= 0.4
         return features
 
 
@@ -167,26 +167,28 @@ def test_a_subclasss_own_features_are_asked(trained):
     usual = Predictor(directory)
     problem, kernel = gemm_problem(m=700), gemm_kernel()
     features = usual.extract_rows([{**problem, **kernel}])[0]
-    features[0] *= 2
+    features[8] *= 0.4
     raw = booster(directory, "tflops").predict([features])[0]
-    for kind in (Doubled, DoubledBoth):
+    for kind in (Changed, ChangedBoth):
         predictor = Predictor(directory, feature_engine=kind())
         assert predictor.predict_tflops(problem, kernel) == near(raw)
         assert predictor.predict_all(problem, kernel)["tflops"] == predictor.predict_tflops(problem, kernel)
+        assert predictor.predict_tflops(problem, kernel) != usual.predict_tflops(problem, kernel)
     # Upstream ranks by extract_batch alone.
     pool = [gemm_kernel(tile, kernel_name=f"k{tile}") for tile in (32, 64, 128, 256)]
-    assert Predictor(directory, Doubled()).rank_kernels(problem, pool) == usual.rank_kernels(problem, pool)
-    ranked = Predictor(directory, DoubledBoth()).rank_kernels(problem, pool)
+    assert Predictor(directory, Changed()).rank_kernels(problem, pool) == usual.rank_kernels(problem, pool)
+    ranked = Predictor(directory, ChangedBoth()).rank_kernels(problem, pool)
     rows = numpy.array(usual.extract_rows([{**problem, **kernel} for kernel in pool]))
-    rows[:, 0] *= 2
+    rows[:, 8] *= 0.4
     expected = dict(zip((kernel["kernel_name"] for kernel in pool), booster(directory, "tflops").predict(rows)))
     assert {name: near(raw) for name, raw in expected.items()} == dict(ranked)
     assert [score for _, score in ranked] == sorted((score for _, score in ranked), reverse=True)
-    assert Predictor(directory, DoubledBoth()).select_best(problem, pool) == ranked[0][0]
+    assert dict(ranked) != dict(usual.rank_kernels(problem, pool))
+    assert Predictor(directory, ChangedBoth()).select_best(problem, pool) == ranked[0][0]
     with pytest.raises(ValueError, match="feature engine of its own"):
-        Predictor(directory, DoubledBoth()).prepare(pool)
-    with pytest.raises(ValueError, match="found the class Doubled, expected an engine"):
-        Predictor(directory, Doubled)
+        Predictor(directory, ChangedBoth()).prepare(pool)
+    with pytest.raises(ValueError, match="found the class Changed, expected an engine"):
+        Predictor(directory, Changed)
 
 
 class Own(FeatureEngine):
@@ -226,6 +228,29 @@ def test_an_engine_of_ones_own_makes_a_model_of_ones_own(tmp_path):
     (tmp_path / "feature_spec.json").write_text(json.dumps({"feature_names": ["tile", "rows", "unused"]}))
     with pytest.raises(InvalidModelError, match="has 2 features, the spec and its engine 3"):
         Predictor(tmp_path, feature_engine=Own()).predict_tflops({"m": 1}, {"tile_m": 1})
+
+
+class Bare:
+    """What a predictor needs of an engine at least, by the names of upstream's."""
+
+    def get_feature_names(self):
+        return list(NAMES)
+
+    def extract(self, problem, kernel):
+        features = GemmUniversalFeatureEngine().extract(problem, kernel)
+        features[8] *= 0.4
+        return features
+
+
+def test_an_engine_that_knows_no_tables_is_asked_row_by_row(trained):
+    directory = trained("gemm72")
+    pool = [gemm_kernel(tile, kernel_name=f"k{tile}") for tile in (32, 64, 128, 256)]
+    problem = gemm_problem(m=700)
+    predictor = pickle.loads(pickle.dumps(Predictor(directory, feature_engine=Bare())))
+    expected = {kernel["kernel_name"]: predictor.predict_tflops(problem, kernel) for kernel in pool}
+    assert dict(predictor.rank_kernels(problem, pool)) == expected
+    assert expected != dict(Predictor(directory).rank_kernels(problem, pool))
+    assert dict(predictor.rank_kernels(problem, pandas.DataFrame(pool))) == expected
 
 
 def test_select_features_gives_the_models_columns(trained, copied, golden):
@@ -291,6 +316,16 @@ def test_what_the_vector_engine_misses_is_a_key_error(trained):
                 ask(problem, kernel)
         with pytest.raises(KeyError, match=f"^{name}: "):
             predictor.feature_engine.extract_batch(pandas.DataFrame([{**problem, **kernel}]))
+    problem, kernel = gemm_problem(arch="gfx950"), gemm_kernel(vec_a=0, vec_b=0, vec_c=0)
+    del problem["m"]
+    for ask in (
+        lambda: predictor.rank_kernels(problem, [kernel]),
+        lambda: predictor.predict_rows([{**problem, **kernel}]),
+    ):
+        with pytest.raises(MissingCellError, match="m: found nothing, expected at least 1"):
+            ask()
+    with pytest.raises(ck_select.InvalidInputError, match="problem: m: found 0, expected at least 1"):
+        predictor.rank_kernels({**problem, "m": 0}, [kernel])
     for side, name, value in [
         ("problem", "m", 0),
         ("problem", "layout", "RCR"),
@@ -299,6 +334,8 @@ def test_what_the_vector_engine_misses_is_a_key_error(trained):
         ("kernel", "vec_a", -1),
         ("kernel", "vec_a", ""),
         ("kernel", "vec_a", "many"),
+        ("problem", "m", "many"),
+        ("problem", "k", float("inf")),
     ]:
         given = {"problem": gemm_problem(arch="gfx950"), "kernel": gemm_kernel(vec_a=0, vec_b=0, vec_c=0)}
         given[side][name] = value

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import collections
 import types
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy
 import pandas
@@ -116,6 +118,25 @@ def test_what_is_no_list_of_kernels_is_refused():
     twice = pandas.Series([1, 2], index=["m", "m"])
     with pytest.raises(ValueError, match="stand twice"):
         predictor.predict_tflops(twice, KERNEL)
+
+
+@pytest.mark.parametrize("number", [Decimal, Fraction, numpy.float32, numpy.int8, pyarrow.scalar, str])
+def test_numbers_of_every_kind_are_cells(number):
+    predictor = Predictor(GEMM_MODEL)
+    expected = predictor.predict_tflops(PROBLEM, KERNEL)
+    assert predictor.predict_tflops({**PROBLEM, "m": number(48)}, {**KERNEL, "tile_m": number(64)}) == expected
+    ranked = predictor.rank_kernels({**PROBLEM, "m": number(48)}, [{**KERNEL, "tile_m": number(64)}])
+    assert ranked == predictor.rank_kernels(PROBLEM, [KERNEL])
+
+
+def test_a_frames_index_may_name_the_kernels():
+    predictor = Predictor(GEMM_MODEL)
+    pool = random_gemm_pool(5)
+    frame = pandas.DataFrame(pool).set_index("kernel_name")
+    for _ in range(2):
+        assert predictor.rank_kernels(PROBLEM, frame) == predictor.rank_kernels(PROBLEM, pool)
+    frame.index = pandas.Index(list("abcde"), name="kernel_name")
+    assert {name for name, _ in predictor.rank_kernels(PROBLEM, frame)} == set("abcde")
 
 
 def test_structured_arrays_are_lists_of_kernels():

@@ -127,6 +127,11 @@ def test_anything_that_predicts_may_be_searched():
     assert found and all(config["tile_m"] < 256 for config, _ in found)
 
 
+def test_what_predicts_nothing_is_no_predictor():
+    with pytest.raises(TypeError, match="predictor: found a int, expected one with predict_tflops"):
+        SurrogateSearch(5).search({"m": 1})
+
+
 def test_a_predictors_own_predictions_count():
     class Small(Predictor):
         def predict_tflops(self, problem, kernel_config):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import gc
 import math
+from array import array
 
 import numpy
 import pandas
@@ -14,7 +15,7 @@ import pytest
 from support import CONV_MODEL, GEMM_MODEL, bits, gemm_kernel, gemm_problem, random_gemm_pool
 
 import ck_select
-from ck_select import Predictor, _arrow
+from ck_select import Predictor, _arrow, _frames
 
 POOL = random_gemm_pool(40)
 PROBLEM = gemm_problem(m=48, n=1536, k=7168)
@@ -176,6 +177,9 @@ def test_scores_are_handed_out_without_a_copy():
     assert numpy.asarray(values).__array_interface__["data"][0] == address
     assert pyarrow.py_buffer(values).address == address
     assert values.tolist() == predictor.predict_rows(rows)
+    for library in ("pandas", "polars", "pyarrow"):
+        scores = _frames.table(library, ["a"] * len(rows), values, array("q", range(len(rows))))["score"]
+        assert scores.to_numpy().__array_interface__["data"][0] == address, library
     table = predictor.rank_frame(PROBLEM, POOL, library="pyarrow")
     del values
     gc.collect()

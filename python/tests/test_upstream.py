@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import subprocess
 import sys
 from pathlib import Path
 
+import pandas
 import pytest
-from support import GEMM_MODEL
+from support import GEMM_MODEL, bits, booster, gemm_problem, random_gemm_pool
 
 from ck_select import upstream
 
@@ -185,3 +187,35 @@ def test_the_spec_says_the_engine(copied):
     big = {"tile_m": 256, "tile_n": 256, "tile_k": 256, "pipeline": "compv3"}
     assert Predictor(directory).feature_engine.validate_config(big)
     assert not Predictor(Path(MODEL)).feature_engine.validate_config(big)
+
+
+def test_what_upstreams_programs_read_of_a_predictor(trained, copied):
+    """As its ``evaluate`` does: features of a table, the forest by itself, logarithms undone by the caller."""
+    from ck_select.upstream.predict import Predictor
+
+    directory = copied(trained("gemm72"))
+    predictor = Predictor(directory)
+    rows = pandas.DataFrame([{**gemm_problem(m=m), **kernel} for m in (16, 700) for kernel in random_gemm_pool(20)])
+    features = predictor.select_features(predictor._feature_engine.extract_batch(rows))
+    raw = predictor._load_model("tflops").predict(features)
+    assert bits(raw) == bits(booster(directory, "tflops").predict(features))
+    assert predictor._log_targets == {"tflops"} and predictor._load_model("bandwidth") is None
+    assert bits(map(math.expm1, raw)) == bits(predictor.predict_rows(rows))
+    with pytest.raises(ValueError, match="expected rows of 72 features"):
+        predictor._load_model("tflops").predict(features[:, 1:])
+
+
+def test_a_shim_of_stars_has_every_name(tmp_path):
+    """Files of upstream's names that only say ``import *``, as some write them."""
+    for name in upstream.REPLACED:
+        (tmp_path / f"{name}.py").write_text(f"from ck_select.upstream.{name} import *\n")
+    program = (
+        "from predict import Predictor, _engine_for_spec\n"
+        "from dispatcher_integration import _resolve_arch, create_ml_heuristic\n"
+        "from feature_engine import PIPELINE_MAP, feature_engine_class\n"
+        "from feature_engine_vec import _LAYOUTS, _out_dtype, _width\n"
+        "print(Predictor.__module__)\n"
+    )
+    inherited = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *(path for path in sys.path if path)])}
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=inherited, cwd=tmp_path)
+    assert ran.stdout == "ck_select.upstream.predict\n", ran.stderr

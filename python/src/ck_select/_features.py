@@ -72,6 +72,12 @@ def _numpy() -> Any:
     return numpy
 
 
+def contiguous(values: Any) -> numpy.ndarray[Any, numpy.dtype[numpy.float64]]:
+    """What a caller gives for a matrix of features, row after row."""
+    made: numpy.ndarray[Any, numpy.dtype[numpy.float64]] = _numpy().ascontiguousarray(values, dtype="float64")
+    return made
+
+
 def vector(values: Sequence[float]) -> numpy.ndarray[Any, numpy.dtype[numpy.float64]]:
     """Features as an array."""
     made: numpy.ndarray[Any, numpy.dtype[numpy.float64]] = _numpy().array(values, dtype="float64")

@@ -47,5 +47,6 @@ def table(library: str, names: Sequence[Any], scores: array[float], rows: array[
             "kernel_name": list(names),
             "score": numpy.frombuffer(scores),
             "row": numpy.frombuffer(places, dtype="int64"),
-        }
+        },
+        copy=False,
     )

@@ -138,16 +138,42 @@ def kernel(row: Any, what: str = "kernel_config") -> Mapping[str, Any]:
     return mapping(row, what)
 
 
-def table(rows: Any, what: str, is_word: Any) -> Any:
-    """Rows as a DataFrame of pandas, as columns of Arrow, or as a list of mappings; a text is a kernel's name."""
+def each(rows: Any, what: str) -> Iterable[Any]:
+    """The rows of a list or a table, one by one: mappings without absent cells, or names."""
+    if _table.is_frame(rows):
+        made = _named(rows).to_dict("records")
+        return [{name: cell for name, cell in row.items() if not _table.is_absent(cell)} for row in made]
+    given = rows if isinstance(rows, (list, tuple)) else None
+    if given is None and hasattr(rows, "__arrow_c_stream__") and not hasattr(rows, "iloc"):
+        read = _arrow.read_table(rows, lambda name: False)
+        given = read.to_dicts() if read is not None else None
+    if given is None:
+        _refuse_no_rows(rows, what)
+        given = list(rows)
+    return given
+
+
+def _named(frame: Any) -> Any:
+    """A DataFrame of pandas with its kernels' names in a column, where they are its index."""
+    _table.refuse_repeated(frame)
+    name = getattr(frame.index, "name", None)
+    return frame.reset_index() if name in _names.COLUMNS and name not in frame.columns else frame
+
+
+def _refuse_no_rows(rows: Any, what: str) -> None:
     if isinstance(rows, (str, bytes)):
         raise ValueError(f"{what}: found the text {rows!r}, expected a list of kernels or of their names")
+    if isinstance(rows, Mapping) or not hasattr(rows, "__iter__"):
+        raise TypeError(f"{what}: found a {type(rows).__name__}, expected a list of mappings or of names, or a table")
+
+
+def table(rows: Any, what: str, is_word: Any) -> Any:
+    """Rows as a DataFrame of pandas, as columns of Arrow, or as a list of mappings; a text is a kernel's name."""
     if _table.is_frame(rows):
-        return rows
+        return _named(rows)
     if hasattr(rows, "__arrow_c_stream__") and not hasattr(rows, "iloc"):
         read = _arrow.read_table(rows, is_word)
         if read is not None:
             return read
-    if isinstance(rows, Mapping) or not hasattr(rows, "__iter__"):
-        raise TypeError(f"{what}: found a {type(rows).__name__}, expected a list of mappings or of names, or a table")
+    _refuse_no_rows(rows, what)
     return [kernel(row, f"{what}: row {place}") for place, row in enumerate(rows)]

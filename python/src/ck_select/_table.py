@@ -9,6 +9,8 @@ import ctypes
 import json
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any, Protocol, TypeVar
 
 from . import _library
@@ -32,6 +34,8 @@ def is_absent(value: Any) -> bool:
 def _plain(value: Any) -> Any:
     """A numpy scalar, an array of one cell, or a scalar of Arrow, as Python's own value."""
     item = getattr(value, "item", None) or getattr(value, "as_py", None)
+    if isinstance(value, (Decimal, Fraction)):
+        return int(value) if value == int(value) else float(value)
     if item is None:
         raise TypeError(f"a cell is a {type(value).__name__}, expected a number, a word, a truth value or None")
     return item()
@@ -170,7 +174,8 @@ def lent(name: str, column: Cells | None, value: Any, borrows: Sequence[bool], i
 
 def is_frame(rows: Any) -> bool:
     """Whether rows are a pandas DataFrame, told without importing pandas."""
-    return hasattr(rows, "columns") and hasattr(rows, "iloc")
+    # polars' lazy frames warn about being asked for their columns.
+    return hasattr(rows, "iloc") and hasattr(rows, "columns")
 
 
 def of_frame(frame: Any, inputs: Iterable[str], is_word: Callable[[str], bool]) -> list[Cells]:

@@ -38,10 +38,7 @@ def width(value: Any, name: str = "vec") -> int:
     """A width as stored; native is 0, and nothing else is."""
     if _is_blank(value):
         raise InvalidInputError(f"{name}: found {value!r}, expected a width; the native one is written as 0", 6)
-    try:
-        found = int(value)
-    except (TypeError, ValueError):
-        raise InvalidInputError(f"{name}: found {value!r}, expected a whole number", 6) from None
+    found = _whole(value, name)
     if found < 0:
         raise InvalidInputError(f"{name}: found {found}, expected a number >= 0, where 0 is the native width", 6)
     return found
@@ -73,8 +70,15 @@ def _first(name: str, sides: tuple[Mapping[str, Any], ...], spellings: tuple[str
     raise MissingCellError(f"{name}: found nothing in the problem or the kernel; it {_NEEDED}", 5)
 
 
+def _whole(value: Any, name: str) -> int:
+    try:
+        return int(value)
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidInputError(f"{name}: found {value!r}, expected a whole number", 6) from None
+
+
 def _extent(name: str, value: Any) -> int:
-    found = int(value)
+    found = _whole(value, name)
     if found < 1:
         raise InvalidInputError(f"{name}: found {found}, expected a number >= 1", 5)
     return found

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from . import _names, _rows, _table
-from ._rows import Kernel
 from .errors import InvalidInputError
 from .predictor import Predictor
 
@@ -165,7 +164,7 @@ def _config(dtype: str, arch: str, layout: tuple[str, str, str], rest: dict[str,
 
 def _refuse_widths(feat: Mapping[str, Any], target: str) -> None:
     """The dispatcher's configurations have no vector widths: a kernel that fixes one would become another."""
-    fixed = tuple(_fixed_width(feat.get(name)) for name in _VECTOR)
+    fixed = tuple(_fixed_width(name, feat.get(name)) for name in _VECTOR)
     if any(fixed):
         raise ValueError(
             f"kernel '{feat.get('kernel_name', 'unknown')}' fixes its vector widths {fixed}, "
@@ -173,11 +172,14 @@ def _refuse_widths(feat: Mapping[str, Any], target: str) -> None:
         )
 
 
-def _fixed_width(width: Any) -> int:
+def _fixed_width(name: str, width: Any) -> int:
     """A width as a number, 0 for every spelling of the native one."""
     if _table.is_absent(width) or width == "":
         return 0
-    return int(float(width))
+    try:
+        return int(float(width))
+    except (TypeError, ValueError):
+        raise ValueError(f"{name}: found {width!r}, expected a width") from None
 
 
 def load_kernel_pool_from_binaries(bin_dir: str | os.PathLike[str]) -> list[dict[str, Any]]:
@@ -195,7 +197,7 @@ def create_ml_heuristic(
     dtype: str = "fp8",
     arch: str | None = None,
     layout: str = "rcr",
-    kernel_pool: Sequence[Kernel] | None = None,
+    kernel_pool: _rows.Kernels | None = None,
     bin_dir: str | os.PathLike[str] | None = None,
 ) -> Callable[[int, int, int], MLKernelSpec]:
     """A function (M, N, K) -> the best kernel.
@@ -210,7 +212,7 @@ def create_ranked_heuristic(
     dtype: str = "fp8",
     arch: str | None = None,
     layout: str = "rcr",
-    kernel_pool: Sequence[Kernel] | None = None,
+    kernel_pool: _rows.Kernels | None = None,
     bin_dir: str | os.PathLike[str] | None = None,
     top_k: int = 5,
 ) -> Callable[[int, int, int], list[MLKernelSpec]]:
@@ -226,12 +228,13 @@ def ml_heuristic(
     dtype: str,
     arch: str | None,
     layout: str,
-    kernel_pool: Sequence[Kernel] | None,
+    kernel_pool: _rows.Kernels | None,
     bin_dir: str | os.PathLike[str] | None,
 ) -> Callable[[int, int, int], MLKernelSpec]:
     """:func:`create_ml_heuristic` with a predictor that there is already."""
     if kernel_pool is None:
         kernel_pool = load_kernel_pool_from_binaries(bin_dir if bin_dir is not None else _BIN_DIR)
+    kernel_pool = list(_rows.each(kernel_pool, "kernel_pool"))
     if not kernel_pool:
         raise ValueError("No kernel configs: kernel_pool is empty, or bin_dir has no benchmark programs")
     ranked = ranked_heuristic(predictor, dtype, arch, layout, kernel_pool, bin_dir, 1)
@@ -247,7 +250,7 @@ def ranked_heuristic(
     dtype: str,
     arch: str | None,
     layout: str,
-    kernel_pool: Sequence[Kernel] | None,
+    kernel_pool: _rows.Kernels | None,
     bin_dir: str | os.PathLike[str] | None,
     top_k: int,
 ) -> Callable[[int, int, int], list[MLKernelSpec]]:
@@ -256,7 +259,7 @@ def ranked_heuristic(
         kernel_pool = load_kernel_pool_from_binaries(bin_dir if bin_dir is not None else _BIN_DIR)
     described = [
         _of_name(kernel) if isinstance(kernel, str) else dict(_rows.mapping(kernel, f"kernel_pool: row {place}"))
-        for place, kernel in enumerate(kernel_pool)
+        for place, kernel in enumerate(_rows.each(kernel_pool, "kernel_pool"))
     ]
     asked: dict[str, Any] = {"dtype": dtype, "layout": layout, "split_k": 1}
     target = resolve_arch(predictor, arch, described)

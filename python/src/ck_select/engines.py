@@ -11,6 +11,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Union
 
@@ -307,6 +308,8 @@ def resolve(engine: Any) -> Given:
     # Names of its own mean values of its own, whichever of the two computes them.
     whole = own["get_feature_names"] or name is None
     batch = getattr(engine, "extract_batch", None) if own["extract_batch"] or whole else None
+    if batch is None and whole:
+        batch = partial(_extract_each, engine)
     return Given(
         name,
         hardware,
@@ -314,6 +317,11 @@ def resolve(engine: Any) -> Given:
         extract_batch=batch,
         names=list(engine.get_feature_names()),
     )
+
+
+def _extract_each(engine: ForeignEngine, df: Any) -> list[Any]:
+    """The features of each row of a DataFrame, from an engine that knows no tables."""
+    return [engine.extract(row, row) for row in df.to_dict("records")]
 
 
 def _is_own(engine: Any, kind: type, name: str) -> bool:

@@ -22,7 +22,7 @@ class InvalidInputError(CkSelectError, ValueError):
 
 
 class MissingCellError(InvalidInputError, KeyError):
-    """A cell that the engine with vector widths cannot do without. Upstream raises ``KeyError`` for it."""
+    """A cell without which there is no answer. Upstream raises ``KeyError`` for it, and so this is one, too."""
 
     def __str__(self) -> str:
         # KeyError would quote it.
@@ -62,4 +62,7 @@ _CLASSES: dict[int, type[CkSelectError]] = {
 
 def of_status(status: int, message: str) -> CkSelectError:
     """The exception for a status that is not 0."""
-    return _CLASSES.get(status, CkSelectError)(message, status)
+    kind = _CLASSES.get(status, CkSelectError)
+    # What is missing is a `KeyError`, too.
+    is_missing = kind is InvalidInputError and ": found nothing" in message
+    return (MissingCellError if is_missing else kind)(message, status)

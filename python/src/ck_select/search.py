@@ -62,6 +62,8 @@ class SurrogateSearch:
             raise ValueError(f"strategy: found '{self._strategy}', expected 'random' or 'de'")
         if not self._space:
             raise ValueError(f"{type(self._fe).__name__} has no parameter space: there is nothing to search")
+        if not callable(getattr(self._predictor, "predict_tflops", None)):
+            raise TypeError(f"predictor: found a {type(self._predictor).__name__}, expected one with predict_tflops")
         asked = _rows.mapping(problem, "problem")
         self._refused: list[Exception] = []
         found = self._searched(asked, budget, top_k, options)

@@ -357,7 +357,10 @@ impl<'a> Reader<'a> {
         let arch: Arch = self.strict("arch", &["gfx9xx", "gfx10xx", "gfx11xx", "gfx12xx", "sm_NN"])?;
         for (name, extent) in ["m", "n", "k"].into_iter().zip(extents) {
             if extent < 1 {
-                return Err(InvalidField::new(name, extent, "at least 1"));
+                let said =
+                    [name, &name.to_ascii_uppercase()].iter().any(|name| self.fields.cell(name).is_some());
+                let found = if said { extent.to_string() } else { "nothing".to_owned() };
+                return Err(InvalidField::new(name, found, "at least 1"));
             }
         }
         VectorProblem::new(extents, layout, dtype, arch.wave_size())

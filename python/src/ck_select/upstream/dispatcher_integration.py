@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from ck_select import dispatcher
-from ck_select._rows import Kernel
+from ck_select._rows import Kernels
 from ck_select.dispatcher import (
     DTYPE_TO_C_DTYPE,
     LAYOUT_TO_DISPATCHER,
@@ -26,6 +26,7 @@ __all__ = [
     "LAYOUT_TO_DISPATCHER",
     "MLKernelSpec",
     "Predictor",
+    "_resolve_arch",
     "create_ml_heuristic",
     "create_ranked_heuristic",
     "feature_dict_to_dispatcher_config",
@@ -44,7 +45,7 @@ def create_ml_heuristic(
     dtype: str = "fp8",
     arch: str | None = None,
     layout: str = "rcr",
-    kernel_pool: Sequence[Kernel] | None = None,
+    kernel_pool: Kernels | None = None,
     bin_dir: str | os.PathLike[str] | None = None,
 ) -> Callable[[int, int, int], MLKernelSpec]:
     """See :func:`ck_select.create_ml_heuristic`."""
@@ -56,7 +57,7 @@ def create_ranked_heuristic(
     dtype: str = "fp8",
     arch: str | None = None,
     layout: str = "rcr",
-    kernel_pool: Sequence[Kernel] | None = None,
+    kernel_pool: Kernels | None = None,
     bin_dir: str | os.PathLike[str] | None = None,
     top_k: int = 5,
 ) -> Callable[[int, int, int], list[MLKernelSpec]]:

@@ -7,7 +7,15 @@ from ck_select.engines import GemmUniversalVecFeatureEngine
 
 from .codegen_common import CommonTypeMappings
 
-__all__ = ["VEC_FEATURES", "GemmUniversalVecFeatureEngine"]
+__all__ = [
+    "VEC_FEATURES",
+    "_EPILOGUES",
+    "_LAYOUTS",
+    "GemmUniversalVecFeatureEngine",
+    "_check_arch",
+    "_out_dtype",
+    "_width",
+]
 
 VEC_FEATURES = ["vec_a", "vec_b", "vec_c", "vec_frac_a", "vec_frac_b", "vec_frac_c"]
 
