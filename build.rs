@@ -58,6 +58,7 @@ fn check_header() -> Result<(), String> {
         "registry",
         "kernels",
         "descriptors",
+        "desc_names",
         "exchange",
         "hardware",
         "models",

@@ -18,6 +18,7 @@
     )
 )]
 
+mod desc_names;
 mod descriptors;
 mod error;
 mod exchange;
@@ -36,6 +37,7 @@ mod status;
 mod tests;
 mod words;
 
+pub use desc_names::*;
 pub use descriptors::*;
 pub use error::*;
 pub use exchange::*;
