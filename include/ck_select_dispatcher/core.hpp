@@ -19,6 +19,8 @@
 #include <utility>
 #include <vector>
 
+#include "names.hpp"
+#include "registry.hpp"
 #include "snapshot.hpp"
 
 namespace ck_select::detail {
@@ -94,7 +96,8 @@ class Core {
       for (const std::size_t limit : {4 * options_.heuristic_limit, std::numeric_limits<std::size_t>::max()}) {
         ranked.resize(1);
         add_ranked(ranked, *state, asked, limit);
-        auto names = names_of(ranked, *state, problem, wanted(*state, asked));
+        const auto fits = [&, has = wanted(*state, asked)](std::size_t at) { return can_run(state->kernels[at], problem, has); };
+        auto names = names_of<Adapter::matches_parts>(ranked, *state, options_, fits);
         if (names.size() >= options_.heuristic_limit || limit > 4 * options_.heuristic_limit) {
           if (names.empty()) {
             throw Error(Status::no_kernel, "each kernel that fits has a name that a kernel that does not fit contains");
@@ -140,54 +143,13 @@ class Core {
         break;
       case Follow::every_call: break;
     }
-    std::size_t at = 0;
-    bool same = true;
-    if constexpr (shows_entries<CkRegistry>) {
-      const auto lock = Entries<CkRegistry>::lock(*ck_);
-      const auto& entries = Entries<CkRegistry>::map(*ck_);
-      if (entries.size() != state.seen.size()) return false;
-      for (const auto& item : entries) {
-        same = same && item.second.instance == state.seen[at] &&
-               static_cast<int>(item.second.priority) == state.priorities[at];
-        ++at;
-      }
-    } else {
-      struct Look {
-        const State& state;
-        std::size_t at = 0;
-        bool same = true;
-      } look{state};
-      // One captured address fits into a std::function without allocating. Answering false keeps the result empty.
-      (void)ck_->filter([&look](const Instance& instance) {
-        look.same = look.same && look.at < look.state.seen.size() && look.state.seen[look.at].get() == &instance;
-        ++look.at;
-        return false;
-      });
-      at = look.at;
-      same = look.same;
-    }
-    return same && at == state.seen.size();
-  }
-
-  /// The registry's kernels in its order, with their priorities where it shows them.
-  void read_entries(State& next) const {
-    if constexpr (shows_entries<CkRegistry>) {
-      const auto lock = Entries<CkRegistry>::lock(*ck_);
-      for (const auto& item : Entries<CkRegistry>::map(*ck_)) {
-        next.seen.push_back(item.second.instance);
-        next.priorities.push_back(static_cast<int>(item.second.priority));
-      }
-    } else {
-      const auto all = instances_of(*ck_);
-      next.seen.assign(all.begin(), all.end());
-      next.priorities.assign(next.seen.size(), 1);
-    }
+    return looks_same(*ck_, state);
   }
 
   /// Publishes a new state, after the library knows its kernels. For the thread whose turn it is.
   void read_registry() {
     auto next = std::make_shared<State>();
-    read_entries(*next);
+    read_entries(*ck_, *next);
     for (std::size_t place = 0; place < next->seen.size(); ++place) {
       if (next->seen[place] == nullptr) continue;
       next->kernels.push_back(Adapter::describe(*next->seen[place]));
@@ -236,24 +198,6 @@ class Core {
     if (kernel.signature_id == no_signature) {
       kernel.signature_id = next.signatures.size();
       next.signatures.push_back(kernel.signature);
-    }
-  }
-
-  /// Kernels for the same problems that are described alike, but have two names, are two kernels.
-  static void tell_apart(std::vector<Known<Instance, Kernel>>& kernels) {
-    for (std::size_t first = 0; first < kernels.size();) {
-      std::size_t end = first + 1;
-      while (end < kernels.size() && kernels[end].key == kernels[first].key) ++end;
-      std::vector<std::size_t> alike;
-      for (std::size_t at = first + 1; at < end && !kernels[first].key.empty(); ++at) {
-        const auto is_alike = [&](const Known<Instance, Kernel>& other) {
-          return other.name != kernels[at].name && other.arch == kernels[at].arch && other.signature == kernels[at].signature;
-        };
-        const auto begin = kernels.begin() + static_cast<std::ptrdiff_t>(first);
-        if (std::any_of(begin, kernels.begin() + static_cast<std::ptrdiff_t>(at), is_alike)) alike.push_back(at);
-      }
-      for (const std::size_t at : alike) kernels[at].key += " [" + kernels[at].name + ']';
-      first = end;
     }
   }
 
@@ -425,38 +369,6 @@ class Core {
       if (error.status() != Status::no_model) throw;
       for (const KernelInfo& kernel : registry_.kernels()) add(kernel.user);
     }
-  }
-
-  /// The names of kernels, best first. CK's convolution dispatcher takes the first kernel of its hash table whose name contains what
-  /// it is given: so a name counts for the kernel that it leads to, and is left out when that may be one that cannot run the problem.
-  template <class Problem>
-  [[nodiscard]] std::vector<std::string> names_of(const std::vector<std::size_t>& ranked, const State& state,
-                                                  const Problem& problem, const Wanted& wanted) const {
-    const auto fits = [&](std::size_t at) { return can_run(state.kernels[at], problem, wanted); };
-    std::vector<std::pair<std::size_t, const std::string*>> led;  // the rank of the kernel that runs, and the name
-    for (std::size_t rank = 0; rank < ranked.size() && led.size() < options_.heuristic_limit; ++rank) {
-      const std::size_t at = ranked[rank];
-      const std::string& name = state.kernels[at].name;
-      if (name.empty() || !fits(at)) continue;
-      std::size_t runs = at;
-      if constexpr (Adapter::matches_parts) {
-        if (!options_.exact_names) {
-          const auto& others = state.containing(at);
-          // The newest dispatcher asks each itself; the others take the first of the right operation.
-          const bool asks = is_valid<Executable, Instance>;
-          if (!asks && !std::all_of(others.begin(), others.end(), fits)) continue;
-          runs = *std::find_if(others.begin(), others.end(), [&](std::size_t other) { return !asks || fits(other); });
-        }
-      }
-      const auto found = std::find(ranked.begin(), ranked.end(), runs);
-      led.emplace_back(static_cast<std::size_t>(found - ranked.begin()), &name);
-    }
-    std::stable_sort(led.begin(), led.end(), [](const auto& one, const auto& other) { return one.first < other.first; });
-    std::vector<std::string> names;
-    for (const auto& place : led) {
-      if (std::find(names.begin(), names.end(), *place.second) == names.end()) names.push_back(*place.second);
-    }
-    return names;
   }
 
   /// Says why there is no answer. What only the program's author can mend is said aloud, once.

@@ -6,8 +6,6 @@
 #define CK_SELECT_DISPATCHER_MEMBERS_HPP
 
 #include <cstddef>
-#include <memory>
-#include <mutex>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -199,37 +197,6 @@ template <class Enum>
     return word.empty() ? "unknown" : word;
   }
 }
-
-/// All instances of a registry, shared.
-template <class CkRegistry>
-[[nodiscard]] auto instances_of(const CkRegistry& registry) {
-  if constexpr (is_valid<AllInstances, CkRegistry>) return registry.get_all_instances();
-  else return registry.get_all();
-}
-
-/// A registry's entries with their priorities, which only classes derived from it may see. The addresses of the members are
-/// taken as such a class, and used with the registry itself, which has them: nothing is cast.
-template <class CkRegistry>
-struct Entries : CkRegistry {
-  template <class Self = Entries>
-  [[nodiscard]] static auto map(const CkRegistry& registry) -> decltype((registry.*(&Self::entries))()) {
-    return (registry.*(&Self::entries))();
-  }
-  template <class Self = Entries>
-  [[nodiscard]] static auto lock(const CkRegistry& registry)
-      -> std::unique_lock<std::decay_t<decltype((registry.*(&Self::mutex))())>> {
-    return std::unique_lock<std::decay_t<decltype((registry.*(&Self::mutex))())>>((registry.*(&Self::mutex))());
-  }
-
-  template <class Self>
-  using Entry = decltype(Self::map(a<CkRegistry>()).begin()->second);
-  template <class Self>
-  using Tell = decltype(Self::lock(a<CkRegistry>()), static_cast<int>(a<Entry<Self>>().priority),
-                        a<Entry<Self>>().instance.get());
-};
-template <class CkRegistry>
-inline constexpr bool shows_entries =
-    is_valid<Entries<CkRegistry>::template Tell, Entries<CkRegistry>>;
 
 }  // namespace ck_select::detail
 

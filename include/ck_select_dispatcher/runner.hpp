@@ -22,12 +22,10 @@ template <class Instance, class Problem>
   throw CkNoKernelFound(message);
 }
 
-/// Chooses with what the kernel will read in place, and runs what was chosen.
-template <class CkRegistry, class Problem>
-float run_conv(const GroupedConvSelector<CkRegistry>& selector, const Problem& problem, const ConvBuffers& buffers,
-               void* stream, int device, std::function<std::string(int)> arch_provider) {
-  const auto solution = selector.find(problem);
-  if (solution.instance == nullptr) throw_no_kernel(solution, problem);
+/// Runs an instance with the operands where its generation reads them.
+template <class Instance, class Problem>
+float run_conv(const Instance& instance, const Problem& problem, const ConvBuffers& buffers, void* stream, int device,
+               std::function<std::string(int)> arch_provider) {
   Invocation now;
   now.input = buffers.input;
   now.weight = buffers.weight;
@@ -38,7 +36,7 @@ float run_conv(const GroupedConvSelector<CkRegistry>& selector, const Problem& p
   now.warmup = buffers.warmup;
   now.repeat = buffers.repeat;
   const InvocationScope<> scope(now, std::move(arch_provider));
-  return solution.instance->run(problem, stream);
+  return instance.run(problem, stream);
 }
 
 }  // namespace detail
@@ -49,7 +47,9 @@ float run_conv(const GroupedConvSelector<CkRegistry>& selector, const Problem& p
 template <class CkRegistry, class Problem>
 float run(const GroupedConvSelector<CkRegistry>& selector, const Problem& problem, const ConvBuffers& buffers,
           void* stream = nullptr, int device = 0) {
-  return detail::run_conv(selector, problem, buffers, stream, device, {});
+  const auto solution = selector.find(problem);
+  if (solution.instance == nullptr) detail::throw_no_kernel(solution, problem);
+  return detail::run_conv(*solution.instance, problem, buffers, stream, device, {});
 }
 
 /// The same for GEMM.
@@ -157,17 +157,7 @@ class GroupedConvRunner {
   float run_on(const ConvBuffers& buffers, const Problem& problem, int device, void* stream,
                std::function<std::string(int)> arch_provider) const {
     const Solution<Instance> solution = solve(problem);
-    detail::Invocation now;
-    now.input = buffers.input;
-    now.weight = buffers.weight;
-    now.output = buffers.output;
-    now.device = device;
-    now.split_k = problem.split_k;
-    now.benchmarking = buffers.benchmarking;
-    now.warmup = buffers.warmup;
-    now.repeat = buffers.repeat;
-    const detail::InvocationScope<> scope(now, std::move(arch_provider));
-    return solution.instance->run(problem, stream);
+    return detail::run_conv(*solution.instance, problem, buffers, stream, device, std::move(arch_provider));
   }
 
   GroupedConvSelector<CkRegistry> selector_;
