@@ -1326,7 +1326,19 @@ ck_status ck_set_log_callback(int32_t level, void (*callback)(int32_t level,
                                                               void *user), void *user);
 
 /**
- * Frees a string that the library returned. NULL is allowed.
+ * Writes a line to the log, for what is built upon this library: the adapters of `ck_select_dispatcher.hpp` say here why they
+ * have no answer. `source` is who says it. A line above the level that is on goes nowhere; one at `CK_LOG_LEVEL_ERROR` goes to
+ * standard error as long as nobody has said where lines go, so say such only once.
+ *
+ * # Safety
+ * `source` and `text` are NUL-terminated texts.
+ */
+ck_status ck_log(int32_t level,
+                 const char *source,
+                 const char *text);
+
+/**
+ * Frees a text that the library gave. NULL is fine.
  *
  * # Safety
  * `text` is NULL, or was written by a function of this library whose documentation names `ck_string_free`,
@@ -1546,6 +1558,19 @@ ck_status ck_registry_add_gemm_kernels(ck_registry *registry,
                                        const ck_gemm_kernel_desc *descs,
                                        const ck_kernel_hooks *hooks,
                                        size_t count);
+
+/**
+ * Writes what a kernel's name says over a descriptor, and leaves the rest as it is: the short names say nothing of waves and
+ * vector widths, for example, and a name with flags says that it has no others. For kernels whose key is not exact: CK's code
+ * generators write the pipelines `basic_v1`, `comp_async` and `wavelet` into keys as `compv3`, and counts as 1. What differs
+ * afterwards is what name and key disagree about. Types of weight and output, `name` and `arch` are left alone. Texts that are written live
+ * until the process ends. Fails with `CK_STATUS_INVALID_KERNEL`, and changes nothing, for what is no convolution kernel's name.
+ *
+ * # Safety
+ * `name` is a NUL-terminated text; `desc` points to a `ck_conv_kernel_desc` with its `struct_size` set.
+ */
+ck_status ck_conv_kernel_desc_read_name(ck_conv_kernel_desc *desc,
+                                        const char *name);
 
 /**
  * Adds the kernels of a JSON export of a CK registry, all or none.

@@ -109,6 +109,16 @@ pub(crate) fn caution(source: &str, text: fmt::Arguments<'_>) {
     }
 }
 
+/// Writes a line for what is built upon the library. An error is on by default, as a [`caution`] is.
+pub(crate) fn told(level: Level, source: &str, text: &str) {
+    init_from_environment();
+    if level == Level::Error && !DECIDED.load(Ordering::Relaxed) {
+        to_standard_error(level, source, text);
+    } else {
+        line(level, source, format_args!("{text}"));
+    }
+}
+
 fn to_standard_error(level: Level, source: &str, text: &str) {
     // One write a line. Nobody can be told that it failed.
     let _ = std::io::stderr().write_all(format!("ck_select {level} {source}: {text}\n").as_bytes());

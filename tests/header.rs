@@ -8,7 +8,7 @@ use std::{env, fs};
 const HEADER: &str = "include/ck_select.h";
 
 /// The files of `src/ffi` that declare something, in the order of the header.
-const SOURCES: [&str; 16] = [
+const SOURCES: [&str; 17] = [
     "status",
     "words",
     "error",
@@ -18,6 +18,7 @@ const SOURCES: [&str; 16] = [
     "registry",
     "kernels",
     "descriptors",
+    "desc_names",
     "exchange",
     "hardware",
     "models",

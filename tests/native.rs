@@ -7,6 +7,7 @@ mod hip_double;
 mod native {
     pub(crate) mod tools;
 
+    mod dispatchers;
     mod examples;
     mod install;
     mod layouts;

@@ -34,13 +34,14 @@ install: $(if $(TRAIN),ckselect)
 	@$(MAKE) --no-print-directory install-files
 
 install-files:
-	install -d '$(INSTALL_BIN)' '$(INSTALL_LIB)/pkgconfig' '$(INSTALL_CMAKE)' '$(INSTALL_INCLUDE)'
+	install -d '$(INSTALL_BIN)' '$(INSTALL_LIB)/pkgconfig' '$(INSTALL_CMAKE)' '$(INSTALL_INCLUDE)/ck_select_dispatcher'
 	install -m 755 '$(CKSELECT)' '$(INSTALL_BIN)/ckselect'
 	install -m 755 '$(BUILT)/libck_select.so' '$(INSTALL_LIB)/$(INSTALL_REAL)'
 	ln -sf '$(INSTALL_REAL)' '$(INSTALL_LIB)/libck_select.so.$(INSTALL_ABI)'
 	ln -sf 'libck_select.so.$(INSTALL_ABI)' '$(INSTALL_LIB)/libck_select.so'
 	@$(MAKE) --no-print-directory install-static
 	install -m 644 include/ck_select.h include/ck_select_bench.h include/ck_select.hpp include/ck_select_dispatcher.hpp '$(INSTALL_INCLUDE)'
+	install -m 644 include/ck_select_dispatcher/*.hpp '$(INSTALL_INCLUDE)/ck_select_dispatcher'
 	$(INSTALL_FILL) packaging/cmake/ck_select.pc.in > '$(INSTALL_LIB)/pkgconfig/ck_select.pc'
 	$(INSTALL_FILL) packaging/cmake/ck_selectConfig.cmake.in > '$(INSTALL_CMAKE)/ck_selectConfig.cmake'
 	$(INSTALL_FILL) packaging/cmake/ck_selectConfigVersion.cmake.in > '$(INSTALL_CMAKE)/ck_selectConfigVersion.cmake'
@@ -67,4 +68,5 @@ uninstall:
 		'$(INSTALL_CMAKE)/ck_selectConfig.cmake' '$(INSTALL_CMAKE)/ck_selectConfigVersion.cmake' \
 		'$(INSTALL_INCLUDE)/ck_select.h' '$(INSTALL_INCLUDE)/ck_select_bench.h' '$(INSTALL_INCLUDE)/ck_select.hpp' \
 		'$(INSTALL_INCLUDE)/ck_select_dispatcher.hpp'
+	rm -rf '$(INSTALL_INCLUDE)/ck_select_dispatcher'
 	-rmdir '$(INSTALL_CMAKE)'

@@ -4,8 +4,9 @@ use std::ffi::{CString, c_char, c_void};
 
 use super::CkStatus;
 use super::error::boundary;
+use super::input::read_text;
 use super::words::word;
-use crate::log::{Level, set_sink};
+use crate::log::{Level, set_sink, told};
 
 /// How much is logged. A `ck_log_level` is passed as `int32_t`.
 #[repr(C)]
@@ -75,6 +76,25 @@ pub unsafe extern "C" fn ck_set_log_callback(
                 })
             }),
         );
+        Ok(())
+    })
+}
+
+/// Writes a line to the log, for what is built upon this library: the adapters of `ck_select_dispatcher.hpp` say here why they
+/// have no answer. `source` is who says it. A line above the level that is on goes nowhere; one at `CK_LOG_LEVEL_ERROR` goes to
+/// standard error as long as nobody has said where lines go, so say such only once.
+///
+/// # Safety
+/// `source` and `text` are NUL-terminated texts.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ck_log(level: i32, source: *const c_char, text: *const c_char) -> CkStatus {
+    boundary(|| {
+        let level = word("level", level, &Level::ALL, Level::WORDS)?;
+        // SAFETY: the caller's contract.
+        let source = unsafe { read_text(source, "source") }?;
+        // SAFETY: the caller's contract.
+        let text = unsafe { read_text(text, "text") }?;
+        told(level, source, text);
         Ok(())
     })
 }

@@ -19,6 +19,7 @@
     )
 )]
 
+mod desc_names;
 mod descriptors;
 mod engines;
 mod error;
@@ -39,6 +40,7 @@ mod status;
 mod tests;
 mod words;
 
+pub use desc_names::*;
 pub use descriptors::*;
 pub use engines::*;
 pub use error::*;

@@ -1092,6 +1092,49 @@ static float takes_a_millisecond(const ck_conv_problem *problem, void *stream, v
     return problem->n > 0 ? 1.0f : -1.0f;
 }
 
+/* What a name says goes over what is there, and the rest stays. */
+static void names_describe_kernels(void) {
+    ck_conv_kernel_desc desc;
+    ANSWERS(CK_STATUS_OK, ck_conv_kernel_desc_init(&desc));
+    desc.wave[0] = 4;
+    desc.block_per_cu = 7;
+    desc.vector[0] = 2;
+    desc.dtype_out = CK_DTYPE_FP32;
+    ANSWERS(CK_STATUS_OK, ck_conv_kernel_desc_read_name(
+                              &desc, "grouped_conv_bwd_data_fp16_3d_64x128x32_comp_async_interwave_gm4_dsb"));
+    CHECK(desc.direction == CK_DIRECTION_BWD_DATA && desc.dtype_in == CK_DTYPE_FP16 && desc.ndim == 3);
+    CHECK(desc.tile[0] == 64 && desc.tile[1] == 128 && desc.tile[2] == 32 && strcmp(desc.pipeline, "comp_async") == 0);
+    CHECK(strcmp(desc.scheduler, "interwave") == 0 && desc.num_groups_to_merge == 4 && desc.double_smem_buffer == 1);
+    CHECK(desc.wave[0] == 4 && desc.block_per_cu == 7 && desc.vector[0] == 2 && desc.dtype_out == CK_DTYPE_FP32);
+    ANSWERS(CK_STATUS_OK, ck_conv_kernel_desc_read_name(
+                              &desc, "grouped_conv_fwd_bf16_nhwc_2d_wavelet_default_intrawave_64x64x32_1x4x1_16x16x32_wg2"
+                                     "_filter3x3_streamk_tree_persistent_large_tensor"));
+    CHECK(desc.layout == CK_CONV_LAYOUT_NHWC && strcmp(desc.epilogue, "default") == 0 && desc.wave[1] == 4);
+    CHECK(desc.warp_tile[2] == 32 && desc.block_per_cu == 1 && desc.num_wave_groups == 2 && desc.vector[0] == 2);
+    CHECK(strcmp(desc.specialization, "filter3x3") == 0 && strcmp(desc.stream_k_reduction, "tree") == 0);
+    CHECK(desc.stream_k_persistent == 1 && desc.split_image == 1 && desc.double_smem_buffer == 0);
+    ANSWERS(CK_STATUS_INVALID_KERNEL, ck_conv_kernel_desc_read_name(&desc, "my_own_kernel"));
+    CHECK(desc.num_wave_groups == 2);
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_conv_kernel_desc_read_name(NULL, "x"));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_conv_kernel_desc_read_name(&desc, NULL));
+    desc.struct_size = 1;
+    ANSWERS(CK_STATUS_INVALID_STRUCT, ck_conv_kernel_desc_read_name(&desc, "x"));
+}
+
+/* What is built upon the library writes to the same log. */
+static void others_write_to_the_log(void) {
+    log_count count = {0, 0};
+    ANSWERS(CK_STATUS_OK, ck_set_log_callback(CK_LOG_LEVEL_WARN, count_line, &count));
+    ANSWERS(CK_STATUS_OK, ck_log(CK_LOG_LEVEL_WARN, "search", "a line"));
+    ANSWERS(CK_STATUS_OK, ck_log(CK_LOG_LEVEL_ERROR, "test", "a line"));
+    ANSWERS(CK_STATUS_OK, ck_log(CK_LOG_LEVEL_INFO, "test", "below the level"));
+    CHECK(count.lines == 2 && count.of_search == 1);
+    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_log(9, "test", "a line"));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_log(CK_LOG_LEVEL_WARN, NULL, "a line"));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_log(CK_LOG_LEVEL_WARN, "test", NULL));
+    ANSWERS(CK_STATUS_OK, ck_set_log_callback(CK_LOG_LEVEL_WARN, NULL, NULL));
+}
+
 /* Without a device a registry that should measure goes on with the next source, and says why in the log. */
 static void measuring_falls_through(void) {
     log_count count = {0, 0};
@@ -1380,6 +1423,8 @@ int main(int argc, char **argv) {
     stores_are_refreshed(argv[2]);
     bad_problems_are_refused();
     selecting(argv[1], argv[2]);
+    names_describe_kernels();
+    others_write_to_the_log();
     measuring_falls_through();
     rows_are_scored(argv[1]);
     return finish("api");

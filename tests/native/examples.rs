@@ -30,7 +30,7 @@ fn times_are_masked() {
     assert_eq!(without_times("name   -    12.5 us  model\n"), "name   -       * us  model\n");
 }
 
-fn prints(program: &std::path::Path, arguments: &[&str], expected: &str) {
+pub(super) fn prints(program: &std::path::Path, arguments: &[&str], expected: &str) {
     let printed = tools::run(Command::new(program).args(arguments).current_dir(tools::ROOT));
     let found = without_times(&printed);
     let file = tools::source("cpp_examples/expected").join(expected);
@@ -119,16 +119,5 @@ fn fallback_search_prints_what_is_expected() {
         prints(&program, &[store], "fallback_search_again.txt");
         let failed = tools::output(Command::new(&program).arg("/there/is/no/such/folder/winners.db"));
         assert!(failed.status.success(), "what cannot be kept on disk is kept in memory");
-    }
-}
-
-#[test]
-fn dispatcher_adapter_prints_what_is_expected() {
-    for compilers in tools::compilers() {
-        let sources = ["cpp_examples/dispatcher_adapter.cpp"];
-        let program = tools::build(compilers.cpp, "c++17", &sources, &["-Wconversion"], "dispatcher_adapter");
-        prints(&program, &[], "dispatcher_adapter.txt");
-        let elsewhere = tools::run(Command::new(&program).current_dir(tools::scratch("elsewhere")));
-        assert_eq!(elsewhere, tools::run(Command::new(&program).current_dir(tools::ROOT)));
     }
 }

@@ -9,12 +9,7 @@ use super::tools::{self, ROOT};
 /// Copies the examples to a place outside of the repository, so that only installed headers can be found.
 fn consumer(name: &str) -> PathBuf {
     let directory = tools::scratch(name);
-    for entry in std::fs::read_dir(tools::source("cpp_examples")).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_file() {
-            std::fs::copy(&path, directory.join(path.file_name().unwrap())).unwrap();
-        }
-    }
+    super::dispatchers::copy(&tools::source("cpp_examples"), &directory);
     directory
 }
 
@@ -105,11 +100,14 @@ fn pkg_config_is_enough() {
             (compilers.cpp, "-std=c++17", "conv_get_solution.cpp"),
             (compilers.cpp, "-std=c++17", "gemm_09_ml_heuristic.cpp"),
             (compilers.cpp, "-std=c++17", "fallback_search.cpp"),
-            (compilers.cpp, "-std=c++17", "dispatcher_adapter.cpp"),
+            (compilers.cpp, "-std=c++17", "dispatcher_v3.cpp"),
         ] {
             let program = directory.join(example).with_extension(compiler);
             let mut command = Command::new(compiler);
-            command.args([standard, "-pthread", example, "-o"]).arg(&program).current_dir(&directory);
+            command
+                .args([standard, "-pthread", "-Istand_in/v3", example, "-o"])
+                .arg(&program)
+                .current_dir(&directory);
             command.args(ask(&["--cflags", "--libs"]).split_whitespace());
             tools::run(command.arg(format!("-Wl,-rpath,{}", prefix.join("lib").display())));
             if example == "c_minimal.c" {

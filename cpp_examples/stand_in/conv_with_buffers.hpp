@@ -1,0 +1,124 @@
+// Problem, registry and dispatcher of the generations V1 and V2, which differ in key and instance: these must be complete
+// (GroupedConvKernelKey, GroupedConvKernelInstance) where STAND_IN_CONV_DISPATCHER is defined before this file is read again.
+
+#ifndef CK_SELECT_STAND_IN_CONV_WITH_BUFFERS_HPP
+#define CK_SELECT_STAND_IN_CONV_WITH_BUFFERS_HPP
+
+#include <array>
+
+#include "conv_registry.hpp"
+
+namespace ck_tile {
+namespace dispatcher {
+
+enum class GroupedConvOp { Forward, BackwardData, BackwardWeight };
+
+/// One padding for both sides; types and layout are the kernel's business.
+struct GroupedConvProblem {
+  using Axes = std::array<std::int64_t, 3>;
+
+  std::int64_t N = 1, C = 64, K = 64, G = 1;
+  Axes input_spatial{1, 28, 28}, filter_spatial{1, 3, 3}, output_spatial{1, 26, 26};
+  Axes stride{1, 1, 1}, padding{0, 0, 0}, dilation{1, 1, 1};
+  GroupedConvOp op = GroupedConvOp::Forward;
+  int split_k = 1;
+
+  void compute_output_size() {
+    for (std::size_t axis = 0; axis < 3; ++axis) {
+      const std::int64_t reach = (filter_spatial[axis] - 1) * dilation[axis] + 1;
+      output_spatial[axis] = (input_spatial[axis] + 2 * padding[axis] - reach) / stride[axis] + 1;
+    }
+  }
+  [[nodiscard]] bool is_valid() const { return N > 0 && C > 0 && K > 0 && G > 0 && C % G == 0 && K % G == 0; }
+  [[nodiscard]] std::string to_string() const { return "problem of " + std::to_string(C) + " channels"; }
+};
+
+}  // namespace dispatcher
+}  // namespace ck_tile
+
+#endif  // CK_SELECT_STAND_IN_CONV_WITH_BUFFERS_HPP
+
+#ifdef STAND_IN_CONV_DISPATCHER
+#undef STAND_IN_CONV_DISPATCHER
+
+namespace ck_tile {
+namespace dispatcher {
+
+class GroupedConvRegistry : public ConvRegistryBase<GroupedConvRegistry, GroupedConvKernelKey, GroupedConvKernelInstance> {
+ public:
+  /// The highest priority that has the operation, whatever else it is; among equal ones the first of the hash table.
+  [[nodiscard]] const GroupedConvKernelInstance* find(const GroupedConvProblem& problem) const {
+    const std::lock_guard<std::mutex> lock(mutex());
+    const Entry* best = nullptr;
+    for (const auto& item : entries()) {
+      if (item.second.instance->matches(problem) && (best == nullptr || item.second.priority > best->priority)) {
+        best = &item.second;
+      }
+    }
+    return best == nullptr ? nullptr : best->instance.get();
+  }
+};
+
+class GroupedConvDispatcher {
+ public:
+  enum class SelectionStrategy { PriorityBased, Heuristic };
+  using HeuristicFunction = std::function<std::vector<std::string>(const GroupedConvProblem&)>;
+
+  explicit GroupedConvDispatcher(GroupedConvRegistry* registry) : registry_(registry) {}
+
+  void set_strategy(SelectionStrategy strategy) { strategy_ = strategy; }
+  void set_heuristic(HeuristicFunction heuristic) { heuristic_ = std::move(heuristic); }
+  void set_benchmarking(bool enable) { benchmarking_ = enable; }
+  [[nodiscard]] bool benchmarking_enabled() const { return benchmarking_; }
+
+  /// The first kernel of the hash table whose name contains a text, text by text. What it supports is not asked.
+  [[nodiscard]] const GroupedConvKernelInstance* select_kernel(const GroupedConvProblem& problem) const {
+    if (strategy_ == SelectionStrategy::Heuristic && heuristic_) {
+      const auto texts = heuristic_(problem);
+      const auto all = registry_->all_kernels();
+      for (const auto& name : texts) {
+        for (const auto* kernel : all) {
+          if (kernel->name().find(name) != std::string::npos && kernel->matches(problem)) return kernel;
+        }
+      }
+    }
+    return registry_->find(problem);
+  }
+  [[nodiscard]] const GroupedConvKernelInstance* select(const GroupedConvProblem& problem) const {
+    return select_kernel(problem);
+  }
+
+  float run(const GroupedConvProblem& problem, void* stream = nullptr) { return selected(problem).run(problem, stream); }
+
+  /// Sets the buffers after it has selected, and leaves them so.
+  float run(const void* input, const void* weight, void* output, const GroupedConvProblem& problem, void* stream = nullptr,
+            int warmup = 3, int repeat = 10) {
+    const GroupedConvKernelInstance& kernel = selected(problem);
+    ConvDispatchBuffers& buffers = g_conv_dispatch_buffers;
+    buffers.input_ptr = input;
+    buffers.weight_ptr = weight;
+    buffers.output_ptr = output;
+    buffers.warmup = warmup;
+    buffers.repeat = repeat;
+    buffers.benchmarking = benchmarking_;
+    buffers.split_k = problem.split_k;
+    return kernel.run(problem, stream);
+  }
+
+ private:
+  [[nodiscard]] const GroupedConvKernelInstance& selected(const GroupedConvProblem& problem) const {
+    const auto* kernel = select_kernel(problem);
+    if (kernel == nullptr) throw NoKernelFound("no kernel for the " + problem.to_string());
+    return *kernel;
+  }
+
+  GroupedConvRegistry* registry_;
+  SelectionStrategy strategy_ = SelectionStrategy::PriorityBased;
+  HeuristicFunction heuristic_;
+  bool benchmarking_ = true;
+};
+
+}  // namespace dispatcher
+}  // namespace ck_tile
+
+#endif  // STAND_IN_CONV_DISPATCHER

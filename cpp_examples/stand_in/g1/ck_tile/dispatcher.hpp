@@ -1,0 +1,2 @@
+// Stand-in for GEMM generation G1, under the name of CK's own header.
+#include "../../gemm.hpp"

@@ -1,0 +1,368 @@
+/* Reads GroupedConvProblem, GroupedConvKernelKey and GroupedConvKernelInstance. */
+
+#ifndef CK_SELECT_DISPATCHER_CONV_HPP
+#define CK_SELECT_DISPATCHER_CONV_HPP
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ck_tile.hpp"
+#include "snapshot.hpp"
+
+namespace ck_select::detail {
+
+template <class Number>
+[[nodiscard]] std::string triple(Number m, Number n, Number k) {
+  // Some are 8 bits wide; none is a character.
+  return std::to_string(+m) + 'x' + std::to_string(+n) + 'x' + std::to_string(+k);
+}
+
+[[nodiscard]] inline std::string triple(const std::array<int, 3>& of) { return triple(of[0], of[1], of[2]); }
+
+/// A layout's first tensor without the letters that only repeat the number of dimensions: "nwgc" of "nhwgc" and of "ndhwgc".
+[[nodiscard]] inline std::string order_of(std::string_view layout) {
+  std::string order(layout.substr(0, layout.find('_')));
+  order.erase(std::remove_if(order.begin(), order.end(), [](char letter) { return letter == 'd' || letter == 'h'; }),
+              order.end());
+  return order;
+}
+
+/// Takes over what a kernel's name says, and collects where a key says something else.
+class NameReader {
+ public:
+  NameReader(ConvKernel& kernel, const std::string& name) : kernel_(kernel), key_(kernel.capi()), name_(key_) {
+    is_read_ = ck_conv_kernel_desc_read_name(&name_, name.c_str()) == CK_STATUS_OK;
+  }
+
+  /// What the key has no field for is told by the name alone: no contradiction.
+  [[nodiscard]] std::string read(bool key_has_specialization, bool key_has_large_tensor, bool key_has_stream_k) {
+    if (!is_read_) return {};
+    // CK matches by what the key says of these.
+    number("direction", name_.direction, key_.direction);
+    number("dimensions", name_.ndim, key_.ndim);
+    number("dtype", name_.dtype_in, key_.dtype_in);
+    number("layout", name_.layout, key_.layout);
+    shape("tile", name_.tile, key_.tile, kernel_.tile);
+    shape("wave", name_.wave, key_.wave, kernel_.wave);
+    shape("warp tile", name_.warp_tile, key_.warp_tile, kernel_.warp_tile);
+    shape("vector", name_.vector, key_.vector, kernel_.vector);
+    text("pipeline", name_.pipeline, kernel_.pipeline, true);
+    text("scheduler", name_.scheduler, kernel_.scheduler, true);
+    text("epilogue", name_.epilogue, kernel_.epilogue, true);
+    text("specialization", name_.specialization, kernel_.specialization, key_has_specialization);
+    text("stream-K reduction", name_.stream_k_reduction, kernel_.stream_k_reduction, key_has_stream_k);
+    taken("block_per_cu", name_.block_per_cu, kernel_.block_per_cu);
+    taken("num_wave_groups", name_.num_wave_groups, kernel_.num_wave_groups);
+    taken("num_groups_to_merge", name_.num_groups_to_merge, kernel_.num_groups_to_merge);
+    flag("large_tensor", name_.split_image, kernel_.split_image, key_has_large_tensor);
+    flag("double_smem_buffer", name_.double_smem_buffer, kernel_.double_smem_buffer, true);
+    flag("two_stage", name_.two_stage, kernel_.two_stage, true);
+    flag("explicit_gemm", name_.explicit_gemm, kernel_.explicit_gemm, true);
+    flag("stream-K persistence", name_.stream_k_persistent, kernel_.stream_k_persistent, key_has_stream_k);
+    return said_;
+  }
+
+ private:
+  void disagree(const char* what, const std::string& name, const std::string& key) {
+    if (!said_.empty()) said_ += "; ";
+    said_ = said_ + what + ": name " + name + ", key " + key;
+  }
+
+  void number(const char* what, int name, int key) {
+    if (name != key) disagree(what, std::to_string(name), std::to_string(key));
+  }
+
+  void taken(const char* what, int name, int& value) {
+    number(what, name, value);
+    value = name;
+  }
+
+  void shape(const char* what, const std::int32_t (&name)[3], const std::int32_t (&key)[3], std::array<int, 3>& value) {
+    if (std::equal(std::begin(name), std::end(name), std::begin(key))) return;
+    disagree(what, triple(name[0], name[1], name[2]), triple(key[0], key[1], key[2]));
+    std::copy(std::begin(name), std::end(name), value.begin());
+  }
+
+  void text(const char* what, const char* name, std::string& value, bool tells) {
+    const std::string told = name == nullptr ? "" : name;
+    if (told == value) return;
+    if (tells) disagree(what, told.empty() ? "none" : told, value.empty() ? "none" : value);
+    value = told;
+  }
+
+  void flag(const char* what, std::int32_t name, bool& value, bool tells) {
+    if ((name != 0) == value) return;
+    if (tells) disagree(what, name != 0 ? "yes" : "no", value ? "yes" : "no");
+    value = name != 0;
+  }
+
+  ConvKernel& kernel_;
+  ck_conv_kernel_desc key_;
+  ck_conv_kernel_desc name_;
+  bool is_read_ = false;
+  std::string said_;
+};
+
+struct ConvAdapter {
+  using Kernel = ConvKernel;
+  using New = NewConvKernel;
+
+  /// The dispatcher takes the first kernel whose name contains what a heuristic answers.
+  static constexpr bool matches_parts = true;
+
+  /// While kernels are asked what they support.
+  struct Scope {
+    template <class Problem>
+    explicit Scope(const Problem& problem) noexcept : split(problem.split_k) {}
+    SplitScope<> split;
+  };
+
+  template <class Op>
+  [[nodiscard]] static Direction direction_of(Op op) noexcept {
+    return op == Op::Forward ? Direction::forward : op == Op::BackwardData ? Direction::bwd_data : Direction::bwd_weight;
+  }
+
+  [[nodiscard]] static int kind_of(Direction direction, int ndim) noexcept {
+    return static_cast<int>(direction) * 4 + ndim;
+  }
+
+  template <class Instance>
+  [[nodiscard]] static Known<Instance, Kernel> describe(const Instance& instance) {
+    const auto& key = instance.key();
+    using Key = std::decay_t<decltype(key)>;
+    Known<Instance, Kernel> known;
+    known.name = instance.name();
+    known.arch = key.arch;
+    const Direction direction = direction_of(key.op);
+    known.signature = {kind_of(direction, key.ndim_spatial), key.dtype_in, key.dtype_wei, key.dtype_out, key.layout};
+    if (!is_executable(instance)) {
+      known.reason = "it cannot be executed";
+      return known;
+    }
+    try {
+      known.kernel = kernel_of(key, known.name, direction);
+      known.contradiction = NameReader(known.kernel, known.name)
+                                .read(is_valid<SpecializationText, Key>, is_valid<LargeTensor, Key>,
+                                      is_valid<StreamkEnabled, Key>);
+      known.key = long_name(known.kernel, key.layout);
+    } catch (const Error& error) {
+      known.reason = error.what();
+    }
+    return known;
+  }
+
+  /// All that a key says, and what only the name does.
+  template <class Key>
+  [[nodiscard]] static ConvKernel kernel_of(const Key& key, const std::string& name, Direction direction) {
+    ConvKernel kernel;
+    kernel.direction = direction;
+    kernel.ndim = key.ndim_spatial;
+    kernel.dtype_in = dtype(key.dtype_in);
+    kernel.dtype_wei = dtype(key.dtype_wei);
+    kernel.dtype_out = dtype(key.dtype_out);
+    kernel.layout = layout(order_of(key.layout), key.ndim_spatial);
+    kernel.tile = {key.tile_m, key.tile_n, key.tile_k};
+    kernel.wave = {key.wave_m, key.wave_n, key.wave_k};
+    kernel.warp_tile = {key.warp_m, key.warp_n, key.warp_k};
+    kernel.vector = {key.vector_size_a, key.vector_size_b, key.vector_size_c};
+    kernel.pipeline = key.pipeline;
+    kernel.scheduler = key.scheduler;
+    kernel.epilogue = key.epilogue;
+    kernel.specialization = specialization_of(key);
+    kernel.block_per_cu = key.block_per_cu;
+    kernel.num_wave_groups = key.num_wave_groups;
+    kernel.num_groups_to_merge = key.num_groups_to_merge;
+    kernel.split_image = splits_image(key);
+    kernel.stream_k_reduction = stream_k_of(key);
+    kernel.stream_k_persistent = stream_k_persists(key);
+    kernel.double_smem_buffer = has_two_buffers(key, name);
+    kernel.two_stage = has_two_stages(key, name);
+    kernel.explicit_gemm = is_explicit_gemm(key, name);
+    return kernel;
+  }
+
+  /// The name that CK's code generator would give, with the types and the parts of the layout that it leaves out: every field but the
+  /// architecture.
+  [[nodiscard]] static std::string long_name(const ConvKernel& kernel, std::string_view whole_layout) {
+    const char* words[] = {"fwd", "bwd_data", "bwd_weight"};
+    const std::size_t cut = std::min(whole_layout.find('_'), whole_layout.size());
+    std::string name = std::string("grouped_conv_") + words[static_cast<int>(kernel.direction)] + '_';
+    name.append(to_string(kernel.dtype_in)) += '_';
+    name.append(whole_layout.substr(0, cut)) += '_';
+    name += std::to_string(kernel.ndim) + "d_" + kernel.pipeline + '_' + kernel.epilogue + '_' + kernel.scheduler + '_' +
+            triple(kernel.tile) + '_' + triple(kernel.wave) + '_' + triple(kernel.warp_tile);
+    if (kernel.vector != std::array<int, 3>{4, 8, 8}) {
+      name += "_vec" + std::to_string(kernel.vector[0]) + '_' + std::to_string(kernel.vector[1]) + '_' +
+              std::to_string(kernel.vector[2]);
+    }
+    const auto push_number = [&name](const char* prefix, int value) {
+      if (value != 1) name += prefix + std::to_string(value);
+    };
+    push_number("_bpc", kernel.block_per_cu);
+    push_number("_wg", kernel.num_wave_groups);
+    push_number("_gm", kernel.num_groups_to_merge);
+    if (kernel.double_smem_buffer) name += "_dsb";
+    if (kernel.two_stage) name += "_2stage";
+    if (kernel.specialization != "default") name += '_' + kernel.specialization;
+    if (kernel.explicit_gemm) name += "_explicit_gemm";
+    if (!kernel.stream_k_reduction.empty()) {
+      name += "_streamk_" + kernel.stream_k_reduction;
+      if (kernel.stream_k_persistent) name += "_persistent";
+    }
+    if (kernel.split_image) name += "_large_tensor";
+    // What no name of CK's tells.
+    if (kernel.dtype_wei != kernel.dtype_in) name.append("_wei_").append(to_string(kernel.dtype_wei));
+    if (kernel.dtype_out != kernel.dtype_in) name.append("_out_").append(to_string(kernel.dtype_out));
+    name.append(whole_layout.substr(cut));
+    return name;
+  }
+
+  static void add(Registry& registry, const std::vector<NewConvKernel>& kernels) { registry.add_conv(kernels); }
+
+  [[nodiscard]] static bool may_run(const SelectorOptions& options) noexcept { return options.run_convolutions; }
+
+  /// One run on a search's own operands. The kernel times itself.
+  template <class Known, class Problem, class Buffers = CkBuffers, class Context = CkContext>
+  [[nodiscard]] static float run(const Known& known, const Problem& problem, void* stream, const SelectorOptions& options,
+                                 LazyOperands& operands) {
+    if constexpr (in_ck<Buffers> || in_ck<Context>) {
+      const SearchOperands& tensors =
+          operands.get(options.memory, [&] { return extents_of(problem, known.kernel); });
+      Invocation now;
+      now.input = tensors[0];
+      now.weight = tensors[1];
+      now.output = tensors[2];
+      now.device = options.device >= 0 ? options.device : current_device();
+      now.split_k = problem.split_k;
+      now.benchmarking = true;
+      const InvocationScope<Buffers, Context> scope(now);
+      const float ms = known.instance->run(problem, stream);
+      return ms > 0 ? ms : -1.0F;
+    } else {
+      log_line(CK_LOG_LEVEL_WARN, "nothing is measured: CK's buffers are not declared before ck_select_dispatcher.hpp");
+      return -1.0F;
+    }
+  }
+
+  /// Operands in CK's order: input, weight, output of the operation.
+  template <class Problem>
+  [[nodiscard]] static std::array<Extent, 3> extents_of(const Problem& problem, const ConvKernel& kernel) {
+    Extent x{kernel.dtype_in}, w{kernel.dtype_wei}, y{kernel.dtype_out};
+    x.times(problem.N).times(problem.C);
+    w.times(problem.K).times(problem.G > 0 ? problem.C / problem.G : 0);
+    y.times(problem.N).times(problem.K);
+    for (std::size_t axis = 0; axis < 3; ++axis) {
+      const std::int64_t reach = (problem.filter_spatial[axis] - 1) * problem.dilation[axis] + 1;
+      const std::int64_t room = problem.input_spatial[axis] + left(problem)[axis] + right(problem)[axis] - reach;
+      const std::int64_t steps = problem.stride[axis] > 0 ? room / problem.stride[axis] + 1 : 0;
+      x.times(problem.input_spatial[axis]);
+      w.times(problem.filter_spatial[axis]);
+      // Some callers leave the output's extents at what they were: the larger of both is safe.
+      y.times(std::max(problem.output_spatial[axis], steps));
+    }
+    switch (kernel.direction) {
+      case Direction::bwd_data: return {y, w, x};
+      case Direction::bwd_weight: return {x, y, w};
+      default: return {x, w, y};
+    }
+  }
+
+  template <class Problem, class State>
+  [[nodiscard]] static Asked<ConvProblem> map(const Problem& problem, const SelectorOptions& options,
+                                              const State& state) {
+    Asked<ConvProblem> asked;
+    const Direction direction = direction_of(problem.op);
+    ck_conv_problem& raw = asked.problem.direction(direction).capi();
+    raw.ndim = dimensions(problem, options);
+    raw.n = problem.N;
+    raw.c = problem.C;
+    raw.k = problem.K;
+    raw.g = problem.G;
+    for (std::size_t axis = 0; axis < 3; ++axis) {
+      raw.input[axis] = problem.input_spatial[axis];
+      raw.filter[axis] = problem.filter_spatial[axis];
+      raw.stride[axis] = problem.stride[axis];
+      raw.dilation[axis] = problem.dilation[axis];
+      raw.pad_left[axis] = left(problem)[axis];
+      raw.pad_right[axis] = right(problem)[axis];
+    }
+    raw.split_k = problem.split_k;
+    asked.arch = options.arch;
+    if constexpr (is_valid<Arch, Problem>) {
+      if (!problem.arch.empty()) asked.arch = problem.arch;
+    }
+    asked.problem.arch(asked.arch);
+
+    SignatureView& signature = asked.signature;
+    signature = {kind_of(direction, raw.ndim), options.dtype, options.dtype, options.dtype, options.layout};
+    if constexpr (is_valid<DtypeIn, Problem>) {
+      if (!problem.dtype_in.empty()) {
+        signature.dtype_a = problem.dtype_in;
+        signature.dtype_b = problem.dtype_wei;
+        signature.dtype_c = problem.dtype_out;
+      }
+    }
+    if constexpr (is_valid<LayoutText, Problem>) {
+      if (!problem.layout.empty()) signature.layout = problem.layout;
+    }
+    if (signature.dtype_a.empty() || signature.layout.empty()) {
+      state.complete(signature, [](const Signature& known) {
+        return known.dtype_a == known.dtype_b && known.dtype_a == known.dtype_c;
+      });
+    }
+    asked.problem.dtypes(dtype(signature.dtype_a), dtype(signature.dtype_b), dtype(signature.dtype_c));
+    asked.problem.layout(layout(order_of(signature.layout), raw.ndim));
+    return asked;
+  }
+
+  template <class Instance, class Problem>
+  [[nodiscard]] static bool supports(const Instance& instance, const Problem& problem) {
+    return matches(instance, problem) && is_supported(instance, problem);
+  }
+
+ private:
+  template <class Problem>
+  [[nodiscard]] static const auto& left(const Problem& problem) noexcept {
+    if constexpr (is_valid<PaddingLeft, Problem>) return problem.padding_left;
+    else return problem.padding;
+  }
+
+  template <class Problem>
+  [[nodiscard]] static const auto& right(const Problem& problem) noexcept {
+    if constexpr (is_valid<PaddingLeft, Problem>) return problem.padding_right;
+    else return problem.padding;
+  }
+
+  template <class Problem>
+  [[nodiscard]] static int dimensions(const Problem& problem, const SelectorOptions& options) noexcept {
+    if constexpr (is_valid<Ndim, Problem>) {
+      return problem.ndim_spatial;
+    } else {
+      if (options.ndim_spatial != 0) return options.ndim_spatial;
+      return problem.input_spatial[0] > 1 || problem.filter_spatial[0] > 1 ? 3 : 2;
+    }
+  }
+
+  [[nodiscard]] static Dtype dtype(std::string_view word) {
+    if (const auto known = dtype_from(word)) return *known;
+    throw Error(Status::invalid_problem, "dtype: unknown word '" + std::string(word) + "'");
+  }
+
+  /// The word of an order for a number of dimensions: "nhwgc" of "nwgc" in two.
+  [[nodiscard]] static ConvLayout layout(const std::string& order, int ndim) {
+    std::string word = order;
+    const std::size_t width = word.find('w');
+    if (width != std::string::npos) word.insert(width, ndim == 2 ? "h" : ndim == 3 ? "dh" : "");
+    if (const auto known = layout_from(word)) return *known;
+    throw Error(Status::invalid_problem, "layout: unknown order '" + order + "'");
+  }
+};
+
+}  // namespace ck_select::detail
+
+#endif  // CK_SELECT_DISPATCHER_CONV_HPP

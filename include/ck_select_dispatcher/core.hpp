@@ -1,0 +1,405 @@
+/* What the selectors of both operations share: the registry's kernels told to the library, and its answers told as instances. */
+
+#ifndef CK_SELECT_DISPATCHER_CORE_HPP
+#define CK_SELECT_DISPATCHER_CORE_HPP
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <deque>
+#include <limits>
+#include <memory>
+#include <mutex>
+#include <shared_mutex>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "names.hpp"
+#include "registry.hpp"
+#include "snapshot.hpp"
+
+namespace ck_select::detail {
+
+/// `Adapter` reads CK's classes of one operation.
+template <class CkRegistry, class Adapter>
+class Core {
+ public:
+  using Pointer = typename std::decay_t<decltype(instances_of(std::declval<const CkRegistry&>()))>::value_type;
+  using Instance = typename Pointer::element_type;
+  using Kernel = typename Adapter::Kernel;
+  using State = Snapshot<Instance, Kernel>;
+
+  Core(const CkRegistry& registry, SelectorOptions options)
+      : ck_(&registry), options_(std::move(options)), registry_(options_.registry) {
+    for (const std::string& model : options_.models) registry_.load_model(model);
+    refresh();
+  }
+
+  Core(const Core&) = delete;
+  Core& operator=(const Core&) = delete;
+
+  void load_model(std::string_view directory) { registry_.load_model(directory); }
+
+  [[nodiscard]] const CkRegistry& ck() const noexcept { return *ck_; }
+  [[nodiscard]] std::vector<Skipped> skipped() const { return state()->skipped; }
+  [[nodiscard]] std::vector<Contradiction> contradictions() const { return state()->contradictions; }
+
+  void refresh() {
+    const std::lock_guard<std::mutex> turn(refreshing_);
+    read_registry();
+  }
+
+  template <class Problem>
+  [[nodiscard]] Solution<Instance> find(const Problem& problem) noexcept {
+    Solution<Instance> solution;
+    try {
+      const auto state = current();
+      const auto asked = Adapter::map(problem, options_, *state);
+      solution = find(*state, problem, asked);
+    } catch (const Error& error) {
+      solution.status = error.status();
+      say(error, CK_LOG_LEVEL_DEBUG);
+    } catch (...) {
+      solution.status = Status::panic;
+    }
+    return solution;
+  }
+
+  template <class Problem>
+  [[nodiscard]] std::string explain(const Problem& problem) {
+    const auto state = current();
+    const auto asked = Adapter::map(problem, options_, *state);
+    const typename Adapter::Scope reads(problem);
+    LazyOperands operands;
+    const Asking now = ask(*state, problem, wanted(*state, asked), operands);
+    const AskingScope scope(now);
+    return registry_.explain(asked.problem);
+  }
+
+  /// Names for a dispatcher, best first: what find answers, then the model's ranking or, without one, the rest in order. Empty when
+  /// there is none, and the log says why: an exception would come out of CK's select_kernel and run.
+  template <class Problem>
+  [[nodiscard]] std::vector<std::string> names(const Problem& problem) noexcept {
+    try {
+      const auto state = current();
+      const auto asked = Adapter::map(problem, options_, *state);
+      const Solution<Instance> best = find(*state, problem, asked);
+      if (best.instance == nullptr) throw Error(best.status, "no kernel can run the problem: " + last_error());
+      const typename Adapter::Scope reads(problem);
+      std::vector<std::size_t> ranked{state->by_instance.at(best.instance.get())};
+      // Few are enough unless most cannot run the problem.
+      for (const std::size_t limit : {4 * options_.heuristic_limit, std::numeric_limits<std::size_t>::max()}) {
+        ranked.resize(1);
+        add_ranked(ranked, *state, asked, limit);
+        const auto fits = [&, has = wanted(*state, asked)](std::size_t at) { return can_run(state->kernels[at], problem, has); };
+        auto names = names_of<Adapter::matches_parts>(ranked, *state, options_, fits);
+        if (names.size() >= options_.heuristic_limit || limit > 4 * options_.heuristic_limit) {
+          if (names.empty()) {
+            throw Error(Status::no_kernel, "each kernel that fits has a name that a kernel that does not fit contains");
+          }
+          return names;
+        }
+      }
+    } catch (const Error& error) {
+      say(error, CK_LOG_LEVEL_WARN);
+    } catch (...) {
+      log_line(CK_LOG_LEVEL_WARN, "no answer: an exception that is none of ck_select's");
+    }
+    return {};
+  }
+
+ private:
+  [[nodiscard]] std::shared_ptr<const State> state() const {
+    const std::shared_lock<std::shared_mutex> lock(publishing_);
+    return state_;
+  }
+
+  /// The state, after a look at the registry.
+  [[nodiscard]] std::shared_ptr<const State> current() {
+    auto now = state();
+    if (is_current(*now)) return now;
+    const std::lock_guard<std::mutex> turn(refreshing_);
+    // Another thread may have done it while this one waited.
+    if (now = state(); is_current(*now, true)) return now;
+    read_registry();
+    return state();
+  }
+
+  /// `thoroughly`: as exactly as the options ask for at most.
+  [[nodiscard]] bool is_current(const State& state, bool thoroughly = false) const {
+    constexpr std::uint32_t seldom = 256;
+    switch (options_.follow) {
+      case Follow::told: return true;
+      case Follow::size: return ck_->size() == state.seen.size();
+      case Follow::often:
+        if (!thoroughly && state.asked.fetch_add(1, std::memory_order_relaxed) % seldom != 0) {
+          return ck_->size() == state.seen.size();
+        }
+        break;
+      case Follow::every_call: break;
+    }
+    return looks_same(*ck_, state);
+  }
+
+  /// Publishes a new state, after the library knows its kernels. For the thread whose turn it is.
+  void read_registry() {
+    auto next = std::make_shared<State>();
+    read_entries(*ck_, *next);
+    for (std::size_t place = 0; place < next->seen.size(); ++place) {
+      if (next->seen[place] == nullptr) continue;
+      next->kernels.push_back(Adapter::describe(*next->seen[place]));
+      Known<Instance, Kernel>& known = next->kernels.back();
+      known.instance = next->seen[place];
+      known.place = place;
+      known.priority = options_.priority ? options_.priority(known.name) : next->priorities[place];
+    }
+    // The registry's order is that of a hash table; ours must be the same everywhere.
+    const auto rank = [](const auto& kernel) { return std::tie(kernel.key, kernel.name, kernel.arch); };
+    std::stable_sort(next->kernels.begin(), next->kernels.end(),
+                     [&](const auto& one, const auto& other) { return rank(one) < rank(other); });
+    tell_apart(next->kernels);
+    tell_library(*next);
+    next->slots.resize(slots_.size());
+    for (std::size_t at = 0; at < next->kernels.size(); ++at) take(*next, at);
+    registry_.prepare();
+    const std::unique_lock<std::shared_mutex> lock(publishing_);
+    state_ = std::move(next);
+  }
+
+  /// Puts a kernel of a new state where it is looked for.
+  void take(State& next, std::size_t at) {
+    Known<Instance, Kernel>& kernel = next.kernels[at];
+    next.by_instance.emplace(kernel.instance.get(), at);
+    if (!kernel.contradiction.empty()) {
+      next.contradictions.push_back({kernel.name, kernel.contradiction});
+      if (contradicting_.insert(kernel.name).second) {
+        log_line(CK_LOG_LEVEL_INFO, kernel.name + ": name and key disagree, the name is believed: " + kernel.contradiction);
+      }
+    }
+    const auto refused = refused_.find(kernel.key);
+    if (kernel.key.empty() || refused != refused_.end()) {
+      next.skipped.push_back({kernel.name, kernel.key.empty() ? kernel.reason : refused->second});
+      if (reported_.insert(kernel.name).second) {
+        const Skipped& skipped = next.skipped.back();
+        log_line(CK_LOG_LEVEL_WARN, skipped.name + " is never chosen: " + skipped.reason);
+        if (options_.on_skipped) options_.on_skipped(skipped);
+      }
+      return;
+    }
+    const std::size_t place = places_.at(kernel.key);
+    kernel.slot = &slots_[place];
+    next.slots[place].push_back(at);
+    kernel.signature_id = next.id_of(view(kernel.signature));
+    if (kernel.signature_id == no_signature) {
+      kernel.signature_id = next.signatures.size();
+      next.signatures.push_back(kernel.signature);
+    }
+  }
+
+  /// Tells the library about keys that it does not know, or knows with another priority. It is not told to forget one: kernels that
+  /// are gone are unsupported, so that threads which select meanwhile never find it empty.
+  void tell_library(const State& state) {
+    std::unordered_map<std::string_view, int> priorities;
+    for (const Known<Instance, Kernel>& kernel : state.kernels) {
+      const auto found = priorities.try_emplace(kernel.key, kernel.priority).first;
+      found->second = std::max(found->second, kernel.priority);
+    }
+    std::vector<typename Adapter::New> added;
+    for (const Known<Instance, Kernel>& kernel : state.kernels) {
+      if (kernel.key.empty() || refused_.count(kernel.key) > 0) continue;
+      const int priority = priorities.at(kernel.key);
+      const auto [place, is_new] = places_.try_emplace(kernel.key, slots_.size());
+      if (is_new) slots_.push_back(Slot{place->second, kernel.key, priority});
+      Slot& slot = slots_[place->second];
+      if (!is_new && slot.priority == priority) continue;
+      // A higher one replaces the kernel; for a lower one it must go first.
+      if (!is_new && priority < slot.priority) registry_.remove(kernel.key);
+      slot.priority = priority;
+      added.push_back({kernel.kernel, hooks_of(slot)});
+      added.back().kernel.name = kernel.key;
+      // Kernels of several architectures share a name; which of them runs is decided here.
+      added.back().kernel.arch.clear();
+    }
+    if (added.empty()) return;
+    try {
+      Adapter::add(registry_, added);
+    } catch (const Error&) {
+      // At least one is refused. One at a time tells which.
+      for (const auto& kernel : added) {
+        try {
+          registry_.add(kernel.kernel, kernel.hooks);
+        } catch (const Error& error) {
+          refused_.emplace(kernel.kernel.name, error.what());
+        }
+      }
+    }
+  }
+
+  [[nodiscard]] Hooks hooks_of(Slot& slot) const {
+    Hooks hooks;
+    hooks.user = &slot;
+    hooks.priority = slot.priority;
+    const auto supports = [this, index = slot.index](const auto&) {
+      const Asking* now = asking();
+      return now != nullptr && now->core == this && now->supports(*now, index);
+    };
+    hooks.supports_conv = supports;
+    hooks.supports_gemm = supports;
+    if (Adapter::may_run(options_)) {
+      const auto run = [this, index = slot.index](const auto&, void* stream) {
+        const Asking* now = asking();
+        return now != nullptr && now->core == this ? now->run(*now, index, stream) : -1.0F;
+      };
+      hooks.run_conv = run;
+      hooks.run_gemm = run;
+    }
+    return hooks;
+  }
+
+  template <class AskedProblem>
+  [[nodiscard]] static Wanted wanted(const State& state, const AskedProblem& asked) noexcept {
+    return {state.id_of(asked.signature), asked.arch};
+  }
+
+  template <class Problem>
+  [[nodiscard]] Asking ask(const State& state, const Problem& problem, const Wanted& wanted,
+                           LazyOperands& operands) const noexcept {
+    const auto supports = [](const Asking& now, std::size_t slot) {
+      now.last = chosen(*static_cast<const State*>(now.snapshot), slot, *static_cast<const Problem*>(now.problem), now.wanted);
+      now.last_slot = slot;
+      return now.last != nullptr;
+    };
+    const auto run = [](const Asking& now, std::size_t slot, void* stream) {
+      const Problem& asked = *static_cast<const Problem*>(now.problem);
+      const auto* known = chosen(*static_cast<const State*>(now.snapshot), slot, asked, now.wanted);
+      if (known == nullptr) return -1.0F;
+      return Adapter::run(*known, asked, stream, static_cast<const Core*>(now.core)->options_, *now.operands);
+    };
+    Asking now{};
+    now.core = this;
+    now.snapshot = &state;
+    now.problem = &problem;
+    now.wanted = wanted;
+    now.operands = &operands;
+    now.supports = supports;
+    now.run = run;
+    return now;
+  }
+
+  template <class Problem, class AskedProblem>
+  [[nodiscard]] Solution<Instance> find(const State& state, const Problem& problem, const AskedProblem& asked) {
+    Solution<Instance> solution;
+    const typename Adapter::Scope reads(problem);
+    LazyOperands operands;
+    const Wanted has = wanted(state, asked);
+    const Asking now = ask(state, problem, has, operands);
+    const AskingScope scope(now);
+    solution.status = registry_.try_select(asked.problem, solution.selection);
+    if (solution.status != Status::ok) return solution;
+    const std::size_t slot = slot_of(solution.selection.user);
+    const auto* known = now.last_slot == slot ? static_cast<const Known<Instance, Kernel>*>(now.last)
+                                              : chosen(state, slot, problem, has);
+    // Where nothing better is known than priorities, CK's own choice among equals is as good as any, and the one that is expected.
+    if (solution.selection.source == Source::priority && !options_.priority) {
+      if (const auto* usual = choice_of_ck(state, problem, has)) known = usual;
+    }
+    if (known == nullptr) {
+      solution.status = Status::no_kernel;
+      return solution;
+    }
+    solution.instance = known->instance;
+    solution.selection.name = known->slot->name;
+    solution.selection.user = const_cast<Slot*>(known->slot);
+    return solution;
+  }
+
+  /// What the registry's own `find` answers, if it is a kernel that may run.
+  template <class Problem>
+  [[nodiscard]] const Known<Instance, Kernel>* choice_of_ck(const State& state, const Problem& problem,
+                                                           const Wanted& wanted) const {
+    if constexpr (is_valid<Find, CkRegistry, Problem>) {
+      const auto found = state.by_instance.find(ck_->find(problem));
+      if (found != state.by_instance.end() && can_run(state.kernels[found->second], problem, wanted)) {
+        return &state.kernels[found->second];
+      }
+    }
+    return nullptr;
+  }
+
+  /// The first kernel of a key that can run the problem.
+  template <class Problem>
+  [[nodiscard]] static const Known<Instance, Kernel>* chosen(const State& state, std::size_t slot, const Problem& problem,
+                                                             const Wanted& wanted) {
+    if (slot >= state.slots.size()) return nullptr;
+    for (const std::size_t at : state.slots[slot]) {
+      if (can_run(state.kernels[at], problem, wanted)) return &state.kernels[at];
+    }
+    return nullptr;
+  }
+
+  template <class Problem>
+  [[nodiscard]] static bool can_run(const Known<Instance, Kernel>& kernel, const Problem& problem, const Wanted& wanted) {
+    if (kernel.slot == nullptr || kernel.signature_id != wanted.signature) return false;
+    if (!kernel.arch.empty() && !wanted.arch.empty() && kernel.arch != wanted.arch) return false;
+    try {
+      return Adapter::supports(*kernel.instance, problem);
+    } catch (...) {
+      return false;
+    }
+  }
+
+  /// Adds kernels behind the first, best first.
+  template <class AskedProblem>
+  void add_ranked(std::vector<std::size_t>& ranked, const State& state, const AskedProblem& asked, std::size_t limit) const {
+    const auto add = [&](void* user) {
+      const std::size_t slot = slot_of(user);
+      if (slot >= state.slots.size()) return;
+      for (const std::size_t at : state.slots[slot]) {
+        if (at != ranked.front()) ranked.push_back(at);
+      }
+    };
+    try {
+      for (const Ranked& place : registry_.rank(asked.problem, limit)) add(place.user);
+    } catch (const Error& error) {
+      if (error.status() != Status::no_model) throw;
+      for (const KernelInfo& kernel : registry_.kernels()) add(kernel.user);
+    }
+  }
+
+  /// Says why there is no answer. What only the program's author can mend is said aloud, once.
+  void say(const Error& error, std::int32_t level) noexcept {
+    if (dynamic_cast<const Ambiguous*>(&error) != nullptr && !ambiguity_told_.exchange(true)) level = CK_LOG_LEVEL_ERROR;
+    try {
+      log_line(level, std::string("no answer: ") + error.what());
+    } catch (...) {  // no memory for the line
+    }
+  }
+
+  [[nodiscard]] static std::size_t slot_of(void* user) noexcept { return static_cast<const Slot*>(user)->index; }
+
+  const CkRegistry* ck_;
+  const SelectorOptions options_;
+
+  // Of the thread whose turn it is.
+  std::mutex refreshing_;
+  std::deque<Slot> slots_;
+  std::unordered_map<std::string, std::size_t> places_;
+  std::unordered_map<std::string, std::string> refused_;
+  std::unordered_set<std::string> reported_;
+  std::unordered_set<std::string> contradicting_;
+  std::atomic<bool> ambiguity_told_{false};
+
+  mutable std::shared_mutex publishing_;
+  std::shared_ptr<const State> state_;
+
+  Registry registry_;
+};
+
+}  // namespace ck_select::detail
+
+#endif  // CK_SELECT_DISPATCHER_CORE_HPP

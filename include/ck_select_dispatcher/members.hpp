@@ -1,0 +1,203 @@
+/* Which members CK's classes have. Its generations have no numbers: they are told apart by what is there, each member in one
+ * place here. What a generation lacks gets the value that its kernels have all the same.
+ */
+
+#ifndef CK_SELECT_DISPATCHER_MEMBERS_HPP
+#define CK_SELECT_DISPATCHER_MEMBERS_HPP
+
+#include <cstddef>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+namespace ck_select::detail {
+
+/// Whether an expression over types is one: `Is<Expression, Type...>`.
+template <template <class...> class Expression, class Enabled, class... Types>
+struct IsValid : std::false_type {};
+template <template <class...> class Expression, class... Types>
+struct IsValid<Expression, std::void_t<Expression<Types...>>, Types...> : std::true_type {};
+template <template <class...> class Expression, class... Types>
+inline constexpr bool is_valid = IsValid<Expression, void, Types...>::value;
+
+/// An object of a type, for expressions that are never evaluated.
+template <class Type>
+const Type& a() noexcept;
+
+template <class T> using PaddingLeft = decltype(a<T>().padding_left);
+template <class T> using DtypeIn = decltype(a<T>().dtype_in);
+template <class T> using LayoutText = decltype(a<T>().layout);
+template <class T> using Arch = decltype(a<T>().arch);
+template <class T> using Ndim = decltype(a<T>().ndim_spatial);
+template <class T> using SpecializationText = decltype(a<T>().specialization);
+template <class T> using LargeTensor = decltype(a<T>().large_tensor);
+template <class T> using StreamkEnabled = decltype(a<T>().streamk_enabled);
+template <class T> using DoubleSmemBuffer = decltype(a<T>().double_smem_buffer);
+template <class T> using TwoStage = decltype(a<T>().two_stage);
+template <class T> using ExplicitGemm = decltype(a<T>().explicit_gemm);
+template <class T> using Executable = decltype(a<T>().executable());
+template <class T> using KernelId = decltype(a<T>().kernel_id());
+template <class T> using PadM = decltype(a<T>().pad_m);
+template <class T> using VectorSizeA = decltype(a<T>().vector_size_a);
+template <class T> using Streamk = decltype(a<T>().streamk);
+template <class T> using AllInstances = decltype(a<T>().get_all_instances());
+template <class T> using ToText = decltype(std::string(to_string(a<T>())));
+template <class T> using ProblemText = decltype(std::string(a<T>().to_string()));
+template <class I, class P> using IsSupported = decltype(a<I>().is_supported(a<P>()));
+template <class I, class P> using Matches = decltype(a<I>().matches(a<P>()));
+template <class I, class P> using Run = decltype(a<I>().run(a<P>(), static_cast<void*>(nullptr)));
+template <class R, class P> using Find = decltype(a<R>().find(a<P>()));
+template <class I, class P>
+using GemmRun = decltype(a<I>().run(static_cast<const void*>(nullptr), static_cast<const void*>(nullptr),
+                                    static_cast<void*>(nullptr), static_cast<const void**>(nullptr), a<P>(),
+                                    static_cast<void*>(nullptr)));
+template <class I, class P>
+using GemmRunWithWorkspace = decltype(a<I>().run(static_cast<const void*>(nullptr), static_cast<const void*>(nullptr),
+                                                 static_cast<void*>(nullptr), static_cast<const void**>(nullptr),
+                                                 static_cast<void*>(nullptr), a<P>(), static_cast<void*>(nullptr)));
+
+// Members of convolution keys that not all generations have.
+
+template <class Key>
+[[nodiscard]] std::string specialization_of(const Key& key) {
+  if constexpr (is_valid<SpecializationText, Key>) return key.specialization;
+  else return "default";
+}
+
+template <class Key>
+[[nodiscard]] bool splits_image(const Key& key) noexcept {
+  if constexpr (is_valid<LargeTensor, Key>) return key.large_tensor;
+  else return false;
+}
+
+/// How a stream-K kernel reduces; empty when it is none.
+template <class Key>
+[[nodiscard]] std::string stream_k_of(const Key& key) {
+  if constexpr (is_valid<StreamkEnabled, Key>) return key.streamk_enabled ? key.streamk_reduction : std::string();
+  else return {};
+}
+
+template <class Key>
+[[nodiscard]] bool stream_k_persists(const Key& key) noexcept {
+  if constexpr (is_valid<StreamkEnabled, Key>) return key.streamk_enabled && key.streamk_persistent;
+  else return false;
+}
+
+/// Whether a name has a part, between underscores.
+[[nodiscard]] inline bool has_part(const std::string& name, const std::string& part) noexcept {
+  for (std::size_t at = name.find(part); at != std::string::npos; at = name.find(part, at + 1)) {
+    const std::size_t end = at + part.size();
+    if (at > 0 && name[at - 1] == '_' && (end == name.size() || name[end] == '_')) return true;
+  }
+  return false;
+}
+
+// Three properties that only the keys of forks have; elsewhere the name alone tells them.
+
+template <class Key>
+[[nodiscard]] bool has_two_buffers(const Key& key, const std::string& name) noexcept {
+  if constexpr (is_valid<DoubleSmemBuffer, Key>) return key.double_smem_buffer;
+  else return has_part(name, "dsb");
+}
+
+template <class Key>
+[[nodiscard]] bool has_two_stages(const Key& key, const std::string& name) noexcept {
+  if constexpr (is_valid<TwoStage, Key>) return key.two_stage;
+  else return has_part(name, "2stage");
+}
+
+template <class Key>
+[[nodiscard]] bool is_explicit_gemm(const Key& key, const std::string& name) noexcept {
+  if constexpr (is_valid<ExplicitGemm, Key>) return key.explicit_gemm;
+  else return has_part(name, "explicit_gemm");
+}
+
+// What can be asked of instances.
+
+/// Whether an instance says itself that it is for a problem. The first generations compare the operation alone, which the
+/// adapter's own comparison of types, layout and dimensions completes.
+template <class Instance, class Problem>
+[[nodiscard]] bool matches(const Instance& instance, const Problem& problem) {
+  if constexpr (is_valid<Matches, Instance, Problem>) return instance.matches(problem);
+  else return true;
+}
+
+template <class Instance, class Problem>
+[[nodiscard]] bool is_supported(const Instance& instance, const Problem& problem) {
+  if constexpr (is_valid<IsSupported, Instance, Problem>) return instance.is_supported(problem);
+  else return true;
+}
+
+template <class Instance>
+[[nodiscard]] bool is_executable(const Instance& instance) {
+  if constexpr (is_valid<Executable, Instance>) return instance.executable();
+  else return true;
+}
+
+/// The word of an enumerator of GEMM keys: CK's own to_string beside the enum or, where a generation has none, by the enumerators.
+template <class Enum>
+[[nodiscard]] std::string word_of(Enum value);
+
+#define CK_SELECT_ENUMERATOR(name, word)                                             \
+  template <class T> using Enumerator##name = decltype(T::name);                     \
+  template <class Enum>                                                              \
+  [[nodiscard]] bool is_##name(Enum value, std::string& found) {                     \
+    if constexpr (is_valid<Enumerator##name, Enum>) {                                \
+      if (value == Enum::name) found = word;                                         \
+    }                                                                                \
+    return !found.empty();                                                           \
+  }
+CK_SELECT_ENUMERATOR(FP16, "fp16")
+CK_SELECT_ENUMERATOR(BF16, "bf16")
+CK_SELECT_ENUMERATOR(FP32, "fp32")
+CK_SELECT_ENUMERATOR(FP64, "fp64")
+CK_SELECT_ENUMERATOR(FP8, "fp8")
+CK_SELECT_ENUMERATOR(BF8, "bf8")
+CK_SELECT_ENUMERATOR(INT8, "int8")
+CK_SELECT_ENUMERATOR(INT4, "int4")
+CK_SELECT_ENUMERATOR(INT32, "int32")
+CK_SELECT_ENUMERATOR(RowMajor, "r")
+CK_SELECT_ENUMERATOR(ColMajor, "c")
+CK_SELECT_ENUMERATOR(PackedExternal, "p")
+CK_SELECT_ENUMERATOR(Mem, "mem")
+CK_SELECT_ENUMERATOR(CompV1, "compv1")
+CK_SELECT_ENUMERATOR(CompV2, "compv2")
+CK_SELECT_ENUMERATOR(CompV3, "compv3")
+CK_SELECT_ENUMERATOR(CompV4, "compv4")
+CK_SELECT_ENUMERATOR(CompV5, "compv5")
+CK_SELECT_ENUMERATOR(CompV6, "compv6")
+CK_SELECT_ENUMERATOR(PreShuffleV1, "preshufflev1")
+CK_SELECT_ENUMERATOR(PreShuffleV2, "preshufflev2")
+CK_SELECT_ENUMERATOR(Wavelet, "wavelet")
+CK_SELECT_ENUMERATOR(Default, "default")
+CK_SELECT_ENUMERATOR(CShuffle, "cshuffle")
+CK_SELECT_ENUMERATOR(Bias, "bias")
+CK_SELECT_ENUMERATOR(Activation, "activation")
+CK_SELECT_ENUMERATOR(None, "none")
+CK_SELECT_ENUMERATOR(Auto, "auto")
+CK_SELECT_ENUMERATOR(Intrawave, "intrawave")
+CK_SELECT_ENUMERATOR(Interwave, "interwave")
+#undef CK_SELECT_ENUMERATOR
+
+template <class Enum>
+[[nodiscard]] std::string word_of(Enum value) {
+  if constexpr (is_valid<ToText, Enum>) {
+    return to_string(value);
+  } else {
+    std::string word;
+    (void)(is_FP16(value, word) || is_BF16(value, word) || is_FP32(value, word) || is_FP64(value, word) ||
+           is_FP8(value, word) || is_BF8(value, word) || is_INT8(value, word) || is_INT4(value, word) ||
+           is_INT32(value, word) || is_RowMajor(value, word) || is_ColMajor(value, word) ||
+           is_PackedExternal(value, word) || is_Mem(value, word) || is_CompV1(value, word) ||
+           is_CompV2(value, word) || is_CompV3(value, word) || is_CompV4(value, word) || is_CompV5(value, word) ||
+           is_CompV6(value, word) || is_PreShuffleV1(value, word) || is_PreShuffleV2(value, word) ||
+           is_Wavelet(value, word) || is_Default(value, word) || is_CShuffle(value, word) || is_Bias(value, word) ||
+           is_Activation(value, word) || is_None(value, word) || is_Auto(value, word) ||
+           is_Intrawave(value, word) || is_Interwave(value, word));
+    return word.empty() ? "unknown" : word;
+  }
+}
+
+}  // namespace ck_select::detail
+
+#endif  // CK_SELECT_DISPATCHER_MEMBERS_HPP

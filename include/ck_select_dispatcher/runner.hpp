@@ -1,0 +1,176 @@
+/* Running the very kernel that was chosen, without a way through names. */
+
+#ifndef CK_SELECT_DISPATCHER_RUNNER_HPP
+#define CK_SELECT_DISPATCHER_RUNNER_HPP
+
+#include <functional>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "selector.hpp"
+
+namespace ck_select {
+namespace detail {
+
+template <class Instance, class Problem>
+[[noreturn]] void throw_no_kernel(const Solution<Instance>& solution, const Problem& problem) {
+  std::string message = "ck_select: no kernel can run ";
+  if constexpr (is_valid<ProblemText, Problem>) message += problem.to_string();
+  else message += "the problem";
+  message.append(": ").append(to_string(solution.status));
+  throw CkNoKernelFound(message);
+}
+
+/// Runs an instance with the operands where its generation reads them.
+template <class Instance, class Problem>
+float run_conv(const Instance& instance, const Problem& problem, const ConvBuffers& buffers, void* stream, int device,
+               std::function<std::string(int)> arch_provider) {
+  Invocation now;
+  now.input = buffers.input;
+  now.weight = buffers.weight;
+  now.output = buffers.output;
+  now.device = device;
+  now.split_k = problem.split_k;
+  now.benchmarking = buffers.benchmarking;
+  now.warmup = buffers.warmup;
+  now.repeat = buffers.repeat;
+  const InvocationScope<> scope(now, std::move(arch_provider));
+  return instance.run(problem, stream);
+}
+
+}  // namespace detail
+
+/// Chooses a convolution kernel and runs that very one: CK's buffers or invocation context are set for the run, and then are what they
+/// were. Answers what the kernel does: its time in milliseconds when `buffers.benchmarking` is set, else 0. Throws CK's NoKernelFound
+/// when none can run the problem, and whatever the kernel throws. `device` is for the generation whose kernels want its number.
+template <class CkRegistry, class Problem>
+float run(const GroupedConvSelector<CkRegistry>& selector, const Problem& problem, const ConvBuffers& buffers,
+          void* stream = nullptr, int device = 0) {
+  const auto solution = selector.find(problem);
+  if (solution.instance == nullptr) detail::throw_no_kernel(solution, problem);
+  return detail::run_conv(*solution.instance, problem, buffers, stream, device, {});
+}
+
+/// The same for GEMM.
+template <class CkRegistry, class Problem>
+float run(const GemmSelector<CkRegistry>& selector, const Problem& problem, const GemmOperands& operands,
+          void* stream = nullptr) {
+  const auto solution = selector.find(problem);
+  if (solution.instance == nullptr) {
+    throw detail::CkNoKernelFound("ck_select: no kernel can run the GEMM " + std::to_string(problem.M) + 'x' +
+                                  std::to_string(problem.N) + 'x' + std::to_string(problem.K) + ": " +
+                                  std::string(to_string(solution.status)));
+  }
+  return detail::GemmAdapter::launch(*solution.instance, problem, operands, stream);
+}
+
+/// In place of CK's GroupedConvDispatcher, with its interface. It runs the very kernel that is chosen.
+template <class CkRegistry>
+class GroupedConvRunner {
+ public:
+  using Instance = typename GroupedConvSelector<CkRegistry>::Instance;
+
+  enum class SelectionStrategy {
+    /// CK's own choice: the highest priority, as without ck_select.
+    PriorityBased,
+    /// ck_select's.
+    Heuristic,
+  };
+
+  /// Follow::often, unless the options ask for another than the usual: a runner is for the hot path.
+  explicit GroupedConvRunner(const CkRegistry* registry, SelectorOptions options = {})
+      : GroupedConvRunner(GroupedConvSelector<CkRegistry>(there(registry), hot(std::move(options)))) {}
+
+  explicit GroupedConvRunner(GroupedConvSelector<CkRegistry> selector) : selector_(std::move(selector)) {}
+
+  void set_strategy(SelectionStrategy strategy) noexcept { strategy_ = strategy; }
+
+  /// Whether kernels time themselves: with the warm-ups and repeats of run.
+  void set_benchmarking(bool enable) noexcept { benchmarking_ = enable; }
+  [[nodiscard]] bool benchmarking_enabled() const noexcept { return benchmarking_; }
+
+  /// The kernel that run() would run; null when there is none. Good as long as the registry keeps it.
+  template <class Problem>
+  [[nodiscard]] const Instance* select_kernel(const Problem& problem) const {
+    if (strategy_ == SelectionStrategy::PriorityBased) return selector_.ck_registry().find(problem);
+    return selector_.get_solution(problem);
+  }
+  template <class Problem>
+  [[nodiscard]] const Instance* select(const Problem& problem) const {
+    return select_kernel(problem);
+  }
+
+  /// With whatever this thread's buffers or context hold.
+  template <class Problem>
+  float run(const Problem& problem, void* stream = nullptr) const {
+    const Solution<Instance> solution = solve(problem);
+    return solution.instance->run(problem, stream);
+  }
+
+  /// On device 0, as CK. `warmup` and `repeat` count while benchmarking is enabled.
+  template <class Problem>
+  float run(const void* input, const void* weight, void* output, const Problem& problem, void* stream = nullptr,
+            int warmup = usual_warmup, int repeat = usual_repeat) const {
+    return run_on({input, weight, output, benchmarking_, warmup, repeat}, problem, 0, stream, {});
+  }
+
+  template <class Problem>
+  float run(const void* input, const void* weight, void* output, const Problem& problem, int device,
+            void* stream = nullptr, std::function<std::string(int)> arch_provider = {}) const {
+    return run_on({input, weight, output, benchmarking_, usual_warmup, usual_repeat}, problem, device, stream,
+                  std::move(arch_provider));
+  }
+
+  [[nodiscard]] const GroupedConvSelector<CkRegistry>& selector() const noexcept { return selector_; }
+
+ private:
+  // The generation with a context runs once, and times nothing, unless it is told to; the others repeat.
+  static constexpr bool has_context = detail::in_ck<detail::CkContext>;
+  static constexpr int usual_warmup = has_context ? 0 : 3;
+  static constexpr int usual_repeat = has_context ? 1 : 10;
+
+  [[nodiscard]] static const CkRegistry& there(const CkRegistry* registry) {
+    if (registry == nullptr) throw Error(Status::null_pointer, "GroupedConvRunner: the registry is null");
+    return *registry;
+  }
+
+  [[nodiscard]] static SelectorOptions hot(SelectorOptions options) {
+    if (options.follow == Follow::every_call) options.follow = Follow::often;
+    return options;
+  }
+
+  template <class Problem>
+  [[nodiscard]] Solution<Instance> solve(const Problem& problem) const {
+    Solution<Instance> solution;
+    if (strategy_ == SelectionStrategy::PriorityBased) {
+      // Not owned, as in CK.
+      solution.instance = std::shared_ptr<const Instance>(std::shared_ptr<void>(), selector_.ck_registry().find(problem));
+    } else {
+      solution = selector_.find(problem);
+    }
+    if (solution.instance == nullptr) detail::throw_no_kernel(solution, problem);
+    return solution;
+  }
+
+  template <class Problem>
+  float run_on(const ConvBuffers& buffers, const Problem& problem, int device, void* stream,
+               std::function<std::string(int)> arch_provider) const {
+    const Solution<Instance> solution = solve(problem);
+    return detail::run_conv(*solution.instance, problem, buffers, stream, device, std::move(arch_provider));
+  }
+
+  GroupedConvSelector<CkRegistry> selector_;
+  SelectionStrategy strategy_ = SelectionStrategy::Heuristic;
+  bool benchmarking_ = !has_context;
+};
+template <class CkRegistry>
+GroupedConvRunner(CkRegistry*) -> GroupedConvRunner<std::remove_const_t<CkRegistry>>;
+template <class CkRegistry>
+GroupedConvRunner(CkRegistry*, SelectorOptions) -> GroupedConvRunner<std::remove_const_t<CkRegistry>>;
+template <class CkRegistry>
+GroupedConvRunner(GroupedConvSelector<CkRegistry>) -> GroupedConvRunner<CkRegistry>;
+
+}  // namespace ck_select
+
+#endif  // CK_SELECT_DISPATCHER_RUNNER_HPP

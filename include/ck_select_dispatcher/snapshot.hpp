@@ -1,0 +1,229 @@
+/* What a selector knows of a registry at one moment, and what is asked of it. */
+
+#ifndef CK_SELECT_DISPATCHER_SNAPSHOT_HPP
+#define CK_SELECT_DISPATCHER_SNAPSHOT_HPP
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "members.hpp"
+#include "operands.hpp"
+#include "options.hpp"
+
+namespace ck_select::detail {
+
+/// What a problem must agree with a kernel on, beside its architecture: words of CK's keys, letter by letter. Equal first parts of two
+/// layouts with another order of the weight are two layouts.
+template <class Text>
+struct BasicSignature {
+  int kind = 0;  // convolution: direction and number of dimensions; GEMM: how Stream-K reduces
+  Text dtype_a, dtype_b, dtype_c;
+  Text layout;
+
+  template <class Other>
+  [[nodiscard]] bool operator==(const BasicSignature<Other>& other) const noexcept {
+    return kind == other.kind && dtype_a == other.dtype_a && dtype_b == other.dtype_b && dtype_c == other.dtype_c &&
+           layout == other.layout;
+  }
+};
+using Signature = BasicSignature<std::string>;
+using SignatureView = BasicSignature<std::string_view>;
+
+[[nodiscard]] inline SignatureView view(const Signature& of) noexcept {
+  return {of.kind, of.dtype_a, of.dtype_b, of.dtype_c, of.layout};
+}
+
+/// Kernels of several types or layouts are there, and nobody says which are meant.
+class Ambiguous : public Error {
+ public:
+  using Error::Error;
+};
+
+/// What the library gets back with a kernel.
+struct Slot {
+  std::size_t index;
+  std::string name;
+  int priority;
+};
+
+inline constexpr std::size_t no_signature = static_cast<std::size_t>(-1);
+
+/// A registered kernel. `Kernel` describes it to the library.
+template <class Instance, class Kernel>
+struct Known {
+  std::shared_ptr<Instance> instance;
+  /// The name under which the library knows it; empty when it cannot be expressed, for `reason`.
+  std::string key;
+  Kernel kernel;
+  std::string reason;
+  /// Where name and key disagree.
+  std::string contradiction;
+  /// What a heuristic answers.
+  std::string name;
+  std::string arch;
+  Signature signature;
+  /// Its place among the state's signatures.
+  std::size_t signature_id = no_signature;
+  /// Its place in the registry's order.
+  std::size_t place = 0;
+  int priority = 1;
+  const Slot* slot = nullptr;
+};
+
+/// The kernels of one moment, by key and name.
+template <class Instance, class Kernel>
+class Snapshot {
+ public:
+  /// In the registry's order.
+  std::vector<std::shared_ptr<Instance>> seen;
+  std::vector<int> priorities;
+  std::vector<Known<Instance, Kernel>> kernels;
+  std::unordered_map<const Instance*, std::size_t> by_instance;
+  /// By the library's number of a key. Kernels that share one differ in what names do not tell, as the architecture.
+  std::vector<std::vector<std::size_t>> slots;
+  std::vector<Signature> signatures;
+  std::vector<Skipped> skipped;
+  std::vector<Contradiction> contradictions;
+  /// Calls that asked whether it is current, for Follow::often.
+  mutable std::atomic<std::uint32_t> asked{0};
+
+  /// The kernels of the same operation whose names contain this one's, itself among them, in the registry's order: that is where
+  /// CK's convolution dispatcher looks for a name, and takes the first.
+  [[nodiscard]] const std::vector<std::size_t>& containing(std::size_t kernel) const {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto [found, is_new] = containing_.try_emplace(kernel);
+    std::vector<std::size_t>& all = found->second;
+    if (is_new) {
+      const Known<Instance, Kernel>& own = kernels[kernel];
+      for (std::size_t other = 0; other < kernels.size(); ++other) {
+        if (kernels[other].signature.kind / 4 == own.signature.kind / 4 &&
+            kernels[other].name.find(own.name) != std::string::npos) {
+          all.push_back(other);
+        }
+      }
+      std::sort(all.begin(), all.end(),
+                [this](std::size_t one, std::size_t two) { return kernels[one].place < kernels[two].place; });
+    }
+    return all;
+  }
+
+  /// The place of a signature; no_signature when no kernel has it.
+  [[nodiscard]] std::size_t id_of(const SignatureView& signature) const noexcept {
+    const auto found = std::find(signatures.begin(), signatures.end(), signature);
+    return found == signatures.end() ? no_signature : static_cast<std::size_t>(found - signatures.begin());
+  }
+
+  /// Completes a signature from the registered ones when just one agrees with what is there. Those with the operand types that
+  /// are usual go before the others.
+  template <class IsUsual>
+  void complete(SignatureView& signature, IsUsual is_usual) const {
+    const auto agrees = [&](const Signature& known) {
+      return known.kind == signature.kind && (signature.dtype_a.empty() || known.dtype_a == signature.dtype_a) &&
+             (signature.layout.empty() || known.layout == signature.layout);
+    };
+    const bool only_usual = std::any_of(signatures.begin(), signatures.end(),
+                                        [&](const Signature& known) { return agrees(known) && is_usual(known); });
+    const Signature* found = nullptr;
+    for (const Signature& known : signatures) {
+      if (!agrees(known) || (only_usual && !is_usual(known))) continue;
+      if (found != nullptr) {
+        const auto said = [](const Signature& one) { return one.dtype_a + " " + one.layout; };
+        throw Ambiguous(Status::invalid_problem,
+                        "kernels of several types or layouts are registered (" + said(*found) + ", " + said(known) +
+                            "), and neither the problem nor the options say which: set SelectorOptions::dtype and layout");
+      }
+      found = &known;
+    }
+    if (found == nullptr) {
+      throw Error(Status::no_kernel, "no registered kernel has the problem's operation, types and layout");
+    }
+    signature = view(*found);
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  mutable std::unordered_map<std::size_t, std::vector<std::size_t>> containing_;
+};
+
+/// A problem as the library wants it, and what its kernels must have. Texts are the problem's, the options' or the snapshot's.
+template <class LibraryProblem>
+struct Asked {
+  LibraryProblem problem;
+  SignatureView signature;
+  std::string_view arch;
+};
+
+/// What a kernel must have for one problem.
+struct Wanted {
+  std::size_t signature;
+  std::string_view arch;
+};
+
+/// The operands of one search, made when its first kernel runs.
+class LazyOperands {
+ public:
+  template <class Extents>
+  [[nodiscard]] const SearchOperands& get(const DeviceMemory& memory, Extents extents) {
+    if (failed_) throw Error(Status::io, "the operands of this search could not be made");
+    if (!made_) {
+      try {
+        made_.emplace(memory, extents());
+      } catch (const std::exception& error) {
+        failed_ = true;
+        log_line(CK_LOG_LEVEL_WARN, std::string("nothing is measured: ") + error.what());
+        throw;
+      }
+    }
+    return *made_;
+  }
+
+ private:
+  std::optional<SearchOperands> made_;
+  bool failed_ = false;
+};
+
+/// A selection that is running on this thread.
+struct Asking {
+  const void* core;
+  const void* snapshot;
+  const void* problem;
+  Wanted wanted;
+  LazyOperands* operands;
+  bool (*supports)(const Asking&, std::size_t slot);
+  /// Runs the kernel once, as Hooks::run_conv does.
+  float (*run)(const Asking&, std::size_t slot, void* stream);
+  /// What was asked last and can run: the library answers with it, as a rule, and it need not be asked again.
+  mutable std::size_t last_slot = no_signature;
+  mutable const void* last = nullptr;
+};
+
+[[nodiscard]] inline const Asking*& asking() noexcept {
+  static thread_local const Asking* now = nullptr;
+  return now;
+}
+
+class AskingScope {
+ public:
+  explicit AskingScope(const Asking& now) noexcept : before_(asking()) { asking() = &now; }
+  ~AskingScope() { asking() = before_; }
+  AskingScope(const AskingScope&) = delete;
+  AskingScope& operator=(const AskingScope&) = delete;
+
+ private:
+  const Asking* before_;
+};
+
+}  // namespace ck_select::detail
+
+#endif  // CK_SELECT_DISPATCHER_SNAPSHOT_HPP

@@ -1,0 +1,128 @@
+//! The dispatcher headers against each generation of CK's headers, as stand-ins of the same names.
+
+use std::path::Path;
+use std::process::Command;
+
+use super::programs::SANITIZERS;
+use super::{examples, tools};
+
+/// A generation, and what its test is compiled with.
+struct Generation {
+    name: &'static str,
+    test: &'static str,
+    defines: &'static [&'static str],
+}
+
+const GENERATIONS: [Generation; 5] = [
+    Generation { name: "v1", test: "tests/cpp/dispatcher_conv.cpp", defines: &[] },
+    Generation { name: "v2", test: "tests/cpp/dispatcher_conv.cpp", defines: &[] },
+    Generation { name: "v3", test: "tests/cpp/dispatcher_conv.cpp", defines: &[] },
+    Generation { name: "g1", test: "tests/cpp/dispatcher_gemm.cpp", defines: &[] },
+    Generation { name: "g2", test: "tests/cpp/dispatcher_gemm.cpp", defines: &["-DWITH_STREAM_K"] },
+];
+
+/// Where the compiler finds a generation's headers.
+fn headers(generation: &str) -> String {
+    format!("-I{}", tools::source(&format!("cpp_examples/stand_in/{generation}")).display())
+}
+
+/// Builds a source against a generation and runs it. The program's own HIP functions must be found by name.
+fn test(generation: &Generation, compiler: &str, standard: &str, flags: &[&str], name: &str) {
+    let include = headers(generation.name);
+    let mut arguments = vec!["-Wconversion", "-Wshadow", "-rdynamic", include.as_str()];
+    arguments.extend(generation.defines);
+    arguments.extend(flags);
+    let name = format!("dispatcher_{}_{name}", generation.name);
+    let program = tools::build(compiler, standard, &[generation.test], &arguments, &name);
+    let printed = tools::run(Command::new(program).arg(tools::ROOT));
+    assert!(printed.contains(": all right"), "{printed}");
+}
+
+#[test]
+fn every_generation_is_adapted() {
+    for compilers in tools::compilers() {
+        for generation in &GENERATIONS {
+            test(generation, compilers.cpp, "c++17", &[], "17");
+        }
+    }
+}
+
+#[test]
+fn every_generation_compiles_as_cpp20() {
+    for compilers in tools::compilers() {
+        for generation in &GENERATIONS {
+            let mut command = tools::compile(compilers.cpp, "c++20");
+            command.args(["-Wconversion", "-Wshadow", "-fsyntax-only"]).arg(headers(generation.name));
+            tools::run(command.args(generation.defines).arg(tools::source(generation.test)));
+        }
+    }
+}
+
+#[test]
+fn sanitizers_find_nothing_in_any_generation() {
+    for generation in &GENERATIONS {
+        test(generation, tools::compilers()[0].cpp, "c++17", &SANITIZERS, "sanitized");
+    }
+}
+
+#[test]
+fn headers_may_be_included_twice_and_by_two_sources() {
+    let compiler = tools::compilers()[0].cpp;
+    let include = headers("v3");
+    let sources = ["tests/cpp/second.cpp", "cpp_examples/dispatcher_v3.cpp"];
+    tools::build(compiler, "c++17", &sources, &[include.as_str()], "dispatcher_twice");
+}
+
+#[test]
+fn every_generation_has_a_program() {
+    for compilers in tools::compilers() {
+        for generation in &GENERATIONS {
+            let example = format!("dispatcher_{}", generation.name);
+            let source = format!("cpp_examples/{example}.cpp");
+            let include = headers(generation.name);
+            let arguments = ["-Wconversion", include.as_str()];
+            let program = tools::build(compilers.cpp, "c++17", &[&source], &arguments, &example);
+            examples::prints(&program, &[], &format!("{example}.txt"));
+            let elsewhere = tools::run(Command::new(&program).current_dir(tools::scratch("elsewhere")));
+            assert_eq!(elsewhere, tools::run(Command::new(&program).current_dir(tools::ROOT)));
+        }
+    }
+}
+
+/// The substitution of docs/adopting.md makes a dispatcher compare whole names.
+#[test]
+fn the_patch_makes_dispatchers_exact() {
+    if !tools::installed("sed") {
+        return;
+    }
+    let compiler = tools::compilers()[0].cpp;
+    for generation in GENERATIONS.iter().filter(|generation| generation.name.starts_with('v')) {
+        let patched = tools::scratch("patched").join(generation.name);
+        let _ = std::fs::remove_dir_all(&patched);
+        copy(&tools::source("cpp_examples/stand_in"), &patched);
+        let own = format!("{}/ck_tile/dispatcher/grouped_conv_registry.hpp", generation.name);
+        let mut sed = Command::new("sed");
+        sed.arg("-i").arg("-f").arg(tools::source("docs/ck-exact-names.sed"));
+        tools::run(sed.arg(patched.join(&own)).arg(patched.join("conv_with_buffers.hpp")));
+        let include = format!("-I{}", patched.join(generation.name).display());
+        let name = format!("dispatcher_{}_patched", generation.name);
+        let arguments = ["-rdynamic", "-DEXACT_NAMES", include.as_str()];
+        let program = tools::build(compiler, "c++17", &[generation.test], &arguments, &name);
+        let printed = tools::run(Command::new(program).arg(tools::ROOT));
+        assert!(printed.contains("CK's dispatcher 60"), "{printed}");
+    }
+}
+
+/// Copies a folder with what is in it.
+pub(super) fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let path = entry.unwrap().path();
+        let target = to.join(path.file_name().unwrap());
+        if path.is_dir() {
+            copy(&path, &target);
+        } else {
+            std::fs::copy(&path, &target).unwrap();
+        }
+    }
+}
