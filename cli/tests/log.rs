@@ -175,10 +175,10 @@ fn a_logged_command_makes_the_decision_again() {
     let place = folder.path().join("it's here");
     std::fs::create_dir(&place).unwrap();
     let (decisions, log) = decisions(&place);
-    let [priority, model, again, embedded, search, store, memory] = decisions.as_slice() else {
+    let [estimated, model, again, embedded, search, store, memory] = decisions.as_slice() else {
         panic!("{decisions:#?}")
     };
-    assert_eq!(priority.1, "the estimate decided: `ckselect rank --estimate` with the same kernels");
+    assert_eq!(estimated.1, "the estimate decided: `ckselect rank --estimate` with the same kernels");
     assert_eq!(model, again);
     for (kernel, command) in [model, embedded] {
         let printed = shell(command);
