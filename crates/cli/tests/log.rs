@@ -101,7 +101,7 @@ fn child() {
             let name = CString::new(kernel.name.as_str()).unwrap();
             ok(ck_registry_add_kernel(registry, name.as_ptr(), &raw const hooks));
         }
-        select(registry, 1); // by priority
+        select(registry, 1); // by the estimate
         ok(ck_registry_load_model(registry, model.as_ptr(), null()));
         select(registry, 2); // by the model of a directory
         select(registry, 2); // the same, remembered
@@ -175,10 +175,10 @@ fn a_logged_command_makes_the_decision_again() {
     let place = folder.path().join("it's here");
     std::fs::create_dir(&place).unwrap();
     let (decisions, log) = decisions(&place);
-    let [priority, model, again, embedded, search, store, memory] = decisions.as_slice() else {
+    let [estimated, model, again, embedded, search, store, memory] = decisions.as_slice() else {
         panic!("{decisions:#?}")
     };
-    assert_eq!(priority.1, "the registered priorities decided");
+    assert_eq!(estimated.1, "the estimate decided: `ckselect rank --estimate` with the same kernels");
     assert_eq!(model, again);
     for (kernel, command) in [model, embedded] {
         let printed = shell(command);

@@ -1,6 +1,6 @@
 //! What is measured of a library's kernels and not of a device, with units.
 //!
-//! Those of composable_kernel were chosen on the MI355X training sweep (188 problems x 20 kernels; never on its oracle
+//! Those of `composable_kernel` were chosen on the MI355X training sweep (188 problems x 20 kernels; never on its oracle
 //! problems), those of the CUDA kernels on the H200 data of `data/h200` (2,964 problems x 30 kernels, three directions). Both
 //! by the same search for the least regret of the choice and error of the time, from the same start; rounded to two digits.
 //! `docs/estimate.md` says how good they are where they were chosen and elsewhere.

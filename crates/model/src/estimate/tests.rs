@@ -125,7 +125,7 @@ fn problems_of_one_and_three_dimensions_are_counted_alike() {
     let flat = ConvProblem { n: 8, c: 64, k: 64, ..ConvProblem::new_2d([1, 4096], [1, 9]) };
     let deep = ConvProblem { ndim: 3, input: [16, 16, 24], filter: [1, 1, 9], ..flat };
     assert_eq!(of(flat), of(ConvProblem { ndim: 1, ..flat }));
-    let rows = (16 * 16 * 16) as f64 / 4088.0;
+    let rows = f64::from(16 * 16 * 16) / 4088.0;
     assert!((of(deep) / of(flat) / rows - 1.0).abs() < 0.1, "{} {}", of(deep), of(flat));
 }
 
