@@ -104,7 +104,10 @@ fn pkg_config_is_enough() {
         ] {
             let program = directory.join(example).with_extension(compiler);
             let mut command = Command::new(compiler);
-            command.args([standard, "-pthread", "-Istand_in/v3", example, "-o"]).arg(&program).current_dir(&directory);
+            command
+                .args([standard, "-pthread", "-Istand_in/v3", example, "-o"])
+                .arg(&program)
+                .current_dir(&directory);
             command.args(ask(&["--cflags", "--libs"]).split_whitespace());
             tools::run(command.arg(format!("-Wl,-rpath,{}", prefix.join("lib").display())));
             if example == "c_minimal.c" {
