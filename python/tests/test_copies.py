@@ -117,9 +117,9 @@ def test_processes_share_the_work(start):
             workers.submit(score, predictor, gemm_problem(m="x")).result()
 
 
-def test_the_shims_predictor_travels_too():
+def test_the_shims_predictor_travels_too(copied):
     from ck_select.upstream.predict import Predictor as Theirs
 
     assert upstream.REPLACED
-    predictor = pickle.loads(pickle.dumps(Theirs(CONV_MODEL)))
+    predictor = pickle.loads(pickle.dumps(Theirs(copied(CONV_MODEL))))
     assert type(predictor) is Theirs and numpy.isfinite(predictor.predict_tflops({"N": 1}, {}))
