@@ -45,32 +45,52 @@ const SPECIALIZATIONS: &[&str] = {
 
 /// What a name says, apart from what it leaves to defaults: `None` and `false` are parts that it does not have.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ConvName {
-    pub(crate) direction: Direction,
-    pub(crate) dtype: Dtype,
-    pub(crate) ndim: u8,
-    pub(crate) tile: Mnk,
-    pub(crate) pipeline: Pipeline,
-    pub(crate) layout: Option<ConvLayout>,
-    pub(crate) wave: Option<Mnk>,
-    pub(crate) warp_tile: Option<Mnk>,
-    pub(crate) scheduler: Option<Scheduler>,
-    pub(crate) epilogue: Option<Epilogue>,
-    pub(crate) vector: Option<[u32; 3]>,
-    pub(crate) block_per_cu: Option<u32>,
-    pub(crate) num_wave_groups: Option<u32>,
-    pub(crate) num_groups_to_merge: Option<u32>,
-    pub(crate) specialization: Option<Specialization>,
-    pub(crate) double_smem_buffer: bool,
-    pub(crate) split_image: bool,
-    pub(crate) explicit_gemm: bool,
-    pub(crate) two_stage: bool,
-    pub(crate) stream_k: Option<StreamK>,
+pub struct ConvName {
+    /// The direction.
+    pub direction: Direction,
+    /// The type of the input.
+    pub dtype: Dtype,
+    /// Spatial dimensions.
+    pub ndim: u8,
+    /// The tile of a workgroup.
+    pub tile: Mnk,
+    /// The pipeline.
+    pub pipeline: Pipeline,
+    /// The layout.
+    pub layout: Option<ConvLayout>,
+    /// Waves along each axis.
+    pub wave: Option<Mnk>,
+    /// The tile of a matrix instruction.
+    pub warp_tile: Option<Mnk>,
+    /// The scheduler.
+    pub scheduler: Option<Scheduler>,
+    /// The epilogue.
+    pub epilogue: Option<Epilogue>,
+    /// Elements of an access to input, weight and output.
+    pub vector: Option<[u32; 3]>,
+    /// Workgroups that share a compute unit.
+    pub block_per_cu: Option<u32>,
+    /// Groups that the waves form.
+    pub num_wave_groups: Option<u32>,
+    /// Groups of the convolution that one workgroup computes.
+    pub num_groups_to_merge: Option<u32>,
+    /// The specialization.
+    pub specialization: Option<Specialization>,
+    /// Whether shared memory is double buffered.
+    pub double_smem_buffer: bool,
+    /// Whether large images are split.
+    pub split_image: bool,
+    /// Whether the GEMM is explicit.
+    pub explicit_gemm: bool,
+    /// Whether a second stage converts the result.
+    pub two_stage: bool,
+    /// Stream-K, and how its parts are added.
+    pub stream_k: Option<StreamK>,
 }
 
 impl ConvName {
     /// Reads a name of any of the three grammars.
-    pub(crate) fn parse(name: &str) -> Result<Self, NameError> {
+    pub fn parse(name: &str) -> Result<Self, NameError> {
         let mut scan = Scan::whole(name)?;
         if !scan.eat("grouped_conv_") {
             return Err(scan.fail("expected 'grouped_conv_'"));

@@ -10,7 +10,7 @@ mod suffixes;
 mod tiles;
 mod valid;
 
-pub(crate) use conv_name::ConvName;
+pub use conv_name::ConvName;
 pub use gemm_body::GemmBody;
 pub use gemm_name::ParsedGemmName;
 pub use name::NameError;
