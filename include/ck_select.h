@@ -209,7 +209,7 @@ typedef enum {
    */
   CK_MODE_MODEL = 0,
   /**
-   * Override, store, search, model, estimate, priority: what the store lacks is measured.
+   * Override, store, search, model, estimate, priority: problems that are not in the store are measured.
    */
   CK_MODE_SEARCH = 1,
   /**
@@ -320,7 +320,7 @@ typedef enum {
 typedef struct ck_forest ck_forest;
 
 /**
- * One forest of a model directory with its features. Any number of threads may use one at once.
+ * One forest of a model directory with its features. Immutable: any number of threads may use it at once.
  */
 typedef struct ck_model ck_model;
 
@@ -559,7 +559,7 @@ typedef struct {
    */
   int32_t embedded_models;
   /**
-   * Not 0: where nothing else has an answer, the priority decides without asking the estimate.
+   * Nonzero: where nothing else has an answer, the priority decides without asking the estimate.
    */
   int32_t no_estimate;
   /**
@@ -1108,8 +1108,8 @@ typedef struct {
    */
   size_t unsupported;
   /**
-   * What the model says of it, in the unit of its target, usually TFLOPS; what the estimate says, in microseconds; NaN from
-   * other sources.
+   * The model's score in the unit of its target, usually TFLOPS; the estimate's time in microseconds; NaN from other
+   * sources.
    */
   double score;
   /**
@@ -1338,7 +1338,7 @@ ck_status ck_log(int32_t level,
                  const char *text);
 
 /**
- * Frees a text that the library gave. NULL is fine.
+ * Frees a string that the library returned. NULL is allowed.
  *
  * # Safety
  * `text` is NULL, or was written by a function of this library whose documentation names `ck_string_free`,
