@@ -348,7 +348,7 @@ fn a_selection_says_in_which_fields_a_problem_is_out_of_range_and_remembers_it()
     }
     let text = registry.explain(&far.into()).unwrap();
     assert!(
-        text.contains("in training: G is 32, trained on 1 only; pad_w_right is 2, trained on 1 only"),
+        text.contains("training range: G is 32, trained on 1 only; pad_w_right is 2, trained on 1 only"),
         "{text}"
     );
     assert!(text.contains("compv5 was never measured for the model"), "{text}");
@@ -717,7 +717,7 @@ fn a_recorded_range_goes_before_the_forests() {
         let text = registry.explain(&resnet()).unwrap();
         let [min, max] = range;
         assert_eq!(
-            text.contains(&format!("in training: N is 16, trained on {min} to {max}\n")),
+            text.contains(&format!("training range: N is 16, trained on {min} to {max}\n")),
             flagged,
             "{text}"
         );

@@ -638,7 +638,7 @@ void searches_bring_operands() {
   CHECK(made == 0 && given == 3);
   // Nothing is run that may not be.
   options.run_convolutions = false;
-  CHECK(GroupedConvSelector(registry, options).find(problem).selection.source == Source::priority);
+  CHECK(GroupedConvSelector(registry, options).find(problem).selection.source == Source::estimate);
 }
 
 /// Random values of every type are numbers of that type.
