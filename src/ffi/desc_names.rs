@@ -89,7 +89,7 @@ fn write_over(desc: &mut CkConvKernelDesc, name: &ConvName) {
 }
 
 /// The number of a word, which is its place among all.
-fn number<T: PartialEq>(word: T, all: &[T]) -> i32 {
+fn number<T: Copy + PartialEq>(word: T, all: &[T]) -> i32 {
     all.iter().position(|known| *known == word).map_or(-1, |place| place as i32)
 }
 

@@ -63,11 +63,9 @@ impl Pool {
     ///   configurations (an object with `kernels`, an array of kernels, or one kernel), or an array of names. Where a
     ///   field is present it is authoritative; the name, or a GEMM's identifier, supplies what exports lose. A
     ///   contradiction between both is an error. A GEMM kernel is called by its identifier, the key of its registry.
-    /// * **CSV** has a column `kernel` or, failing that, `kernel_name` in its first line. The first row of a
-    /// kernel counts;
-    ///   its other rows are further measurements.
-    /// * **Text** has one name per line; `#` begins a comment line, blank lines are skipped, and of the tile
-    /// engine's
+    /// * **CSV** has a column `kernel` or, failing that, `kernel_name` in its first line. The first row of a kernel
+    ///   counts; its other rows are further measurements.
+    /// * **Text** has one name per line; `#` begins a comment line, blank lines are skipped, and of the tile engine's
     ///   kernel lists (`name|tile|traits`) only the name counts. A leading `benchmark_`, as executables have, is
     ///   dropped.
     ///

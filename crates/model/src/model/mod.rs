@@ -133,7 +133,7 @@ impl Model {
         &self.name
     }
 
-    /// The argument with which [`Model::open`] loads this model again, from any working directory: a
+    /// The argument with which `ck_select::embedded::open` loads this model again, from any working directory: a
     /// directory or `embedded:NAME`. `None` for models from single files or from memory, and for those
     /// changed after loading.
     pub fn place(&self) -> Option<&Path> {
