@@ -370,7 +370,7 @@ impl Registry {
     }
 
     /// The registry's kernels of one operation as the JSON that CK's registry of that operation exports; see
-    /// [`export_json`](crate::pool::export_json).
+    /// [`crate::pool::export_json`].
     pub fn export_json(&self, op: Op, options: &ExportOptions<'_>) -> serde_json::Result<String> {
         export_json(op, self.kernels().into_iter().map(Entry::kernel), options)
     }

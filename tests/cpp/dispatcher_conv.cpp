@@ -89,9 +89,11 @@ bool logged(const std::string& part) {
                      [&](const std::string& line) { return line.find(part) != std::string::npos; });
 }
 
+/// Without the estimate, so that what has no model is CK's choice.
 SelectorOptions quiet() {
   SelectorOptions options;
   options.registry.ignore_environment = true;
+  options.registry.estimate = false;
   return options;
 }
 
@@ -638,6 +640,9 @@ void searches_bring_operands() {
   CHECK(made == 0 && given == 3);
   // Nothing is run that may not be.
   options.run_convolutions = false;
+  CHECK(GroupedConvSelector(registry, options).find(problem).selection.source == Source::priority);
+  // By default the estimate answers before CK's priorities.
+  options.registry.estimate = true;
   CHECK(GroupedConvSelector(registry, options).find(problem).selection.source == Source::estimate);
 }
 

@@ -133,9 +133,11 @@ bool add(ck::Registry& registry, const ck::KernelKey& key, Supports supports = n
   return registry.register_kernel(std::make_shared<Kernel>(key, std::move(supports), std::move(run)), priority);
 }
 
+/// Without the estimate, so that what has no model is CK's choice.
 SelectorOptions quiet() {
   SelectorOptions options;
   options.registry.ignore_environment = true;
+  options.registry.estimate = false;
   return options;
 }
 
