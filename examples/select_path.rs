@@ -5,6 +5,7 @@
 //! $ select_path conv-again    one problem over and over: the decision cache
 //! $ select_path c-again       the same through the C interface
 //! $ select_path gemm-new      problems that were not asked before, 32 GEMM kernels
+//! $ select_path estimate-new  problems that were not asked before, 30 convolution kernels, no model: the estimate
 //! ```
 //!
 //! Prints how many selections were made inside of `measured`, which is where valgrind counts.
@@ -66,20 +67,22 @@ fn run(case: &str) -> Result<(), Box<dyn std::error::Error>> {
     } else {
         ("conv_small", "configs/forward_bf16.txt", conv)
     };
-    let registry = Registry::new(Options::default())?;
+    let arch = (case == "estimate-new").then_some("gfx942".parse()?);
+    let registry = Registry::new(Options { arch, ..Options::default() })?;
     let pool = Pool::read(format!("{root}/{pool}"))?;
     let new =
         |kernel| NewKernel { kernel, priority: Priority::NORMAL, user: UserData::default(), hooks: None };
     registry.add_all(pool.kernels().iter().cloned().map(new).collect())?;
-    registry.set_model(Arc::new(Model::load(format!("{root}/tests/golden/models/{model}"))?), None);
+    if case != "estimate-new" {
+        registry.set_model(Arc::new(Model::load(format!("{root}/tests/golden/models/{model}"))?), None);
+    }
     registry.prepare();
     let problems: Vec<Problem> = match case {
         "conv-again" | "c-again" => vec![problem(1); CALLS as usize],
-        "conv-new" | "gemm-new" => (1000..1000 + CALLS).map(problem).collect(),
+        "conv-new" | "gemm-new" | "estimate-new" => (1000..1000 + CALLS).map(problem).collect(),
         other => {
-            return Err(
-                format!("no case is called '{other}': conv-new, conv-again, c-again, gemm-new").into()
-            );
+            let known = "conv-new, conv-again, c-again, gemm-new, estimate-new";
+            return Err(format!("no case is called '{other}': {known}").into());
         }
     };
     // Warm: working memory has grown, and of repeated problems the first is decided.

@@ -1560,11 +1560,12 @@ ck_status ck_registry_add_gemm_kernels(ck_registry *registry,
                                        size_t count);
 
 /**
- * Writes what a kernel's name says over a descriptor, and leaves the rest as it is: the short names say nothing of waves and
- * vector widths, for example, and a name with flags says that it has no others. For kernels whose key is not exact: CK's code
- * generators write the pipelines `basic_v1`, `comp_async` and `wavelet` into keys as `compv3`, and counts as 1. What differs
- * afterwards is what name and key disagree about. Types of weight and output, `name` and `arch` are left alone. Texts that are written live
- * until the process ends. Fails with `CK_STATUS_INVALID_KERNEL`, and changes nothing, for what is no convolution kernel's name.
+ * Overwrites the fields of a descriptor that a kernel's name states, and leaves the others unchanged: short names, for
+ * example, state neither waves nor vector widths, and a name with some flags states that the kernel has no others. For
+ * kernels whose keys are not exact: CK's code generators write the pipelines `basic_v1`, `comp_async` and `wavelet` into keys
+ * as `compv3`, and counts as 1. Fields that change are those on which name and key disagree. The types of weight and output,
+ * `name` and `arch` never change. The texts written live until the process ends. Fails with `CK_STATUS_INVALID_KERNEL`, and
+ * changes nothing, if `name` is not the name of a convolution kernel.
  *
  * # Safety
  * `name` is a NUL-terminated text; `desc` points to a `ck_conv_kernel_desc` with its `struct_size` set.
@@ -1677,7 +1678,8 @@ ck_status ck_registry_remove_model(ck_registry *registry, const ck_model_key *ke
 ck_status ck_registry_remove_models(ck_registry *registry);
 
 /**
- * Prepares the models for the current kernels. Otherwise the first selection after a change does this.
+ * Prepares the models for the current kernels. Otherwise the first selection after a change does this, or of a new registry
+ * the first two.
  *
  * # Safety
  * `registry` is from `ck_registry_create`.

@@ -21,6 +21,11 @@ fail() {
 }
 
 [ "$(id -u)" = 0 ] || fail "needs root, for debootstrap and chroot"
+# In namespaces of its own, so that whatever ends this script ends its mounts and processes, too: a mount that outlives it
+# would hand the machine's own /dev to the next `rm -rf target`.
+if [ -z "${CK_SELECT_FRESH_INSIDE:-}" ]; then
+    CK_SELECT_FRESH_INSIDE=1 exec unshare --mount --propagation private --pid --fork --kill-child "$0" "$@"
+fi
 if ! command -v debootstrap >/dev/null; then
     command -v apt-get >/dev/null || fail "needs debootstrap (Fedora: dnf install debootstrap)"
     apt-get update -qq && apt-get install -y -qq --no-install-recommends debootstrap >/dev/null
@@ -33,16 +38,7 @@ for target in demo test; do
     [ -n "$(packages_for $target)" ] || fail "README.md does not say what 'make $target' needs of Debian"
 done
 
-unmount() {
-    local point
-    for point in proc dev sys; do
-        mountpoint -q "$root/$point" && umount --recursive "$root/$point"
-    done
-    return 0
-}
-trap unmount EXIT
-unmount
-rm -rf "$root"
+rm -rf --one-file-system "$root"
 mkdir -p "$work" "$root"
 
 # The base is made once: it is Debian's, not ours.
@@ -75,16 +71,28 @@ settings=()
 while IFS='=' read -r name value; do
     settings+=("$name=$value")
 done < <(env | grep -E '^(https?_proxy|no_proxy|HTTPS?_PROXY|NO_PROXY|SSL_CERT_FILE|CARGO_HTTP_[A-Z_]*|PIP_CERT|PIP_INDEX_URL)=' || true)
-for point in proc dev sys; do
-    mkdir -p "$root/$point"
-    mount --rbind "/$point" "$root/$point"
-    mount --make-rslave "$root/$point"
+# Nothing of this machine is mounted there: its own processes, and a /dev with what every program may expect.
+mkdir -p "$root"/{proc,sys,dev}
+mount -t proc proc "$root/proc"
+mount -t sysfs -o ro sysfs "$root/sys"
+mount -t tmpfs -o mode=755 tmpfs "$root/dev"
+for node in "null 3" "zero 5" "full 7" "random 8" "urandom 9"; do
+    mknod -m 666 "$root/dev/${node% *}" c 1 "${node#* }"
 done
+mknod -m 666 "$root/dev/tty" c 5 0
+ln -s /proc/self/fd "$root/dev/fd"
+for stream in "stdin 0" "stdout 1" "stderr 2"; do
+    ln -s "/proc/self/fd/${stream#* }" "$root/dev/${stream% *}"
+done
+mkdir "$root/dev/pts" "$root/dev/shm"
+mount -t devpts -o newinstance,ptmxmode=666,mode=620 devpts "$root/dev/pts"
+ln -s pts/ptmx "$root/dev/ptmx"
+mount -t tmpfs -o mode=1777 tmpfs "$root/dev/shm"
 
 in_root() { # USER FOLDER COMMAND...
     local user=$1 folder=$2
     shift 2
-    chroot "$root" su "$user" -s /bin/bash -c 'cd "$0" && shift 0 && exec env -i HOME="$HOME" USER="$USER" LANG=C.UTF-8 \
+    chroot "$root" su "$user" -s /bin/bash -c 'cd "$0" && exec env -i HOME="$HOME" USER="$USER" LANG=C.UTF-8 \
         PATH=/opt/rust/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "$@"' \
         "$folder" "${settings[@]}" "$@"
 }
@@ -108,7 +116,7 @@ checkout() { # USER, prints the folder
     folder=$home/ck-select
     mkdir -p "$root$folder"
     git archive HEAD | tar -xf - -C "$root$folder"
-    if [ -d "$HOME/.cargo" ] && [ -f "$HOME/.cargo/config.toml" ]; then
+    if [ -f "$HOME/.cargo/config.toml" ]; then
         mkdir -p "$root$home/.cargo" && cp "$HOME/.cargo/config.toml" "$root$home/.cargo/"
     fi
     chroot "$root" chown -R "$1": "$home"

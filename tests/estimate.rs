@@ -3,7 +3,6 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::sync::{Arc, Mutex};
-use std::time::Instant;
 
 use ck_select::estimate::{Device, EstimateScratch, Estimator, PoolEstimate};
 use ck_select::kernel::Kernel;
@@ -176,39 +175,35 @@ fn unsupported_kernels_are_passed_over_and_searches_go_in_its_order() {
 }
 
 #[test]
+fn kernels_of_a_higher_priority_go_first() {
+    let problem = conv(16).into();
+    let order = ranked("gfx942", &problem);
+    let registry = Registry::new(on("gfx942")).unwrap();
+    let high = [&order[5], &order[3]];
+    let priority = |name: &String| if high.contains(&name) { Priority::HIGH } else { Priority::NORMAL };
+    let kernels = pool();
+    let with_priority =
+        |kernel: &Kernel| NewKernel { priority: priority(&kernel.name), ..new(kernel.clone(), None) };
+    registry.add_all(kernels.iter().map(with_priority).collect()).unwrap();
+    let chosen = registry.select(&problem).unwrap();
+    assert_eq!((chosen.entry.name(), chosen.source, chosen.rank), (order[3].as_str(), Source::Estimate, 0));
+    let text = registry.explain(&problem).unwrap();
+    let places = [3, 5, 0].map(|at| text.find(&format!(". {} ", order[at])).unwrap());
+    assert!(places.is_sorted(), "{text}");
+}
+
+#[test]
 fn a_warm_selection_does_not_allocate() {
-    for options in [on("gfx942"), on("gfx900"), Options { estimate: false, ..on("gfx942") }] {
-        let registry = filled(options);
+    let mixed = filled(on("gfx942"));
+    let first = Kernel { name: "preferred".into(), ..pool().kernels()[0].clone() };
+    mixed.add_all(vec![NewKernel { priority: Priority::HIGH, ..new(first, None) }]).unwrap();
+    let alike = [on("gfx942"), on("gfx900"), Options { estimate: false, ..on("gfx942") }].map(filled);
+    for registry in alike.into_iter().chain([mixed]) {
         registry.select(&conv(1).into()).unwrap();
         let before = ALLOCATIONS.get();
         for n in 2..100 {
             registry.select(&conv(n).into()).unwrap();
         }
         assert_eq!(ALLOCATIONS.get() - before, 0);
-    }
-}
-
-/// What it costs: `cargo test --release --test estimate -- --ignored --nocapture`.
-#[test]
-#[ignore = "prints times, which depend on the machine"]
-fn times() {
-    let names = pool().kernels().to_vec();
-    for count in [30, 4608] {
-        let many = (0..count).map(|at| {
-            let kernel = names[at % names.len()].clone();
-            Kernel { name: format!("{}{at}", kernel.name), ..kernel }
-        });
-        let pool = Arc::new(Pool::new(many.collect()).unwrap());
-        let device = Device::for_arch("gfx942".parse().unwrap()).unwrap();
-        let estimate = PoolEstimate::new(Estimator::new(device), pool);
-        let mut scratch = EstimateScratch::default();
-        let mut best = f64::INFINITY;
-        for n in 1..200 {
-            let problem = conv(n).into();
-            let began = Instant::now();
-            estimate.rank_with(&problem, &mut scratch).unwrap();
-            best = best.min(began.elapsed().as_secs_f64());
-        }
-        println!("{count} kernels: {:.2} us", best * 1e6);
     }
 }

@@ -133,7 +133,7 @@ class Core {
   /// `thoroughly`: as exactly as the options ask for at most.
   [[nodiscard]] bool is_current(const State& state, bool thoroughly = false) const {
     constexpr std::uint32_t seldom = 256;
-    switch (options_.follow) {
+    switch (options_.follow.value_or(Follow::every_call)) {
       case Follow::told: return true;
       case Follow::size: return ck_->size() == state.seen.size();
       case Follow::often:

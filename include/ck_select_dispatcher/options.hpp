@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -92,7 +93,8 @@ struct SelectorOptions {
   std::string arch;
   /// The number of dimensions when convolutions do not say: 2 or 3; 0 for 3 when the depth is used, else 2.
   int ndim_spatial = 0;
-  Follow follow = Follow::every_call;
+  /// Unset: Follow::every_call of a selector, and Follow::often of a runner, which is for the hot path.
+  std::optional<Follow> follow;
   /// The most names that a heuristic answers. The dispatcher takes the first that it can, so few are enough.
   std::size_t heuristic_limit = 8;
   /// The convolution dispatcher compares whole names, as it does with docs/ck-exact-names.sed: a heuristic's names then lead to the kernels

@@ -78,7 +78,7 @@ class GroupedConvRunner {
     Heuristic,
   };
 
-  /// Follow::often, unless the options ask for another than the usual: a runner is for the hot path.
+  /// Follows the registry as Follow::often does, unless the options say how.
   explicit GroupedConvRunner(const CkRegistry* registry, SelectorOptions options = {})
       : GroupedConvRunner(GroupedConvSelector<CkRegistry>(there(registry), hot(std::move(options)))) {}
 
@@ -136,7 +136,7 @@ class GroupedConvRunner {
   }
 
   [[nodiscard]] static SelectorOptions hot(SelectorOptions options) {
-    if (options.follow == Follow::every_call) options.follow = Follow::often;
+    if (!options.follow) options.follow = Follow::often;
     return options;
   }
 

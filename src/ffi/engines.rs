@@ -21,10 +21,10 @@ pub unsafe extern "C" fn ck_engine_describe(
     text: *mut *mut c_char,
 ) -> CkStatus {
     boundary(|| {
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller gives NULL or options with their size set and texts that are NULL or NUL-terminated.
         let options = unsafe { read_engine(options) }?;
         let described = describe_engine(&options).map_err(model_failure)?;
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller gives NULL or room for one address.
         unsafe { give_text(text, "text", &described.to_string()) }
     })
 }
@@ -46,14 +46,14 @@ pub unsafe extern "C" fn ck_engine_extract_rows(
     features: *mut f64,
 ) -> CkStatus {
     boundary(|| {
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller gives options as above, and `column_count` columns with their sizes set and `rows` cells each.
         let (options, table) = unsafe { (read_engine(options)?, read_table(columns, column_count, rows)?) };
         let found = engine_features(&options, &table).map_err(model_failure)?.map_err(rows_failure)?;
         if capacity < found.len() {
             let message = format!("capacity is {capacity}, {rows} rows have {} features", found.len());
             return Err(Failure::new(CkStatus::BufferTooSmall, message));
         }
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller gives room for `capacity` doubles, which was found to be enough.
         unsafe { write_values(features, "features", &found) }
     })
 }
@@ -61,7 +61,7 @@ pub unsafe extern "C" fn ck_engine_extract_rows(
 /// # Safety
 /// As for [`read_row_options`].
 unsafe fn read_engine(options: *const CkRowOptions) -> Result<RowModelOptions, Failure> {
-    // SAFETY: the caller's contract.
+    // SAFETY: the same is asked of this function's caller.
     let options = unsafe { read_row_options(options) }?;
     // A class is known by its newest engine: there are no names of a spec that could tell its version.
     match options.engine {

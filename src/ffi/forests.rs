@@ -21,10 +21,10 @@ pub struct CkForest {
 pub unsafe extern "C" fn ck_forest_create(file: *const c_char, forest: *mut *mut CkForest) -> CkStatus {
     boundary(|| {
         let forest = output(forest, "forest")?;
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller gives NULL or a NUL-terminated text.
         let file = unsafe { read_text(file, "file") }?;
         let made = Forest::load(file).map_err(|error| model_failure(error.into()))?;
-        // SAFETY: the caller's contract.
+        // SAFETY: not NULL, so the caller gives room for one address.
         unsafe { write_output(forest, Box::into_raw(Box::new(made)).cast()) };
         Ok(())
     })
@@ -38,7 +38,7 @@ pub unsafe extern "C" fn ck_forest_create(file: *const c_char, forest: *mut *mut
 pub unsafe extern "C" fn ck_forest_destroy(forest: *mut CkForest) {
     boundary_value((), || {
         if !forest.is_null() {
-            // SAFETY: the caller's contract: the address is from `Box::into_raw`.
+            // SAFETY: the caller got the address from `ck_forest_create`, which is `Box::into_raw`, and gives it up.
             drop(unsafe { Box::from_raw(forest.cast::<Forest>()) });
         }
     });
@@ -52,9 +52,9 @@ pub unsafe extern "C" fn ck_forest_destroy(forest: *mut CkForest) {
 pub unsafe extern "C" fn ck_forest_width(forest: *const CkForest, width: *mut usize) -> CkStatus {
     boundary(|| {
         let width = output(width, "width")?;
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller gives NULL or a forest that lives for the call.
         let forest = unsafe { read_forest(forest) }?;
-        // SAFETY: the caller's contract.
+        // SAFETY: not NULL, so the caller gives room for one `size_t`.
         unsafe { write_output(width, forest.num_features()) };
         Ok(())
     })
@@ -74,7 +74,7 @@ pub unsafe extern "C" fn ck_forest_predict(
     values: *mut f64,
 ) -> CkStatus {
     boundary(|| {
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller gives NULL or a forest that lives for the call.
         let forest = unsafe { read_forest(forest) }?;
         let wrong = |message: String| Failure::new(CkStatus::InvalidArgument, message);
         if width != forest.num_features() {
@@ -84,7 +84,7 @@ pub unsafe extern "C" fn ck_forest_predict(
             )));
         }
         let count = rows.checked_mul(width).ok_or_else(|| wrong(format!("{rows} rows are too many")))?;
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller gives `rows` times `width` doubles, and `width` was compared with the forest's.
         let features = unsafe { read_array(features, count, "features") }?;
         let mut predicted = Vec::new();
         predicted
@@ -94,7 +94,7 @@ pub unsafe extern "C" fn ck_forest_predict(
             let cells = features.get(row * width..(row + 1) * width).unwrap_or_default();
             predicted.push(forest.predict(cells).map_err(Failure::of(CkStatus::InvalidArgument))?);
         }
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller gives room for one double a row.
         unsafe { write_values(values, "values", &predicted) }
     })
 }
@@ -102,6 +102,6 @@ pub unsafe extern "C" fn ck_forest_predict(
 /// # Safety
 /// `forest` is NULL, or was made by `ck_forest_create` and is not destroyed as long as the result lives.
 unsafe fn read_forest<'a>(forest: *const CkForest) -> Result<&'a Forest, Failure> {
-    // SAFETY: the caller's contract; `CkForest` is only ever an address of a `Forest`.
+    // SAFETY: NULL, or an address of a `Forest` that lives as long as the result: `CkForest` is never anything else.
     unsafe { forest.cast::<Forest>().as_ref() }.ok_or_else(|| Failure::null("forest"))
 }

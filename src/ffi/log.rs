@@ -90,9 +90,9 @@ pub unsafe extern "C" fn ck_set_log_callback(
 pub unsafe extern "C" fn ck_log(level: i32, source: *const c_char, text: *const c_char) -> CkStatus {
     boundary(|| {
         let level = word("level", level, &Level::ALL, Level::WORDS)?;
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller gives NULL or a NUL-terminated text.
         let source = unsafe { read_text(source, "source") }?;
-        // SAFETY: the caller's contract.
+        // SAFETY: as for `source`.
         let text = unsafe { read_text(text, "text") }?;
         told(level, source, text);
         Ok(())

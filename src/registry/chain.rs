@@ -407,9 +407,13 @@ impl Registry {
         problem: &Problem,
     ) -> Option<Selection<'_>> {
         let mut places = self.supported_by_model(state, prepared, problem, usize::MAX);
+        let mut taken = vec![false; state.len()];
+        for &place in &places {
+            taken[place] = true;
+        }
         for place in self.places_by_estimate(state, prepared, problem).into_iter().chain(state.by_priority())
         {
-            if !places.contains(&place) && self.is_candidate(state, place, problem) {
+            if !std::mem::replace(&mut taken[place], true) && self.is_candidate(state, place, problem) {
                 places.push(place);
             }
         }

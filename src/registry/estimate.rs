@@ -1,5 +1,6 @@
-//! The source `estimate`: the kernels of a registry in the order of their estimated times.
+//! The source `estimate`: the kernels of a registry in the order of their estimated times, those of a higher priority first.
 
+use std::cmp::Reverse;
 use std::fmt::Write;
 use std::sync::{Arc, OnceLock};
 
@@ -25,14 +26,20 @@ pub(super) enum NoEstimate {
 }
 
 /// The estimates of some kernels, for each device with a profile that was asked for.
+#[derive(Default)]
 pub(super) struct Estimates {
     /// The kernels, by their numbers in the arena.
     ids: Arc<[usize]>,
+    /// The architecture that all of them name.
+    arch: Option<Arch>,
+    /// Their owner prefers some of them.
+    prefers: bool,
     devices: [OnceLock<PreparedEstimate>; Device::PROFILES.len()],
 }
 
 /// What depends on kernels and device alone.
 pub(super) struct PreparedEstimate {
+    arch: Arch,
     estimator: Estimator,
     /// By the kernels' places; `None` for those that the device cannot compute.
     shapes: Vec<Option<Shape>>,
@@ -40,14 +47,20 @@ pub(super) struct PreparedEstimate {
 
 impl Estimates {
     /// Those of an earlier state are taken over if its kernels were the same.
-    pub(super) fn of(ids: &Arc<[usize]>, earlier: Option<&Arc<Self>>) -> Arc<Self> {
-        match earlier.filter(|earlier| earlier.ids == *ids) {
-            Some(earlier) => Arc::clone(earlier),
-            None => Arc::new(Self {
-                ids: Arc::clone(ids),
-                devices: [const { OnceLock::new() }; Device::PROFILES.len()],
-            }),
+    pub(super) fn of(
+        ids: &Arc<[usize]>,
+        entries: &boxcar::Vec<Entry>,
+        earlier: Option<&Arc<Self>>,
+    ) -> Arc<Self> {
+        if let Some(earlier) = earlier.filter(|earlier| earlier.ids == *ids) {
+            return Arc::clone(earlier);
         }
+        let kernels = || ids.iter().filter_map(|&id| entries.get(id));
+        let first = kernels().next();
+        let arch =
+            first.and_then(Entry::arch).filter(|&arch| kernels().all(|entry| entry.arch() == Some(arch)));
+        let prefers = first.is_some_and(|first| kernels().any(|entry| entry.priority() != first.priority()));
+        Arc::new(Self { ids: Arc::clone(ids), arch, prefers, devices: Default::default() })
     }
 
     /// The estimates for an architecture, computed the first time that they are asked for.
@@ -58,22 +71,14 @@ impl Estimates {
         Ok(slot.get_or_init(|| {
             let estimator = Estimator::new(device);
             let shape = |&id: &usize| estimator.shape(&entries.get(id)?.kernel().kind).ok();
-            PreparedEstimate { estimator, shapes: self.ids.iter().map(shape).collect() }
+            PreparedEstimate { arch, estimator, shapes: self.ids.iter().map(shape).collect() }
         }))
     }
 }
 
 impl Registry {
-    /// The architecture to estimate for: the problem's, else the options'; without either, the one that all kernels name.
-    fn estimated_arch(&self, state: &State, problem: &Problem) -> Option<Arch> {
-        problem.arch().or(state.options().arch).or_else(|| {
-            let mut named = (0..state.len()).map(|place| self.entry_at(state, place).and_then(Entry::arch));
-            let first = named.next()??;
-            named.all(|arch| arch == Some(first)).then_some(first)
-        })
-    }
-
-    /// Ranks the kernels that fit; why not, else. Support is not asked.
+    /// Ranks the kernels that fit; why not, else. Support is not asked. The architecture is the problem's, else the options';
+    /// without either, the one that all kernels name.
     fn ask_estimate<'p>(
         &self,
         state: &State,
@@ -84,13 +89,18 @@ impl Registry {
         if !state.options().estimate {
             return Err(NoEstimate::Off);
         }
-        let arch = self.estimated_arch(state, problem).ok_or(NoEstimate::NoArch)?;
+        let Estimates { arch, prefers, .. } = *prepared.estimates;
+        let arch = problem.arch().or(state.options().arch).or(arch).ok_or(NoEstimate::NoArch)?;
         let estimate = prepared.estimates.device(arch, &self.entries)?;
         let fitting = estimate.shapes.iter().enumerate().filter_map(|(place, shape)| {
             let entry = self.entry_at(state, place)?;
             entry.fits(problem, state.options().arch).then_some((place, shape.as_ref()?))
         });
         scratch.rank(&estimate.estimator, problem, fitting);
+        if prefers {
+            let priority = |place| self.entry_at(state, place).map(|entry| Reverse(entry.priority()));
+            scratch.prefer(priority);
+        }
         Ok(estimate)
     }
 
@@ -144,8 +154,7 @@ impl Registry {
         if ranking.is_empty() {
             return "no kernel that fits has an estimate".to_owned();
         }
-        let arch = self.estimated_arch(state, problem);
-        let mut text = format!("{} kernels on {}", ranking.len(), arch.as_ref().map_or("", Arch::as_str));
+        let mut text = format!("{} kernels on {}", ranking.len(), estimate.arch);
         let load = estimate.estimator.load(problem);
         for (rank, one) in ranking.iter().take(EXPLAINED).enumerate() {
             let entry = self.entry_at(state, one.index);

@@ -303,9 +303,11 @@ impl Registry {
         Ok(())
     }
 
-    /// Prepares the models for the current kernels. Otherwise the first selection after a change does.
+    /// Prepares the models for the current kernels. Otherwise the first selection after a change does, or of a new registry the
+    /// first two.
     pub fn prepare(&self) {
-        self.prepared(&self.state());
+        let state = self.state();
+        self.prepared(&state).models.iter().for_each(|model| model.compile());
     }
 
     /// Reads the winners that other processes have stored since the last time; true if there were any. It

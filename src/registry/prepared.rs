@@ -59,10 +59,17 @@ impl Prepared {
                     Arc::ptr_eq(&known.model, &loaded.model) && known.key == loaded.key && known.ids == *ids
                 })
             });
-            known.cloned().unwrap_or_else(|| Arc::new(PreparedModel::new(loaded, ids, entries)))
+            known.cloned().unwrap_or_else(|| {
+                let model = PreparedModel::new(loaded, ids, entries);
+                // A process that has just begun may never ask twice; one that runs shall not wait within a selection.
+                if earlier.is_some() {
+                    model.compile();
+                }
+                Arc::new(model)
+            })
         });
         let models = models.collect();
-        let estimates = Estimates::of(ids, earlier.map(|earlier| &earlier.estimates));
+        let estimates = Estimates::of(ids, entries, earlier.map(|earlier| &earlier.estimates));
         let names = ids.iter().filter_map(|&id| entries.get(id)).map(Entry::name);
         let pool = PoolHash::of_names(names);
         let before = earlier.and_then(|earlier| Some((earlier.pool, earlier.winners.as_ref().ok()?)));
@@ -75,8 +82,7 @@ impl Prepared {
 
     /// The same for a registry whose kernels have got other numbers.
     pub(super) fn without_models(&self) -> Self {
-        let estimates = Estimates::of(&Arc::default(), None);
-        Self { models: Vec::new(), estimates, winners: self.winners.clone(), pool: self.pool }
+        Self { models: Vec::new(), estimates: Arc::default(), winners: self.winners.clone(), pool: self.pool }
     }
 }
 
@@ -93,13 +99,18 @@ impl PreparedModel {
         }
         let pool = Pool::new(kernels).map_err(|error| error.to_string());
         let ranker = pool.and_then(|pool| {
-            Ranker::with_key(model.clone(), key, Arc::new(pool)).map_err(|error| error.to_string())
+            Ranker::deferred(model.clone(), key, Arc::new(pool)).map_err(|error| error.to_string())
         });
         let (ranker, fault) = match ranker {
             Ok(ranker) => (Some(ranker), None),
             Err(reason) => (None, Some(reason)),
         };
         Self { model, key, ids: ids.clone(), ranker, fault, places, pool_file: OnceLock::new() }
+    }
+
+    /// Compiles the forest for the kernels, if that is not done.
+    pub(super) fn compile(&self) {
+        self.ranker.iter().for_each(Ranker::prepare);
     }
 
     /// Whether its answers are for one architecture.

@@ -503,6 +503,12 @@ void priorities_are_cks() {
   const Problem problem = layer(16, 64, 64, 28);
   const auto found = selector.find(problem);
   CHECK(found.instance->name() == "b_high" && found.selection.source == Source::priority);
+  // With the estimate, which chooses among the highest.
+  SelectorOptions estimating = quiet();
+  estimating.registry.estimate = true;
+  estimating.registry.arch = "gfx950";
+  const auto estimated = GroupedConvSelector(registry, estimating).find(problem);
+  CHECK(estimated.instance->name() == "b_high" && estimated.selection.source == Source::estimate);
   CHECK(found.selection.name.find("128x64x64") != std::string_view::npos);
   CHECK(selector.heuristic()(problem).front() == "b_high");
   // Among equal ones CK's rule, whatever it is.

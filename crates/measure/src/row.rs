@@ -116,19 +116,9 @@ fn csv_line<T: AsRef<[u8]>>(cells: &[T]) -> Vec<u8> {
 fn bandwidth(problem: &Problem, latency_ms: f64) -> f64 {
     let Problem::Gemm(p) = problem else { return 0.0 };
     let (m, n, k) = (p.m as f64, p.n as f64, p.k as f64);
-    let bits = m * k * bits(p.dtype_a) + k * n * bits(p.dtype_b) + m * n * bits(p.dtype_c);
-    bits / 8.0 / 1e6 / latency_ms
-}
-
-/// Bits of one element.
-const fn bits(dtype: Dtype) -> f64 {
-    match dtype {
-        Dtype::Int4 | Dtype::PkFp4 | Dtype::PkInt4 => 4.0,
-        Dtype::Fp8 | Dtype::Bf8 | Dtype::Int8 => 8.0,
-        Dtype::Fp16 | Dtype::Bf16 => 16.0,
-        Dtype::Fp32 | Dtype::Int32 => 32.0,
-        Dtype::Fp64 => 64.0,
-    }
+    let bits = |dtype: Dtype| f64::from(dtype.bits());
+    let moved = m * k * bits(p.dtype_a) + k * n * bits(p.dtype_b) + m * n * bits(p.dtype_c);
+    moved / 8.0 / 1e6 / latency_ms
 }
 
 /// What a row of the log says: whose it is, and what came out.

@@ -131,7 +131,7 @@ pub struct Ranked {
 fn compile(model: &Model, sides: &[KernelSide]) -> Result<(PoolFeatures, PoolScorer), RankError> {
     let forest = model.ranking_forest().ok_or(RankError::NoForest)?;
     let features = PoolFeatures::new(model.extractor(), sides)?;
-    let scorer = PoolScorer::compile(forest, &features.table())?;
+    let scorer = PoolScorer::deferred(forest, &features.table())?;
     Ok((features, scorer))
 }
 
@@ -139,11 +139,19 @@ impl Ranker {
     /// Prepares a model for the kernels of a pool that it serves ([`Model::key`]).
     pub fn new(model: Arc<Model>, pool: Arc<Pool>) -> Result<Self, RankError> {
         let key = model.key();
-        Self::with_key(model, key, pool)
+        let ranker = Self::deferred(model, key, pool)?;
+        ranker.prepare();
+        Ok(ranker)
     }
 
-    /// The same for what `key` says in place of the model.
-    pub fn with_key(model: Arc<Model>, key: ModelKey, pool: Arc<Pool>) -> Result<Self, RankError> {
+    /// Compiles what [`Ranker::deferred`] has left for later.
+    pub fn prepare(&self) {
+        self.scorer.prepare();
+    }
+
+    /// The same for what `key` says in place of the model, leaving to the second ranking what the first one does without
+    /// ([`PoolScorer::deferred`]).
+    pub fn deferred(model: Arc<Model>, key: ModelKey, pool: Arc<Pool>) -> Result<Self, RankError> {
         let (mut sides, mut places, mut left_out) = (Vec::new(), Vec::new(), Vec::new());
         for (index, kernel) in pool.iter().enumerate() {
             let side = if key.fits_kernel(kernel) {

@@ -6,7 +6,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-use arrow::array::AsArray as _;
+use arrow_array::cast::AsArray as _;
 use ck_select_offline::convert::{FileReport, Options, Progress, Reject, convert};
 use ck_select_offline::measurements::{DataError, Measurements, Wanted};
 use ck_select_types::kernel::KernelKind;
@@ -256,6 +256,16 @@ fn benchmark_json_has_its_bandwidth_and_pads_corrected() {
         assert_eq!((data.rows()[1].tflops, data.rows()[1].latency_ms), (0.0, 0.0));
         assert_eq!(pad_columns(&output, MEM), [true; 3]);
         assert_eq!(pad_columns(&output, GEMM), [false; 3]);
+    }
+    // A misspelt key would leave the usual value in its place.
+    for (key, expected) in [("splitk", "split_k"), ("avg_time_m", "avg_time_ms")] {
+        let text = whole.replacen("\"tflops\"", &format!("\"{key}\": 4, \"tflops\""), 1);
+        let text = if key == "avg_time_m" { text.replacen("\"avg_time_ms\": 0.5, ", "", 1) } else { text };
+        let output = folder.path().join("misspelt.parquet");
+        let (reports, rejects) = converted(&[file(&folder, "misspelt.json", &text)], &output, &options());
+        assert_eq!((reports[0].rows, reports[0].rejected), (2, 2));
+        assert_eq!(rejects[0].place, "results[0].benchmarks[0]");
+        assert_eq!(rejects[0].reason, format!("unknown key '{key}', expected {expected}"));
     }
     let cut = &whole[..whole.len() - 20];
     let (reports, rejects) =

@@ -7,6 +7,7 @@ use std::hint::black_box;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use ck_select::estimate::{Device, EstimateScratch, Estimator, PoolEstimate};
 use ck_select::forest::Forest;
 use ck_select::kernel::Kernel;
 use ck_select::model::Model;
@@ -65,6 +66,27 @@ fn ranking(criterion: &mut Criterion) {
     group.finish();
 }
 
+/// The estimate, of the pool as it is and of one as large as they come.
+fn estimating(criterion: &mut Criterion) {
+    let (_, pool) = conv();
+    let device = Device::for_arch("gfx942".parse().expect("a word")).expect("a profile");
+    let mut group = criterion.benchmark_group("estimating");
+    for count in [30, 4608] {
+        let many = pool.iter().cycle().take(count).enumerate();
+        let many = many.map(|(at, kernel)| Kernel { name: format!("{}{at}", kernel.name), ..kernel.clone() });
+        let pool = Arc::new(Pool::new(many.collect()).expect("different kernels"));
+        let estimate = PoolEstimate::new(Estimator::new(device), pool);
+        let (mut scratch, mut number) = (EstimateScratch::default(), 0);
+        group.bench_function(format!("{count} kernels"), |bencher| {
+            bencher.iter(|| {
+                number += 1;
+                estimate.rank_with(&problem(number), &mut scratch)
+            });
+        });
+    }
+    group.finish();
+}
+
 fn selecting(criterion: &mut Criterion) {
     let (model, pool) = conv();
     let registry = Registry::new(Options::default()).expect("a registry");
@@ -93,6 +115,6 @@ criterion_group! {
     config = Criterion::default()
         .warm_up_time(std::time::Duration::from_millis(500))
         .measurement_time(std::time::Duration::from_secs(2));
-    targets = reading, ranking, selecting
+    targets = reading, ranking, estimating, selecting
 }
 criterion_main!(steps);

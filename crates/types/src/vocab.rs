@@ -165,6 +165,17 @@ impl ConvLayout {
 }
 
 impl Dtype {
+    /// Bits of one element.
+    pub const fn bits(self) -> u32 {
+        match self {
+            Self::Fp64 => 64,
+            Self::Fp32 | Self::Int32 => 32,
+            Self::Fp16 | Self::Bf16 => 16,
+            Self::Fp8 | Self::Bf8 | Self::Int8 => 8,
+            Self::Int4 | Self::PkFp4 | Self::PkInt4 => 4,
+        }
+    }
+
     /// The element type that accumulates products of this one.
     pub const fn accumulator(self) -> Self {
         match self {

@@ -3,11 +3,9 @@
 use std::path::Path;
 
 use ck_select::estimate::{Device, Estimator};
-use ck_select::files;
 use ck_select::vocab::Arch;
-use serde_json::{Map, Value};
 
-use super::hardware::HardwareOption;
+use super::hardware::{HardwareOption, read_object};
 use crate::error::CliError;
 
 /// Whether the estimate is asked, and for which GPU.
@@ -16,9 +14,9 @@ pub(crate) struct EstimateOption {
     /// Ask the estimate, which needs no measurements and no model, for the GPU of --arch or --hardware (docs/estimate.md)
     #[arg(long, conflicts_with_all = ["unknown", "rank_by", "force_model"])]
     pub(crate) estimate: bool,
-    /// The architecture that the estimate is for: gfx90a, gfx942, gfx950, gfx1201, gfx1250, sm_80 or sm_90. Others are
-    /// described by --hardware FILE: an object of constants, which replace those of the profile that it names as
-    /// based_on, else of --arch
+    /// The architecture that the estimate is for; one without a profile lists those that have one. Others are described
+    /// by --hardware FILE: an object of constants, which replace those of the profile that it names as based_on, else of
+    /// --arch
     #[arg(long, value_name = "ARCH", value_parser = super::word::<Arch>)]
     pub(crate) arch: Option<Arch>,
 }
@@ -53,11 +51,9 @@ impl EstimateOption {
 
 /// Reads a device; `arch` is its base unless the file names one.
 fn read(path: &str, arch: Option<Arch>) -> Result<Device, CliError> {
-    let text = files::read_to_string(path).map_err(|error| CliError::io(path, &error))?;
-    let fault = |error: &dyn std::fmt::Display| CliError::failed(format!("{path}: {error}"));
-    let mut fields: Map<String, Value> = serde_json::from_str(&text).map_err(|error| fault(&error))?;
+    let mut fields = read_object(path)?;
     if let Some(arch) = arch {
         fields.entry("based_on").or_insert_with(|| arch.as_str().into());
     }
-    Device::from_json(&fields).map_err(|error| fault(&error))
+    Device::from_json(&fields).map_err(|error| CliError::failed(format!("{path}: {error}")))
 }

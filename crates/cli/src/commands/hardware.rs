@@ -13,9 +13,8 @@ use crate::error::CliError;
 /// Whose constants features are computed with.
 #[derive(clap::Args)]
 pub(crate) struct HardwareOption {
-    /// GPU constants to use instead of the model's: an architecture with a profile (gfx90a, gfx942, gfx950,
-    /// gfx1201, gfx1250, sm_90), or a JSON file with an object of constants, which override the model's
-    /// (`ckselect inspect` shows their names)
+    /// GPU constants to use instead of the model's: an architecture with a profile (an unknown one lists them), or a JSON
+    /// file with an object of constants, which override the model's (`ckselect inspect` shows their names)
     #[arg(long, value_name = "FILE|NAME")]
     hardware: Option<String>,
 }
@@ -63,10 +62,14 @@ impl HardwareOption {
     }
 }
 
-fn read(path: &str, own: Hardware) -> Result<Hardware, CliError> {
+/// The object in a JSON file.
+pub(super) fn read_object(path: &str) -> Result<Map<String, Value>, CliError> {
     let text = files::read_to_string(path).map_err(|error| CliError::io(path, &error))?;
-    let fields: Map<String, Value> =
-        serde_json::from_str(&text).map_err(|error| CliError::failed(format!("{path}: {error}")))?;
+    serde_json::from_str(&text).map_err(|error| CliError::failed(format!("{path}: {error}")))
+}
+
+fn read(path: &str, own: Hardware) -> Result<Hardware, CliError> {
+    let fields = read_object(path)?;
     if fields.is_empty() {
         let known = Hardware::NAMES.join(", ");
         return Err(CliError::failed(format!("{path}: found no constants, expected some of {known}")));

@@ -34,27 +34,8 @@ fn together(extent: i64) -> f64 {
 }
 
 /// Bytes of one element.
-pub(super) const fn bytes_of(dtype: Dtype) -> f64 {
-    match dtype {
-        Dtype::Fp64 => 8.0,
-        Dtype::Fp32 | Dtype::Int32 => 4.0,
-        Dtype::Fp16 | Dtype::Bf16 => 2.0,
-        Dtype::Fp8 | Dtype::Bf8 | Dtype::Int8 => 1.0,
-        Dtype::Int4 | Dtype::PkFp4 | Dtype::PkInt4 => 0.5,
-    }
-}
-
-/// Whether channels lie together.
-const fn channels_last(layout: ConvLayout) -> bool {
-    !matches!(
-        layout,
-        ConvLayout::Ngcw
-            | ConvLayout::Ngchw
-            | ConvLayout::Ngcdhw
-            | ConvLayout::Ncw
-            | ConvLayout::Nchw
-            | ConvLayout::Ncdhw
-    )
+pub(super) fn bytes_of(dtype: Dtype) -> f64 {
+    f64::from(dtype.bits()) / 8.0
 }
 
 impl Load {
@@ -69,16 +50,16 @@ impl Load {
         let volume = |extents: [i64; 3]| extents.iter().map(|&extent| extent.max(1) as f64).product::<f64>();
         let groups = problem.g.max(1);
         let (channels, out_channels) = (problem.c / groups, problem.k / groups);
-        let [input, filter, output] = [problem.input, problem.filter, problem.output()].map(volume);
+        let outputs = problem.output();
+        let [input, filter, output] = [problem.input, problem.filter, outputs].map(volume);
         let (n, c, k, g) = (problem.n as f64, channels as f64, out_channels as f64, groups as f64);
         let in_bytes = n * c * g * input * bytes_of(problem.dtype_in);
         let filter_bytes = c * k * g * filter * bytes_of(problem.dtype_wei);
         let out_bytes = n * k * g * output * bytes_of(problem.dtype_out);
-        let of_tensor = |channels: i64, width: i64| {
-            together(if channels_last(problem.layout) { channels } else { width })
-        };
+        let width_last = matches!(problem.layout.order(), ConvLayout::Ngchw | ConvLayout::Nchw);
+        let of_tensor = |channels: i64, width: i64| together(if width_last { width } else { channels });
         let in_together = of_tensor(channels, problem.input[2]);
-        let out_together = of_tensor(out_channels, problem.output()[2]);
+        let out_together = of_tensor(out_channels, outputs[2]);
         // Also of one tap: the kernels compute their addresses all the same.
         let image = constants.gather;
         let (extents, together, gather, result_bytes) = match problem.direction {

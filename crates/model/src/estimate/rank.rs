@@ -52,6 +52,11 @@ impl EstimateScratch {
         // Times are positive, and then their bits are in their order. With the index no two are equal.
         self.ranking.sort_unstable_by_key(|one| (one.time_us.to_bits(), one.index));
     }
+
+    /// Puts kernels with a smaller key first; those with the same key stay in their order.
+    pub fn prefer<K: Ord>(&mut self, key: impl Fn(usize) -> K) {
+        self.ranking.sort_unstable_by_key(|one| (key(one.index), one.time_us.to_bits(), one.index));
+    }
 }
 
 /// A problem or a kernel without an estimate.

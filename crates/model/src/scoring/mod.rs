@@ -28,7 +28,8 @@ mod vectors;
 mod wide;
 mod work;
 
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
 
 pub use compile::lanes::{Column, PoolTable};
 pub use features::{CallValues, MixedPool, PoolFeatures, RowValues};
@@ -99,7 +100,12 @@ pub struct PoolScorer {
     pair_width: usize,
     classes: usize,
     lanes: Lanes,
-    way: Way,
+    forest: Arc<Forest>,
+    isa: Isa,
+    /// Unset until a deferred scorer is compiled.
+    way: OnceLock<Way>,
+    /// Calls before that.
+    calls: AtomicU32,
     /// For shortlists.
     scale: Option<Scale>,
 }
@@ -118,12 +124,7 @@ enum Way {
         cells: Cells,
     },
     /// What the cells cannot hold is scored kernel by kernel.
-    Scalar(Scalar),
-}
-
-#[derive(Debug)]
-struct Scalar {
-    forest: Arc<Forest>,
+    Scalar,
 }
 
 /// The values of a call, checked.
@@ -146,21 +147,49 @@ impl PoolScorer {
         PoolScorer::compile_for(forest, pool, Isa::best())
     }
 
+    /// The same, but for a pool of up to 32 lanes the forest is compiled by the second call: the first walks the forest kernel by
+    /// kernel, which takes less time than compiling. Many processes never ask twice.
+    pub fn deferred(forest: &Arc<Forest>, pool: &PoolTable<'_>) -> Result<PoolScorer, PoolError> {
+        let scorer = PoolScorer::uncompiled(forest, pool, Isa::best())?;
+        if scorer.lanes.len() > LANES {
+            scorer.prepare();
+        }
+        Ok(scorer)
+    }
+
     fn compile_for(forest: &Arc<Forest>, pool: &PoolTable<'_>, isa: Isa) -> Result<PoolScorer, PoolError> {
+        let scorer = PoolScorer::uncompiled(forest, pool, isa)?;
+        scorer.prepare();
+        Ok(scorer)
+    }
+
+    fn uncompiled(forest: &Arc<Forest>, pool: &PoolTable<'_>, isa: Isa) -> Result<PoolScorer, PoolError> {
         pool.validate(forest)?;
-        let lanes = Lanes::new(pool, forest);
-        let classes = pool.classes.iter().max().map_or(0, |&last| last as usize + 1);
-        let way = Way::new(forest, pool, &lanes, classes, isa)
-            .unwrap_or_else(|| Way::Scalar(Scalar { forest: Arc::clone(forest) }));
         Ok(PoolScorer {
             columns: pool.columns.to_vec(),
             uniform_width: pool.width(Column::Uniform),
             pair_width: pool.width(Column::Pair),
-            classes,
-            lanes,
-            way,
+            classes: pool.classes.iter().max().map_or(0, |&last| last as usize + 1),
+            lanes: Lanes::new(pool, forest),
+            forest: Arc::clone(forest),
+            isa,
+            way: OnceLock::new(),
+            calls: AtomicU32::new(0),
             scale: Scale::new(forest),
         })
+    }
+
+    /// Compiles what was deferred.
+    pub fn prepare(&self) {
+        self.way.get_or_init(|| Way::new(self).unwrap_or(Way::Scalar));
+    }
+
+    /// How this call finds its scores. The second call of a deferred scorer compiles; others at the same time do not wait for it.
+    fn way(&self) -> &Way {
+        if self.way.get().is_none() && self.calls.fetch_add(1, Ordering::Relaxed) == 1 {
+            self.prepare();
+        }
+        self.way.get().unwrap_or(&Way::Scalar)
     }
 
     /// How many kernels the pool has.
@@ -180,10 +209,11 @@ impl PoolScorer {
 
     /// The way in which scores are found: the walk and its instructions, for logs.
     pub fn describe(&self) -> String {
-        match &self.way {
-            Way::Narrow { walk, .. } => walk.describe(),
-            Way::Wide { walk, .. } => format!("wide walk, {}", walk.isa().name()),
-            Way::Scalar(_) => "kernel by kernel".to_owned(),
+        match self.way.get() {
+            Some(Way::Narrow { walk, .. }) => walk.describe(),
+            Some(Way::Wide { walk, .. }) => format!("wide walk, {}", walk.isa().name()),
+            Some(Way::Scalar) => "kernel by kernel".to_owned(),
+            None => "kernel by kernel, to be compiled".to_owned(),
         }
     }
 
@@ -210,7 +240,7 @@ impl PoolScorer {
     /// Asks for what a call reads first, so that it comes while the problem's features are computed: after other work it is in
     /// main memory.
     pub(crate) fn fetch(&self) {
-        if let Way::Narrow { walk, cells, .. } = &self.way {
+        if let Some(Way::Narrow { walk, cells, .. }) = self.way.get() {
             walk.fetch(cells);
         }
     }
@@ -218,7 +248,7 @@ impl PoolScorer {
     /// Counts what [`score`](Self::score) would visit; nothing for a pool that is scored kernel by kernel.
     pub fn work(&self, uniform: &[f64], pair: &[f64], scratch: &mut Scratch) -> Result<Work, SizeError> {
         let values = self.values(uniform, pair)?;
-        Ok(match &self.way {
+        Ok(match self.way() {
             Way::Narrow { walk, ladders, cells } => {
                 Narrow::fit(cells, ladders, scratch);
                 walk.work(cells, ladders, &values, scratch)
@@ -227,7 +257,7 @@ impl PoolScorer {
                 walk.fit(cells, ladders, scratch);
                 walk.work(cells, ladders, &values, scratch)
             }
-            Way::Scalar(_) => Work::default(),
+            Way::Scalar => Work::default(),
         })
     }
 
@@ -239,7 +269,7 @@ impl PoolScorer {
 
     /// The sum of each lane, into `scratch.sums`.
     fn sum(&self, values: &Values<'_>, scratch: &mut Scratch) {
-        match &self.way {
+        match self.way() {
             Way::Narrow { walk, ladders, cells } => {
                 Narrow::fit(cells, ladders, scratch);
                 walk.score(cells, ladders, values, scratch);
@@ -248,37 +278,21 @@ impl PoolScorer {
                 walk.fit(cells, ladders, scratch);
                 walk.score(cells, ladders, values, scratch);
             }
-            Way::Scalar(scalar) => scalar.score(self, values, scratch),
+            Way::Scalar => self.sum_by_rows(values, scratch),
         }
     }
-}
 
-impl Way {
-    fn new(forest: &Forest, pool: &PoolTable<'_>, lanes: &Lanes, classes: usize, isa: Isa) -> Option<Way> {
-        let (ladders, numbers) = Ladders::new(forest, pool.columns)?;
-        if lanes.len() <= LANES {
-            let cells = Cells::new(forest, &ladders, &numbers, lanes, narrow::BATCH)?;
-            let walk = Box::new(Narrow::new(lanes, &ladders, &cells, classes, isa));
-            return Some(Way::Narrow { walk, ladders, cells });
-        }
-        let cells = Cells::new(forest, &ladders, &numbers, lanes, wide::BATCH)?;
-        let walk = Wide::new(lanes, &ladders, isa);
-        Some(Way::Wide { walk, ladders, cells })
-    }
-}
-
-impl Scalar {
-    fn score(&self, scorer: &PoolScorer, values: &Values<'_>, scratch: &mut Scratch) {
-        let lanes = &scorer.lanes;
+    fn sum_by_rows(&self, values: &Values<'_>, scratch: &mut Scratch) {
+        let lanes = &self.lanes;
         grow(&mut scratch.sums, lanes.len());
-        grow(&mut scratch.row, scorer.columns.len());
-        let row = &mut scratch.row[..scorer.columns.len()];
+        grow(&mut scratch.row, self.columns.len());
+        let row = &mut scratch.row[..self.columns.len()];
         for lane in 0..lanes.len() {
             let class = lanes.classes[lane] as usize;
             let mut uniform = values.uniform.iter();
             let mut kernel = lanes.values[lane * lanes.width..].iter();
-            let mut pair = (0..scorer.pair_width).map(|column| &values.pair(column)[class]);
-            for (cell, column) in row.iter_mut().zip(&scorer.columns) {
+            let mut pair = (0..self.pair_width).map(|column| &values.pair(column)[class]);
+            for (cell, column) in row.iter_mut().zip(&self.columns) {
                 let value = match column {
                     Column::Uniform => uniform.next(),
                     Column::Kernel => kernel.next(),
@@ -289,6 +303,22 @@ impl Scalar {
             // The row has the forest's width, see `PoolTable::validate`, so there is always a score.
             scratch.sums[lane] = self.forest.raw_score(row).unwrap_or(f64::NAN);
         }
+    }
+}
+
+impl Way {
+    fn new(scorer: &PoolScorer) -> Option<Way> {
+        let PoolScorer { forest, lanes, classes, isa, .. } = scorer;
+        let (classes, isa) = (*classes, *isa);
+        let (ladders, numbers) = Ladders::new(forest, &scorer.columns)?;
+        if lanes.len() <= LANES {
+            let cells = Cells::new(forest, &ladders, &numbers, lanes, narrow::BATCH)?;
+            let walk = Box::new(Narrow::new(lanes, &ladders, &cells, classes, isa));
+            return Some(Way::Narrow { walk, ladders, cells });
+        }
+        let cells = Cells::new(forest, &ladders, &numbers, lanes, wide::BATCH)?;
+        let walk = Wide::new(lanes, &ladders, isa);
+        Some(Way::Wide { walk, ladders, cells })
     }
 }
 

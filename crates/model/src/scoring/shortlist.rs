@@ -79,7 +79,7 @@ impl PoolScorer {
         scratch: &mut Scratch,
     ) -> Result<bool, SizeError> {
         let values = self.values(uniform, pair)?;
-        let (Way::Wide { walk, ladders, cells }, Some(scale)) = (&self.way, self.scale) else {
+        let (Some(Way::Wide { walk, ladders, cells }), Some(scale)) = (self.way.get(), self.scale) else {
             return Ok(false);
         };
         if !(1..=MOST_WANTED).contains(&wanted.count) {

@@ -251,6 +251,31 @@ fn check_forest(random: &mut Random, forest: &Arc<Forest>, kernels: usize, calls
     }
 }
 
+/// A deferred scorer has the bits of one that is compiled before, during and after its second call.
+#[test]
+fn deferred_scorers_are_compiled_by_the_second_call() {
+    let random = &mut Random(7);
+    let forest = forest(random, 9, 12, 31);
+    for kernels in [20, 300] {
+        let pool = Pool::new(random, 9, kernels);
+        let (deferred, compiled) = (
+            PoolScorer::deferred(&forest, &pool.table()).unwrap(),
+            PoolScorer::compile(&forest, &pool.table()).unwrap(),
+        );
+        let later = deferred.lanes.len() <= LANES;
+        for call in 0..4 {
+            assert_eq!(deferred.describe() != compiled.describe(), later && call < 2, "{kernels} {call}");
+            let (uniform, pair) = Pool::call(random, &compiled);
+            let scores = [&deferred, &compiled].map(|scorer| {
+                let mut scores = vec![f64::NAN; kernels];
+                scorer.score(&uniform, &pair, &mut Scratch::new(), &mut scores).unwrap();
+                bits(&scores)
+            });
+            assert_eq!(scores[0], scores[1]);
+        }
+    }
+}
+
 /// Shortlists of random problems, in every way: the best kernels are on them with their scores, and what is not there is
 /// worse. Returns how many there were.
 fn check_shortlists(seed: u64, trees: usize, leaves: usize, kernels: usize, calls: usize) -> usize {

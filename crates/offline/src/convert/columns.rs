@@ -1,6 +1,6 @@
 //! Columns of a table: where their values come from.
 
-use arrow::datatypes::{DataType, Field};
+use arrow_schema::{DataType, Field};
 use ck_select_types::hardware::Hardware;
 use ck_select_types::kernel::{ConvKernel, GemmKernel, Kernel, KernelKind};
 use ck_select_types::problem::{ConvProblem, GemmProblem, Problem};

@@ -93,8 +93,10 @@ fn compressed(bytes: &[u8]) -> Result<(Bytes, usize), ParquetError> {
 mod tests {
     use std::sync::Arc;
 
-    use arrow::array::{Array, AsArray};
-    use arrow::datatypes::{DataType, Field, Float64Type, Int64Type, Schema};
+    use arrow_array::Array;
+    use arrow_array::cast::AsArray;
+    use arrow_array::types::{Float64Type, Int64Type};
+    use arrow_schema::{DataType, Field, Schema};
     use parquet::arrow::ArrowSchemaConverter;
     use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
     use parquet::file::reader::{FileReader, SerializedFileReader};

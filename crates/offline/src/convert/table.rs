@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow::datatypes::Schema;
+use arrow_schema::Schema;
 use ck_select_types::files::Pending;
 use parquet::arrow::ArrowSchemaConverter;
 use parquet::errors::ParquetError;

@@ -4,8 +4,8 @@
 
 use std::io::BufRead;
 
-use ck_select_types::problem::Problem;
-use ck_select_types::vocab::Dtype;
+use ck_select_types::problem::{HeaderError, Problem, check_names};
+use ck_select_types::vocab::{Dtype, Op};
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
@@ -21,8 +21,15 @@ pub(super) fn read(
     names: &mut Names,
     sink: &mut dyn Sink,
 ) -> Result<Counts, DataError> {
-    let mut results =
-        Results { file, names, sink, problems: Problems::default(), counts: Counts::default(), failed: None };
+    let mut results = Results {
+        file,
+        names,
+        sink,
+        problems: Problems::default(),
+        counts: Counts::default(),
+        known_keys: Vec::new(),
+        failed: None,
+    };
     let mut deserializer = serde_json::Deserializer::from_reader(reader);
     let read = Root(&mut results).deserialize(&mut deserializer).and_then(|()| deserializer.end());
     if let Some(error) = results.failed.take() {
@@ -39,12 +46,20 @@ pub(super) fn read(
     Ok(results.counts)
 }
 
+/// The keys of a benchmark's problem.
+const EXTENTS: [&str; 4] = ["m", "n", "k", "split_k"];
+
+/// The other keys that are read.
+const FIGURES: &[&str] = &["kernel_name", "tflops", "avg_time_ms", "is_valid"];
+
 struct Results<'a> {
     file: &'a str,
     names: &'a mut Names,
     sink: &'a mut dyn Sink,
     problems: Problems,
     counts: Counts,
+    /// The keys of the last benchmark whose keys were found to be good: mostly all have the same.
+    known_keys: Vec<String>,
     /// What the sink could not take; it ends the reading.
     failed: Option<DataError>,
 }
@@ -79,13 +94,37 @@ impl Results<'_> {
         Ok(())
     }
 
+    /// Refuses keys that are most likely misspelt ones of a problem or of a figure.
+    fn check_keys(&mut self, benchmark: &Value) -> Result<(), Fault> {
+        let keys = || benchmark.as_object().into_iter().flat_map(|fields| fields.keys().map(String::as_str));
+        if self.known_keys.iter().map(String::as_str).eq(keys()) {
+            return Ok(());
+        }
+        // Extents stand together, so that what lies between two of them by the alphabet is not taken for a third.
+        let (mut names, others): (Vec<&str>, Vec<&str>) = keys().partition(|key| EXTENTS.contains(key));
+        names.extend(others);
+        match check_names(Op::Gemm, &names, FIGURES) {
+            Err(HeaderError::Unknown(wrong)) => {
+                let wrong =
+                    wrong.iter().map(|one| format!("'{}', expected {}", one.name, one.nearest.join(", ")));
+                Err(Fault::Row(format!("unknown key {}", wrong.collect::<Vec<_>>().join("; "))))
+            }
+            // What is missing is found where it is read.
+            _ => {
+                self.known_keys = keys().map(str::to_owned).collect();
+                Ok(())
+            }
+        }
+    }
+
     fn benchmark(&mut self, name: &str, benchmark: &Value) -> Result<bool, Fault> {
         let (id, class) = match self.names.get(name.as_bytes())? {
             Named::Other => return Ok(false),
             Named::Taken { id, class } => (id, class),
         };
+        self.check_keys(benchmark)?;
         let mut cells = OwnedCells::default();
-        for name in ["m", "n", "k", "split_k"] {
+        for name in EXTENTS {
             cells.0.push((name, benchmark.get(name).map(ToString::to_string).unwrap_or_default()));
         }
         let key = format!("{class} {:?}", cells.0);
@@ -122,17 +161,8 @@ impl Results<'_> {
 fn traffic(problem: &Problem) -> f64 {
     let Problem::Gemm(p) = problem else { return f64::NAN };
     let [m, n, k] = [p.m as f64, p.n as f64, p.k as f64];
-    m * k * element_bytes(p.dtype_a) + k * n * element_bytes(p.dtype_b) + m * n * element_bytes(p.dtype_c)
-}
-
-const fn element_bytes(dtype: Dtype) -> f64 {
-    match dtype {
-        Dtype::Fp64 => 8.0,
-        Dtype::Fp32 | Dtype::Int32 => 4.0,
-        Dtype::Fp16 | Dtype::Bf16 => 2.0,
-        Dtype::Fp8 | Dtype::Bf8 | Dtype::Int8 => 1.0,
-        Dtype::Int4 | Dtype::PkFp4 | Dtype::PkInt4 => 0.5,
-    }
+    let bytes = |dtype: Dtype| f64::from(dtype.bits()) / 8.0;
+    m * k * bytes(p.dtype_a) + k * n * bytes(p.dtype_b) + m * n * bytes(p.dtype_c)
 }
 
 enum Fault {

@@ -6,11 +6,12 @@
 mod batches;
 mod columns;
 mod guard;
+mod values;
 
 use std::fmt::Display;
 use std::fs::File;
 
-use arrow::array::{Array, StringArray};
+use arrow_array::{Array, StringArray};
 use ck_select_types::hardware::Hardware;
 use parquet::errors::ParquetError;
 

@@ -3,8 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, BooleanArray, Float64Array, Int64Array, StringArray, UInt32Array};
-use arrow::record_batch::RecordBatch;
+use arrow_array::{ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray, UInt32Array};
 use ck_select_types::vocab::Op;
 use parquet::arrow::ArrowWriter;
 use parquet::basic::Compression;

@@ -1,22 +1,11 @@
 //! Which figures a measurement may have at all.
 
 use super::{InvalidField, Problem};
-use crate::vocab::Dtype;
 
 /// The most that is believed, in TFLOPS times the bits of an element: 20,000 TFLOPS of 16 bits, 40,000 of 8, 80,000 of 4.
 /// That is several times the peak of any single device there is, and far below what a kernel seems to reach that did not
 /// do its work, or whose clock was not read.
 const MOST_TFLOPS_BITS: f64 = 320_000.0;
-
-const fn bits(dtype: Dtype) -> f64 {
-    match dtype {
-        Dtype::Fp64 => 64.0,
-        Dtype::Fp32 | Dtype::Int32 => 32.0,
-        Dtype::Fp16 | Dtype::Bf16 => 16.0,
-        Dtype::Fp8 | Dtype::Bf8 | Dtype::Int8 => 8.0,
-        Dtype::Int4 | Dtype::PkFp4 | Dtype::PkInt4 => 4.0,
-    }
-}
 
 impl Problem {
     /// Refuses figures that no device can have measured: TFLOPS, recorded or as the time gives them, of more than
@@ -37,7 +26,7 @@ impl Problem {
             Self::Conv(problem) => problem.dtype_in,
             Self::Gemm(problem) => problem.dtype_a,
         };
-        let most = MOST_TFLOPS_BITS / bits(dtype);
+        let most = MOST_TFLOPS_BITS / f64::from(dtype.bits());
         let expected = |of: &str| format!("{of}: no device does more with {dtype}");
         if tflops > most {
             return Err(InvalidField::new("tflops", tflops, expected(&format!("at most {most}"))));
@@ -55,6 +44,7 @@ impl Problem {
 mod tests {
     use super::*;
     use crate::problem::{ConvProblem, GemmProblem};
+    use crate::vocab::Dtype;
 
     #[test]
     fn what_no_device_does_is_refused() {

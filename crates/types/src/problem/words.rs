@@ -8,6 +8,7 @@ pub const WORDS: usize = 14;
 impl Problem {
     /// The problem as words: equal problems have equal words, different ones different words. `None` when a number
     /// needs more than 31 bits, which no valid problem does.
+    #[inline]
     pub fn words(&self) -> Option<[u64; WORDS]> {
         let mut words = [0; WORDS];
         let (head, split_k, arch) = match self {

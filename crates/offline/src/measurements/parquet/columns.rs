@@ -1,15 +1,12 @@
 //! Columns of a table as readers take them: whole numbers, reals and texts, whatever wrote them.
 
-use arrow::array::{
-    Array, ArrayRef, AsArray, Float64Array, Int32Array, Int64Array, RecordBatch, StringArray,
-};
-use arrow::buffer::{NullBuffer, ScalarBuffer};
-use arrow::compute::cast;
-use arrow::datatypes::{DataType, Int32Type, Int64Type};
+use arrow_array::{Array, ArrayRef, Int32Array, Int64Array, RecordBatch, StringArray};
+use arrow_buffer::{NullBuffer, ScalarBuffer};
 use ck_select_types::hardware::Hardware;
 
 use super::super::numbers;
 use super::super::problems::columns as problem_columns;
+use super::values;
 
 /// One column of a batch, ready to be asked by row.
 pub(super) enum Column {
@@ -35,41 +32,20 @@ pub(super) enum Cell<'a> {
 
 impl Column {
     pub(super) fn new(array: &ArrayRef) -> Result<Self, String> {
-        let to = |kind: &DataType| cast(array, kind).map_err(|error| error.to_string());
-        Ok(match array.data_type() {
-            DataType::Null => Self::Absent,
-            DataType::Boolean => {
-                let flags = array.as_boolean();
-                let values = flags.values().iter().map(i64::from).collect();
-                Self::Whole(Int64Array::new(values, flags.nulls().cloned()))
-            }
-            kind if kind.is_integer() => {
-                Self::Whole(to(&DataType::Int64)?.as_primitive::<Int64Type>().clone())
-            }
-            kind if kind.is_floating() => Self::real(to(&DataType::Float64)?.as_primitive()),
-            DataType::Dictionary(_, value) if value.is_integer() || value.is_floating() => {
-                Self::real(to(&DataType::Float64)?.as_primitive())
-            }
-            kind => {
-                let kind_text = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
-                let array = cast(array, &kind_text)
-                    .map_err(|_| format!("a column of type {kind}, expected numbers or text"))?;
-                let array = array.as_dictionary::<Int32Type>();
-                let (keys, texts) = (array.keys().clone(), array.values().as_string::<i32>().clone());
-                // The reader does not look whether a damaged key has a text.
-                if let Some(key) = keys.iter().flatten().find(|&key| key < 0 || key as usize >= texts.len()) {
-                    return Err(format!("damaged: text {key} of a dictionary of {}", texts.len()));
-                }
-                Self::Text { keys, texts }
-            }
-        })
-    }
-
-    fn real(array: &Float64Array) -> Self {
-        Self::Real(match array.nulls() {
-            None => array.values().clone(),
-            Some(_) => array.iter().map(|value| value.unwrap_or(f64::NAN)).collect(),
-        })
+        let kind = array.data_type();
+        if kind.is_null() {
+            return Ok(Self::Absent);
+        }
+        if let Some(whole) = values::whole(array)? {
+            return Ok(Self::Whole(whole));
+        }
+        if let Some(real) = values::real(array)? {
+            return Ok(Self::Real(real));
+        }
+        let text = values::text(array)?;
+        let (keys, texts) =
+            text.ok_or_else(|| format!("a column of type {kind}, expected numbers or text"))?;
+        Ok(Self::Text { keys, texts })
     }
 
     #[inline]
@@ -305,7 +281,8 @@ mod tests {
             let rows: Vec<Option<i64>> =
                 runs.iter().flat_map(|&(value, rows)| std::iter::repeat_n(value, rows)).collect();
             let reals: Vec<Option<f64>> = rows.iter().map(|row| row.map(|value| value as f64)).collect();
-            for column in [Column::Whole(rows.clone().into()), Column::real(&reals.into())] {
+            let reals: ArrayRef = std::sync::Arc::new(arrow_array::Float64Array::from(reals));
+            for column in [Column::Whole(rows.clone().into()), Column::new(&reals).unwrap()] {
                 let mut changed = vec![false; rows.len()];
                 column.mark_changes(&mut changed);
                 for row in 1..rows.len() {
@@ -318,7 +295,7 @@ mod tests {
     #[test]
     fn flags_are_numbers_to_readers() {
         let flags: ArrayRef =
-            std::sync::Arc::new(arrow::array::BooleanArray::from(vec![Some(true), None, Some(false)]));
+            std::sync::Arc::new(arrow_array::BooleanArray::from(vec![Some(true), None, Some(false)]));
         let column = Column::new(&flags).unwrap();
         let read: Vec<_> = (0..3).map(|row| column.flag("f", row).unwrap()).collect();
         assert_eq!(read, [Some(true), None, Some(false)]);
