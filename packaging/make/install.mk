@@ -1,6 +1,7 @@
-# Installs the library for C and C++ programs, and the command line:
+# Installs the library for C and C++ programs, and the command line with its manual pages and completions:
 #
 #     make install PREFIX=/usr/local [DESTDIR=/tmp/root] [BINDIR=bin] [LIBDIR=lib] [INCLUDEDIR=include]
+#         [MANDIR=share/man] [ZSHDIR=share/zsh/site-functions]
 #
 # The command line is without `ckselect train`, which needs LightGBM: TRAIN=1 has it built with.
 #
@@ -11,6 +12,8 @@ PREFIX     ?= /usr/local
 BINDIR     ?= bin
 LIBDIR     ?= lib
 INCLUDEDIR ?= include
+MANDIR     ?= share/man
+ZSHDIR     ?= share/zsh/site-functions
 # Where the built libraries are.
 BUILT      ?= $(TARGET_DIR)/release
 CKSELECT   ?= $(BUILT)/ckselect
@@ -23,6 +26,11 @@ INSTALL_BIN     := $(DESTDIR)$(PREFIX)/$(BINDIR)
 INSTALL_LIB     := $(DESTDIR)$(PREFIX)/$(LIBDIR)
 INSTALL_INCLUDE := $(DESTDIR)$(PREFIX)/$(INCLUDEDIR)
 INSTALL_CMAKE   := $(INSTALL_LIB)/cmake/ck_select
+INSTALL_MAN     := $(DESTDIR)$(PREFIX)/$(MANDIR)/man1
+# Where each shell looks for completions.
+INSTALL_BASH    := $(DESTDIR)$(PREFIX)/share/bash-completion/completions/ckselect
+INSTALL_ZSH     := $(DESTDIR)$(PREFIX)/$(ZSHDIR)/_ckselect
+INSTALL_FISH    := $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/ckselect.fish
 # From the CMake files back to the prefix: one more step up than there are folders.
 INSTALL_UP      := $(shell echo '$(LIBDIR)/cmake/ck_select' | sed 's,[^/][^/]*,..,g')
 INSTALL_FILL    := sed -e 's,@PREFIX@,$(PREFIX),g' -e 's,@LIB@,$(LIBDIR),g' -e 's,@INCLUDE@,$(INCLUDEDIR),g' \
@@ -36,6 +44,11 @@ install: $(if $(TRAIN),ckselect)
 install-files:
 	install -d '$(INSTALL_BIN)' '$(INSTALL_LIB)/pkgconfig' '$(INSTALL_CMAKE)' '$(INSTALL_INCLUDE)/ck_select_dispatcher'
 	install -m 755 '$(CKSELECT)' '$(INSTALL_BIN)/ckselect'
+	install -d '$(INSTALL_MAN)' '$(dir $(INSTALL_BASH))' '$(dir $(INSTALL_ZSH))' '$(dir $(INSTALL_FISH))'
+	'$(INSTALL_BIN)/ckselect' man '$(INSTALL_MAN)'
+	'$(INSTALL_BIN)/ckselect' completions bash > '$(INSTALL_BASH)'
+	'$(INSTALL_BIN)/ckselect' completions zsh > '$(INSTALL_ZSH)'
+	'$(INSTALL_BIN)/ckselect' completions fish > '$(INSTALL_FISH)'
 	install -m 755 '$(BUILT)/libck_select.so' '$(INSTALL_LIB)/$(INSTALL_REAL)'
 	ln -sf '$(INSTALL_REAL)' '$(INSTALL_LIB)/libck_select.so.$(INSTALL_ABI)'
 	ln -sf 'libck_select.so.$(INSTALL_ABI)' '$(INSTALL_LIB)/libck_select.so'
@@ -67,6 +80,7 @@ uninstall:
 		'$(INSTALL_LIB)/libck_select.so' '$(INSTALL_LIB)/libck_select.a' '$(INSTALL_LIB)/pkgconfig/ck_select.pc' \
 		'$(INSTALL_CMAKE)/ck_selectConfig.cmake' '$(INSTALL_CMAKE)/ck_selectConfigVersion.cmake' \
 		'$(INSTALL_INCLUDE)/ck_select.h' '$(INSTALL_INCLUDE)/ck_select_bench.h' '$(INSTALL_INCLUDE)/ck_select.hpp' \
-		'$(INSTALL_INCLUDE)/ck_select_dispatcher.hpp'
+		'$(INSTALL_INCLUDE)/ck_select_dispatcher.hpp' '$(INSTALL_MAN)'/ckselect.1 '$(INSTALL_MAN)'/ckselect-*.1 \
+		'$(INSTALL_BASH)' '$(INSTALL_ZSH)' '$(INSTALL_FISH)'
 	rm -rf '$(INSTALL_INCLUDE)/ck_select_dispatcher'
 	-rmdir '$(INSTALL_CMAKE)'

@@ -13,12 +13,18 @@ fn consumer(name: &str) -> PathBuf {
     directory
 }
 
-/// What stands for the command line, which is another package's: it prints its name.
+/// What stands for the command line, which is another package's: it prints its name, or what it is asked for.
 fn command_line() -> PathBuf {
     let path = tools::scratch("command_line").join("ckselect");
     // Two tests may be at it at once.
     let made = path.with_extension(format!("{:?}", std::thread::current().id()));
-    std::fs::write(&made, "#!/bin/sh\necho ckselect\n").unwrap();
+    let script = "#!/bin/sh
+        case $1 in
+        man) echo page >\"$2/ckselect.1\" && echo page >\"$2/ckselect-rank.1\" ;;
+        completions) echo \"$2 completes ckselect\" ;;
+        *) echo ckselect ;;
+        esac\n";
+    std::fs::write(&made, script).unwrap();
     std::fs::rename(&made, &path).unwrap();
     path
 }
@@ -52,6 +58,15 @@ fn prints_what_the_example_prints(program: &Path) {
 fn the_command_line_is_installed_too() {
     let program = prefix().join("bin/ckselect");
     assert_eq!(tools::run(&mut Command::new(&program)), "ckselect\n");
+    for (file, text) in [
+        ("man/man1/ckselect.1", "page\n"),
+        ("man/man1/ckselect-rank.1", "page\n"),
+        ("bash-completion/completions/ckselect", "bash completes ckselect\n"),
+        ("zsh/site-functions/_ckselect", "zsh completes ckselect\n"),
+        ("fish/vendor_completions.d/ckselect.fish", "fish completes ckselect\n"),
+    ] {
+        assert_eq!(std::fs::read_to_string(prefix().join("share").join(file)).unwrap(), text, "{file}");
+    }
     let plan = |more: &[&str]| {
         let mut command = Command::new("make");
         tools::run(command.args(["--dry-run", "install", "CARGO=cargo"]).args(more).current_dir(ROOT))

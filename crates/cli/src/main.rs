@@ -86,6 +86,10 @@ enum Command {
     BenchWorker,
     #[cfg(feature = "offline")]
     Train(commands::train::Args),
+    #[cfg(feature = "offline")]
+    Completions(commands::completions::Args),
+    #[cfg(feature = "offline")]
+    Man(commands::man::Args),
 }
 
 fn main() -> ExitCode {
@@ -123,6 +127,10 @@ fn main() -> ExitCode {
         Command::BenchWorker => commands::bench::worker(),
         #[cfg(feature = "offline")]
         Command::Train(args) => commands::train::run(&args),
+        #[cfg(feature = "offline")]
+        Command::Completions(args) => commands::completions::run(&args),
+        #[cfg(feature = "offline")]
+        Command::Man(args) => commands::man::run(&args),
     };
     match result {
         // A reader that has seen enough (`| head`) is no failure.

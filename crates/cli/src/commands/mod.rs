@@ -5,6 +5,8 @@ pub(crate) mod bench;
 #[cfg(feature = "offline")]
 pub(crate) mod compare;
 #[cfg(feature = "offline")]
+pub(crate) mod completions;
+#[cfg(feature = "offline")]
 pub(crate) mod convert;
 #[cfg(feature = "offline")]
 pub(crate) mod data;
@@ -17,6 +19,8 @@ pub(crate) mod explain;
 pub(crate) mod features;
 pub(crate) mod hardware;
 pub(crate) mod inspect;
+#[cfg(feature = "offline")]
+pub(crate) mod man;
 #[cfg(feature = "offline")]
 pub(crate) mod merge;
 pub(crate) mod predict;

@@ -1,0 +1,68 @@
+//! `ckselect man`: the help as manual pages.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use clap::CommandFactory as _;
+use clap_mangen::Man;
+use clap_mangen::roff::{Roff, roman};
+
+use crate::error::CliError;
+use crate::output::Output;
+
+const EXAMPLES: &str = "Examples:
+  ckselect man ~/.local/share/man/man1
+  ckselect man pages && man pages/ckselect-rank.1
+
+`make install` and the packages install them.";
+
+/// Write the manual pages of all commands
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// Where they go, ckselect.1 and one for each command; made if it is not there
+    #[arg(value_name = "DIR")]
+    directory: PathBuf,
+}
+
+pub(crate) fn run(args: &Args) -> Result<(), CliError> {
+    fs::create_dir_all(&args.directory).map_err(|error| CliError::io(args.directory.display(), &error))?;
+    let mut command = crate::Cli::command().disable_help_subcommand(true);
+    command.build();
+    write(&command, &args.directory)
+}
+
+/// The page of a command, and those of the commands below it.
+fn write(command: &clap::Command, directory: &Path) -> Result<(), CliError> {
+    let source = format!("ckselect {}", env!("CARGO_PKG_VERSION"));
+    let page = Man::new(command.clone()).source(source).manual("ck-select");
+    let mut output = Output::create(Some(&directory.join(page.get_filename())))?;
+    render(&page, command, &mut output).map_err(|error| CliError::io(output.name(), &error))?;
+    output.finish()?;
+    command.get_subcommands().filter(|one| !one.is_hide_set()).try_for_each(|one| write(one, directory))
+}
+
+/// As `Man::render` does, with what follows a command's help under the heading that it has there.
+fn render(page: &Man, command: &clap::Command, to: &mut dyn Write) -> io::Result<()> {
+    page.render_title(to)?;
+    page.render_name_section(to)?;
+    page.render_synopsis_section(to)?;
+    page.render_description_section(to)?;
+    page.render_options_section(to)?;
+    if command.has_subcommands() {
+        page.render_subcommands_section(to)?;
+    }
+    let after = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+    if let Some(examples) = after.strip_prefix("Examples:\n") {
+        let mut roff = Roff::default();
+        roff.control("SH", ["EXAMPLES"]);
+        // A line that begins with a blank is shown as it is.
+        for line in examples.lines() {
+            let fill = if line.starts_with(' ') { "nf" } else { "fi" };
+            roff.control(fill, []).text([roman(line)]);
+        }
+        roff.to_writer(to)?;
+    }
+    Ok(())
+}
