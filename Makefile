@@ -6,8 +6,14 @@ include packaging/make/browser.mk
 
 CARGO ?= cargo
 TARGET_DIR := $(abspath $(or $(CARGO_TARGET_DIR),target))
+# Make's own default is g++, whatever is installed.
+ifeq ($(origin CXX),default)
+CXX := c++
+endif
 
+include packaging/make/needs.mk
 include packaging/make/install.mk
+include packaging/make/tiers.mk
 include packaging/make/hip.mk
 include packaging/make/concurrency.mk
 include packaging/make/miri-ffi.mk
@@ -37,12 +43,9 @@ help:
 	@echo 'make bench-harness   overhead of ckselect bench per measurement'
 	@echo 'make test-slurm   ckselect bench on a one-node Slurm; as root, installs Debian packages'
 	@echo 'make fresh   demo and test on a minimal Debian of their own, as root, with a clock'
+	@echo 'make minimum bare deny semver publish lint-workflows   oldest Rust, no default features, dependencies, interface, packages'
 	@echo 'make fuzz   fuzz every parser, SECONDS_EACH=150 seconds each'
 
-# Make's own default is g++, whatever is installed.
-ifeq ($(origin CXX),default)
-CXX := c++
-endif
 DEMO_DIR := $(TARGET_DIR)/demo
 # The name that programs look the library up by, which cargo does not make.
 DEMO_LIB := $(DEMO_DIR)/libck_select.so.$(INSTALL_ABI)
@@ -50,9 +53,7 @@ DEMO_CXX := $(CXX) -std=c++17 -O2 -pthread -I include
 
 # Needs cargo and a C++ compiler, nothing else. Compiled quickly, without optimisation and without the commands that are not
 # shown: what runs fast is `make install`.
-demo:
-	@command -v $(firstword $(CARGO)) >/dev/null || { echo 'demo: no cargo: install Rust from https://rustup.rs' >&2; exit 1; }
-	@command -v $(firstword $(CXX)) >/dev/null || { echo 'demo: no C++ compiler: apt-get install g++, or dnf install gcc-c++' >&2; exit 1; }
+demo: needs-cargo needs-cxx
 	@echo 'demo: compiling the library and ckselect, about a minute on two cores'
 	@$(CARGO) build --profile demo --package ck-select --package ckselect --no-default-features --features ck-select/embedded-models
 	@mkdir -p $(DEMO_DIR)
@@ -70,7 +71,7 @@ demo:
 # All programs of cpp_examples, into target/examples, with the library as it is installed.
 EXAMPLES_DIR := $(TARGET_DIR)/examples
 EXAMPLES_LIB := $(EXAMPLES_DIR)/libck_select.so.$(INSTALL_ABI)
-examples:
+examples: needs-cargo needs-cxx
 	$(CARGO) build --release --package ck-select
 	@mkdir -p $(EXAMPLES_DIR)
 	@ln -sf $(TARGET_DIR)/release/libck_select.so $(EXAMPLES_LIB)
@@ -85,19 +86,19 @@ examples:
 # of the Python package.
 TEST_CRATES := --workspace --exclude ck-select-loom --features ckselect/train
 .PHONY: test-build
-test-build: lightgbm-tools
+test-build: needs-cargo needs-cxx lightgbm-tools
 	@$(LIGHTGBM_ENV) $(CARGO) build $(TEST_CRATES)
 
-test: lightgbm-tools browser offline-python
+test: needs-cargo needs-cxx needs-python lightgbm-tools browser offline-python
 	@echo 'test: about a quarter of an hour on two cores the first time; see CONTRIBUTING.md'
 	$(LIGHTGBM_ENV) CK_SELECT_PYTHON="$(OFFLINE_PYTHON)" $(CARGO) test $(TEST_CRATES)
 	@$(MAKE) --no-print-directory loom test-hip-link test-python
 
 # The command line with `ckselect train`, which needs LightGBM.
-ckselect: lightgbm-tools
+ckselect: needs-cargo needs-cxx lightgbm-tools
 	$(LIGHTGBM_ENV) $(CARGO) build --release --package ckselect --features train
 
-lint: lightgbm-tools
+lint: needs-cargo needs-cxx needs-python lightgbm-tools
 	$(CARGO) fmt --all --check
 	$(LIGHTGBM_ENV) $(CARGO) clippy --workspace --all-targets --features ckselect/train -- -D warnings
 	$(CARGO) clippy --package ck-select --package ckselect --no-default-features -- -D warnings
@@ -111,21 +112,21 @@ FUZZ_TARGETS := forest spec names pool filter measurements sweep
 
 # The library's own steps, and then beside the real LightGBM, on the same inputs in the same run. JSON=FILE writes that
 # table there, too; QUICK=1 only shows that everything runs.
-bench: lightgbm-tools
+bench: needs-cargo needs-cxx lightgbm-tools
 	$(LIGHTGBM_ENV) $(CARGO) bench --package ck-select-parity --bench library $(if $(QUICK),-- --quick)
 	$(LIGHTGBM_ENV) $(CARGO) bench --package ck-select-parity --bench compare -- $(if $(JSON),--json $(abspath $(JSON))) \
 		$(if $(QUICK),--quick)
 
 # What `ckselect bench` itself costs a measurement.
-bench-harness:
+bench-harness: needs-cargo needs-cc
 	$(CARGO) bench --package ckselect --bench harness
 
 # On a one-node Slurm from Debian's packages: needs root, see the script.
-test-slurm:
+test-slurm: needs-cargo needs-cc
 	$(CARGO) build --release --package ckselect
 	CKSELECT=$(TARGET_DIR)/release/ckselect tests/slurm/one_node.sh
 
-fuzz:
+fuzz: needs-cargo needs-cxx
 	@command -v cargo-fuzz >/dev/null || $(CARGO) install cargo-fuzz --locked --quiet
 	@set -e; for target in $(FUZZ_TARGETS); do \
 		mkdir -p fuzz/corpus/$$target; \

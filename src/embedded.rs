@@ -4,7 +4,9 @@
 
 use std::path::Path;
 
-use crate::model::{EmbeddedModel, Model, ModelError, Target};
+#[cfg(feature = "embedded-models")]
+use crate::model::Target;
+use crate::model::{EmbeddedModel, Model, ModelError};
 
 static MODELS: &[EmbeddedModel] = include!(concat!(env!("OUT_DIR"), "/embedded_models.rs"));
 

@@ -7,5 +7,5 @@ browser:
 	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 		apt-get update --quiet && apt-get install --yes --quiet --no-install-recommends chromium-headless-shell || true; \
 	else \
-		echo "browser: no headless Chromium (Debian: chromium-headless-shell): the report's test will be passed over" >&2; \
+		echo "browser: no headless Chromium (apt-get install chromium-headless-shell, or dnf install chromium-headless): the report's test will be passed over" >&2; \
 	fi

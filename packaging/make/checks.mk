@@ -5,6 +5,9 @@
 #     arm:           the tests of scoring on 64-bit ARM, through an emulator
 
 NIGHTLY    ?= nightly
+# $(call miri_installed,toolchain): installs it where rustup can.
+miri_installed = { rustup component list --installed --toolchain $(1) 2>/dev/null | grep -q '^miri' \
+	|| rustup toolchain install $(1) --profile minimal --component miri,rust-src; }
 ARM_TARGET := aarch64-unknown-linux-gnu
 ARM_GCC    := aarch64-linux-gnu-gcc
 # Installs Debian packages where this may: $(call debian,program,packages)
@@ -13,17 +16,16 @@ debian = command -v $(1) >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-g
 
 .PHONY: miri instructions arm
 
-miri:
-	@rustup component list --toolchain $(NIGHTLY) 2>/dev/null | grep -q 'miri.*(installed)' \
-		|| rustup toolchain install $(NIGHTLY) --profile minimal --component miri,rust-src
+miri: needs-rustup needs-cc
+	@$(call miri_installed,$(NIGHTLY)) || { echo 'miri: SKIPPED, no Miri: rustup cannot install it here'; exit 0; }; set -x; \
 	MIRIFLAGS='-Zmiri-disable-isolation -Zmiri-deterministic-floats' $(CARGO) +$(NIGHTLY) miri test \
 		--package ck-select --package ck-select-model --lib -- scoring:: features::pairs:: registry::cache:: forest::parts::
 
 # Valgrind knows no AVX-512, so that what it runs is the AVX2 form: counts are for comparing, not for guessing times.
 INSTRUCTION_BUDGET := packaging/instructions.txt
-instructions:
+instructions: needs-cargo needs-cc
 	@if ! { $(call debian,valgrind,valgrind); }; then \
-		echo 'instructions: left out, valgrind is not here and cannot be installed'; exit 0; fi; \
+		echo 'instructions: SKIPPED, no valgrind: apt-get install valgrind, or dnf install valgrind'; exit 0; fi; \
 	set -e; $(CARGO) build --release --quiet --package ck-select --example select_path; \
 	over=0; while read -r case budget; do \
 		case $$case in ''|'#'*) continue;; esac; \
@@ -39,11 +41,13 @@ instructions:
 		echo 'instructions: more than 5 % over the budget. Find out why (callgrind_annotate), or raise the budget in' >&2; \
 		echo '$(INSTRUCTION_BUDGET) and say in the commit what the instructions buy' >&2; exit 1; fi
 
-arm:
-	@$(call debian,$(ARM_GCC),gcc-aarch64-linux-gnu libc6-dev-arm64-cross) || { \
-		echo 'arm: $(ARM_GCC) is needed (Debian: gcc-aarch64-linux-gnu)' >&2; exit 1; }
-	@$(call debian,qemu-aarch64,qemu-user) || { echo 'arm: qemu-aarch64 is needed (Debian: qemu-user)' >&2; exit 1; }
-	rustup target add $(ARM_TARGET)
+arm: needs-rustup needs-cc
+	@skip() { echo "arm: SKIPPED, no $$1"; exit 0; }; \
+	{ rustup target list --installed | grep -qx $(ARM_TARGET) || rustup target add $(ARM_TARGET); } \
+		|| skip '$(ARM_TARGET): rustup cannot install it here'; \
+	$(call debian,$(ARM_GCC),gcc-aarch64-linux-gnu libc6-dev-arm64-cross) \
+		|| skip '$(ARM_GCC): apt-get install gcc-aarch64-linux-gnu libc6-dev-arm64-cross; Fedora has none with a C library'; \
+	$(call debian,qemu-aarch64,qemu-user) || skip 'qemu-aarch64: apt-get install qemu-user, or dnf install qemu-user'; set -x; \
 	CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=$(ARM_GCC) CC_aarch64_unknown_linux_gnu=$(ARM_GCC) \
 	CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER='qemu-aarch64 -L /usr/aarch64-linux-gnu' \
 		$(CARGO) test --target $(ARM_TARGET) --package ck-select-model --lib -- scoring:: forest::number::

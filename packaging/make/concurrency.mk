@@ -3,7 +3,7 @@
 .PHONY: loom tsan
 
 # The orders in which threads can run, of the decision cache and of publishing a state. Part of `make test`.
-loom:
+loom: needs-cargo needs-cc
 	$(CARGO) test --package ck-select-loom
 
 # ThreadSanitizer over the registry, with many threads, and over a race that is one on purpose, so that nobody takes silence for
@@ -11,7 +11,7 @@ loom:
 # C and not watched. arc-swap and crossbeam order by fences, which ThreadSanitizer does not know; what they guard is atomic here,
 # so nothing has to be suppressed.
 TSAN_TARGET := $(shell rustc -vV 2>/dev/null | sed -n 's/^host: //p')
-tsan:
+tsan: needs-rustup needs-cxx
 	@rustup component list --installed 2>/dev/null | grep -q '^rust-src' || rustup component add rust-src
 	RUSTC_BOOTSTRAP=1 RUSTFLAGS='-Zsanitizer=thread --cfg tsan' TSAN_OPTIONS=halt_on_error=1 \
 		$(CARGO) test -Zbuild-std --target $(TSAN_TARGET) --package ck-select --lib --test race --test registry \

@@ -13,9 +13,9 @@ hip-tools:
 	fi
 
 # Skipped with a message if HIP is missing and cannot be installed.
-test-hip-link: hip-tools
+test-hip-link: needs-cargo needs-cc hip-tools
 	@if [ -f '$(HIP_HEADER)' ]; then \
 		HIP_PATH='$(HIP_PATH)' $(CARGO) test --package ck-select --features hip-link --test hip_link --test search_load; \
 	else \
-		echo 'test-hip-link: SKIPPED, no HIP headers in $(HIP_PATH) (Debian: libamdhip64-dev; elsewhere set HIP_PATH)'; \
+		echo 'test-hip-link: SKIPPED, no HIP headers in $(HIP_PATH) (apt-get install libamdhip64-dev, or dnf install rocm-hip-devel; or set HIP_PATH)'; \
 	fi

@@ -1,7 +1,7 @@
 # Installs the library for C and C++ programs, and the command line with its manual pages and completions:
 #
 #     make install PREFIX=/usr/local [DESTDIR=/tmp/root] [BINDIR=bin] [LIBDIR=lib] [INCLUDEDIR=include]
-#         [MANDIR=share/man] [ZSHDIR=share/zsh/site-functions]
+#         [MANDIR=share/man] [ZSHDIR=share/zsh/site-functions] [STRIP_FLAG=-s]
 #
 # The command line is without `ckselect train`, which needs LightGBM: TRAIN=1 has it built with.
 #
@@ -18,6 +18,8 @@ ZSHDIR     ?= share/zsh/site-functions
 BUILT      ?= $(TARGET_DIR)/release
 CKSELECT   ?= $(BUILT)/ckselect
 OBJCOPY    ?= objcopy
+# What ck_select.pc gives as its prefix.
+PC_PREFIX  ?= $(PREFIX)
 
 INSTALL_ABI     := $(shell sed -n 's/^.define CK_SELECT_ABI_VERSION //p' include/ck_select.h)
 INSTALL_VERSION := $(shell sed -n '/^\[workspace.package\]/,/^$$/ s/^version = "\(.*\)"/\1/p' Cargo.toml)
@@ -33,23 +35,23 @@ INSTALL_ZSH     := $(DESTDIR)$(PREFIX)/$(ZSHDIR)/_ckselect
 INSTALL_FISH    := $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/ckselect.fish
 # From the CMake files back to the prefix: one more step up than there are folders.
 INSTALL_UP      := $(shell echo '$(LIBDIR)/cmake/ck_select' | sed 's,[^/][^/]*,..,g')
-INSTALL_FILL    := sed -e 's,@PREFIX@,$(PREFIX),g' -e 's,@LIB@,$(LIBDIR),g' -e 's,@INCLUDE@,$(INCLUDEDIR),g' \
+INSTALL_FILL    := sed -e 's,@PREFIX@,$(PC_PREFIX),g' -e 's,@LIB@,$(LIBDIR),g' -e 's,@INCLUDE@,$(INCLUDEDIR),g' \
 	-e 's,@ABI@,$(INSTALL_ABI),g' -e 's,@VERSION@,$(INSTALL_VERSION),g' -e 's,@TO_PREFIX@,$(INSTALL_UP),g'
 
 .PHONY: install install-files install-static uninstall
-install: $(if $(TRAIN),ckselect)
+install: needs-cargo needs-cc $(if $(TRAIN),ckselect)
 	$(CARGO) build --release --quiet --package ck-select $(if $(TRAIN),,--package ckselect)
 	@$(MAKE) --no-print-directory install-files
 
 install-files:
 	install -d '$(INSTALL_BIN)' '$(INSTALL_LIB)/pkgconfig' '$(INSTALL_CMAKE)' '$(INSTALL_INCLUDE)/ck_select_dispatcher'
-	install -m 755 '$(CKSELECT)' '$(INSTALL_BIN)/ckselect'
+	install $(STRIP_FLAG) -m 755 '$(CKSELECT)' '$(INSTALL_BIN)/ckselect'
 	install -d '$(INSTALL_MAN)' '$(dir $(INSTALL_BASH))' '$(dir $(INSTALL_ZSH))' '$(dir $(INSTALL_FISH))'
 	'$(INSTALL_BIN)/ckselect' man '$(INSTALL_MAN)'
 	'$(INSTALL_BIN)/ckselect' completions bash > '$(INSTALL_BASH)'
 	'$(INSTALL_BIN)/ckselect' completions zsh > '$(INSTALL_ZSH)'
 	'$(INSTALL_BIN)/ckselect' completions fish > '$(INSTALL_FISH)'
-	install -m 755 '$(BUILT)/libck_select.so' '$(INSTALL_LIB)/$(INSTALL_REAL)'
+	install $(STRIP_FLAG) -m 755 '$(BUILT)/libck_select.so' '$(INSTALL_LIB)/$(INSTALL_REAL)'
 	ln -sf '$(INSTALL_REAL)' '$(INSTALL_LIB)/libck_select.so.$(INSTALL_ABI)'
 	ln -sf 'libck_select.so.$(INSTALL_ABI)' '$(INSTALL_LIB)/libck_select.so'
 	@$(MAKE) --no-print-directory install-static

@@ -17,11 +17,8 @@ lightgbm-tools: $(LIGHTGBM_TOOLS)/.cmake $(LIGHTGBM_LIBCLANG)
 
 # The stamp is written last, so that an interrupted installation is begun again. Not every platform has a wheel of libclang; the
 # system's does as well.
-$(LIGHTGBM_TOOLS)/.cmake:
-	@command -v python3 >/dev/null || { \
-		echo "lightgbm-tools: python3 with its venv module is needed (Debian: python3-venv)" >&2; exit 1; }
-	python3 -m venv "$(LIGHTGBM_TOOLS)" || { \
-		echo "lightgbm-tools: python3 cannot make a virtual environment (Debian: python3-venv)" >&2; exit 1; }
+$(LIGHTGBM_TOOLS)/.cmake: | needs-python
+	python3 -m venv "$(LIGHTGBM_TOOLS)"
 	"$(LIGHTGBM_TOOLS)/bin/pip" install --quiet --disable-pip-version-check '$(LIGHTGBM_CMAKE)'
 	"$(LIGHTGBM_TOOLS)/bin/pip" install --quiet --disable-pip-version-check libclang \
 		|| echo 'lightgbm-tools: no wheel of libclang for this platform, looking for the system'"'"'s'

@@ -4,7 +4,6 @@
 MIRI_TOOLCHAIN ?= nightly
 
 .PHONY: miri-ffi
-miri-ffi:
-	@rustup +$(MIRI_TOOLCHAIN) component list --installed 2>/dev/null | grep -q '^miri' || \
-		rustup toolchain install $(MIRI_TOOLCHAIN) --profile minimal --component miri --component rust-src
+miri-ffi: needs-rustup needs-cc
+	@$(call miri_installed,$(MIRI_TOOLCHAIN)) || { echo 'miri-ffi: SKIPPED, no Miri: rustup cannot install it here'; exit 0; }; set -x; \
 	MIRIFLAGS='-Zmiri-disable-isolation' $(CARGO) +$(MIRI_TOOLCHAIN) miri test --package ck-select --lib ffi::

@@ -13,21 +13,19 @@ OFFLINE_PYTHON := $(or $(CK_SELECT_PYTHON),$(OFFLINE_VENV)/bin/python)
 offline-python: $(if $(CK_SELECT_PYTHON),,$(OFFLINE_VENV)/.ready)
 
 # The stamp is written last, so that an interrupted installation is begun again.
-$(OFFLINE_VENV)/.ready:
-	@command -v python3 >/dev/null || { \
-		echo "offline-python: python3 with its venv module is needed (Debian: python3-venv)" >&2; exit 1; }
+$(OFFLINE_VENV)/.ready: | needs-python
 	python3 -m venv "$(OFFLINE_VENV)"
 	"$(OFFLINE_VENV)/bin/pip" install --quiet --disable-pip-version-check \
 		'pandas>=2,<4' 'pyarrow>=15' 'lightgbm==4.7.0'
 	@touch "$@"
 
-bench-offline: offline-python
+bench-offline: needs-cargo needs-cc offline-python
 	$(CARGO) build --release --quiet --package ckselect
 	$(CARGO) build --release --quiet --package ck-select-offline --example feature_rows
 	"$(OFFLINE_PYTHON)" crates/offline/benches/compare.py --ckselect "$(TARGET_DIR)/release/ckselect" \
 		$(if $(ROWS),--rows $(ROWS)) $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(JSON),--json $(abspath $(JSON))) $(CASES)
 
-bench-offline-large: offline-python
+bench-offline-large: needs-cargo needs-cc offline-python
 	$(CARGO) build --release --quiet --package ckselect
 	"$(OFFLINE_PYTHON)" crates/offline/benches/large.py --ckselect "$(TARGET_DIR)/release/ckselect" $(if $(ROWS),--rows $(ROWS))
 

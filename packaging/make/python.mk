@@ -16,32 +16,29 @@ PYTHON_RUN      = cd python && PYTHONPATH=src PYTHONDONTWRITEBYTECODE=1 CK_SELEC
 
 .PHONY: test-python lint-python bench-python python-library python-wheel
 
-test-python: $(PYTHON_TOOLS) python-wheel
+test-python: needs-cargo needs-cxx needs-python $(PYTHON_TOOLS) python-wheel
 	$(PYTHON_RUN) -m pytest -q -p no:cacheprovider
 	'$(PYTHON_ENV)/bin/python' python/tests/try_wheel.py '$(PYTHON_WHEELS)' '$(TARGET_DIR)/python'
 
-lint-python: $(PYTHON_TOOLS)
+lint-python: needs-python $(PYTHON_TOOLS)
 	cd python && '$(PYTHON_ENV)/bin/ruff' check --no-cache . && '$(PYTHON_ENV)/bin/ruff' format --no-cache --check .
 	cd python && '$(PYTHON_ENV)/bin/mypy' --cache-dir '$(TARGET_DIR)/python/mypy'
 
 # Beside LightGBM and pandas, on the same inputs in the same run; JSON=FILE writes the table there, too.
-bench-python: $(PYTHON_TOOLS)
+bench-python: needs-cargo needs-cc needs-python $(PYTHON_TOOLS)
 	$(CARGO) build --release --quiet --package ck-select --lib
 	$(PYTHON_RUN) benches/compare.py $(if $(JSON),--json '$(abspath $(JSON))')
 
 python-library: $(if $(filter dev,$(PYTHON_PROFILE)),test-build)
 	$(if $(filter dev,$(PYTHON_PROFILE)),,$(CARGO) build --profile $(PYTHON_PROFILE) --quiet --package ck-select --lib --package ckselect --bin ckselect)
 
-python-wheel: $(PYTHON_TOOLS) python-library
+python-wheel: needs-python $(PYTHON_TOOLS) python-library
 	rm -rf '$(PYTHON_WHEELS)'
 	CK_SELECT_LIBRARY='$(PYTHON_LIBRARY)' CK_SELECT_COMMAND='$(PYTHON_BUILT)/ckselect' '$(PYTHON_ENV)/bin/pip' wheel --quiet \
 		--disable-pip-version-check --no-deps --no-build-isolation --wheel-dir '$(PYTHON_WHEELS)' ./python
 
 # The stamp is written last, so that an interrupted installation is begun again.
 $(PYTHON_TOOLS): python/tests/requirements.txt
-	@command -v python3 >/dev/null || { \
-		echo "python: python3 with its venv module is needed (Debian: python3-venv)" >&2; exit 1; }
-	python3 -m venv '$(PYTHON_ENV)' || { \
-		echo "python: python3 cannot make a virtual environment (Debian: python3-venv)" >&2; exit 1; }
+	python3 -m venv '$(PYTHON_ENV)'
 	'$(PYTHON_ENV)/bin/pip' install --quiet --disable-pip-version-check -r python/tests/requirements.txt
 	@touch '$@'
