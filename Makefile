@@ -13,6 +13,7 @@ endif
 
 include packaging/make/needs.mk
 include packaging/make/install.mk
+include packaging/make/dist.mk
 include packaging/make/tiers.mk
 include packaging/make/hip.mk
 include packaging/make/concurrency.mk
@@ -43,6 +44,7 @@ help:
 	@echo 'make bench-harness   overhead of ckselect bench per measurement'
 	@echo 'make test-slurm   ckselect bench on a one-node Slurm; as root, installs Debian packages'
 	@echo 'make fresh   demo and test on a minimal Debian of their own, as root, with a clock'
+	@echo 'make dist    a tar.gz, .deb packages and a wheel in target/dist; fresh-dist tries them in fresh roots, as root'
 	@echo 'make minimum bare deny semver publish lint-workflows   oldest Rust, no default features, dependencies, interface, packages'
 	@echo 'make fuzz   fuzz every parser, SECONDS_EACH=150 seconds each'
 

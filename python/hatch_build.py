@@ -1,6 +1,7 @@
 """Puts libck_select.so, ckselect and the models into the wheel, and names it by what they need of the system.
 
 ``CK_SELECT_LIBRARY`` and ``CK_SELECT_COMMAND`` name files that are built already; without them, cargo builds both.
+``CK_SELECT_LICENCES`` names the licences of what is inside of them, for a wheel that is given away.
 """
 
 from __future__ import annotations
@@ -30,6 +31,9 @@ class BuildHook(BuildHookInterface[Any]):
         included = build_data["force_include"]
         included[str(library)] = f"ck_select/{_LIBRARY}"
         included[str(command)] = f"ck_select/{_COMMAND}"
+        if licences := os.environ.get("CK_SELECT_LICENCES"):
+            included[str(Path(licences).resolve())] = "ck_select/LICENSES-OF-OTHERS"
+            included[str(Path(self.root).parent / "LICENSE")] = "ck_select/LICENSE"
         for spec in sorted((Path(self.root).parent / "models").glob("*/feature_spec.json")):
             included[str(spec.parent)] = f"ck_select/models/{spec.parent.name}"
         build_data["pure_python"] = False
