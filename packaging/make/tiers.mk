@@ -2,7 +2,7 @@
 # that they are skipped, and how to get it; .ci/run and .github/workflows run them.
 #
 #     make minimum         build and the library's tests with the oldest Rust that Cargo.toml promises
-#     make bare            the library's tests and the command line without default features
+#     make bare            the library's tests without default features; `make demo` has the command line without
 #     make deny            licences, duplicate versions and sources of all dependencies, by deny.toml
 #     make semver          the public interface beside that of the last release's tag
 #     make publish         packages of all public crates, each built from its package; nothing is uploaded
@@ -23,7 +23,6 @@ minimum: needs-cargo needs-cc
 
 bare: needs-cargo needs-cc
 	$(CARGO) test --package ck-select --no-default-features --lib
-	$(CARGO) build --package ckselect --no-default-features
 
 deny: needs-cargo
 	@if ! command -v cargo-deny >/dev/null; then echo 'deny: SKIPPED, no cargo-deny: cargo install cargo-deny --locked'; exit 0; fi; \
