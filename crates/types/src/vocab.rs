@@ -180,8 +180,13 @@ impl Dtype {
             Self::Fp64 => 64,
             Self::Fp32 | Self::Int32 => 32,
             Self::Fp16 | Self::Bf16 => 16,
-            Self::Fp8 | Self::Bf8 | Self::Int8 => 8,
-            Self::Fp8Fp16 | Self::Fp8Bf16 | Self::Fp8Fp32 | Self::Mxfp8 => 8,
+            Self::Fp8
+            | Self::Bf8
+            | Self::Int8
+            | Self::Fp8Fp16
+            | Self::Fp8Bf16
+            | Self::Fp8Fp32
+            | Self::Mxfp8 => 8,
             Self::Int4 | Self::PkFp4 | Self::PkInt4 | Self::Mxfp4 => 4,
         }
     }
