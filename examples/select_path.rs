@@ -31,7 +31,7 @@ fn measured<T>(problems: &[T], select: impl Fn(&T) -> usize) -> usize {
 fn through_c(registry: &Registry, problems: &[Problem]) -> usize {
     let convolutions = problems.iter().filter_map(|problem| match problem {
         Problem::Conv(problem) => Some(CkConvProblem::from_problem(problem)),
-        Problem::Gemm(_) => None,
+        _ => None,
     });
     let convolutions: Vec<CkConvProblem> = convolutions.collect();
     measured(&convolutions, |problem| {

@@ -123,7 +123,8 @@ typedef enum {
 } ck_direction;
 
 /**
- * Element type. FP8 is E4M3, BF8 is E5M2; the 4-bit types are packed.
+ * Element type. FP8 is E4M3, BF8 is E5M2; the 4-bit types are packed. The last five are of attention alone: what goes in,
+ * then what comes out; `MX…` is scaled in blocks of 32.
  */
 typedef enum {
   CK_DTYPE_FP16 = 0,
@@ -137,6 +138,11 @@ typedef enum {
   CK_DTYPE_INT32 = 8,
   CK_DTYPE_PK_FP4 = 9,
   CK_DTYPE_PK_INT4 = 10,
+  CK_DTYPE_FP8_FP16 = 11,
+  CK_DTYPE_FP8_BF16 = 12,
+  CK_DTYPE_FP8_FP32 = 13,
+  CK_DTYPE_MXFP8 = 14,
+  CK_DTYPE_MXFP4 = 15,
 } ck_dtype;
 
 /**
@@ -294,6 +300,10 @@ typedef enum {
    * A grouped convolution.
    */
   CK_OP_GROUPED_CONV = 1,
+  /**
+   * Attention.
+   */
+  CK_OP_FMHA = 2,
 } ck_op;
 
 /**
@@ -313,6 +323,33 @@ typedef enum {
    */
   CK_UNCODED_UPSTREAM = 2,
 } ck_uncoded;
+
+/**
+ * What a caller wants of attention.
+ */
+typedef enum {
+  CK_FMHA_API_FWD = 0,
+  CK_FMHA_API_FWD_PAGEDKV = 1,
+  CK_FMHA_API_FWD_SPLITKV = 2,
+  CK_FMHA_API_FWD_APPENDKV = 3,
+  CK_FMHA_API_BATCH_PREFILL = 4,
+  CK_FMHA_API_BWD = 5,
+} ck_fmha_api;
+
+/**
+ * What one kernel of attention does.
+ */
+typedef enum {
+  CK_FMHA_FAMILY_FWD = 0,
+  CK_FMHA_FAMILY_FWD_PAGEDKV = 1,
+  CK_FMHA_FAMILY_FWD_SPLITKV = 2,
+  CK_FMHA_FAMILY_FWD_SPLITKV_COMBINE = 3,
+  CK_FMHA_FAMILY_FWD_APPENDKV = 4,
+  CK_FMHA_FAMILY_BATCH_PREFILL = 5,
+  CK_FMHA_FAMILY_BWD_DOT_DO_O = 6,
+  CK_FMHA_FAMILY_BWD_DQ_DK_DV = 7,
+  CK_FMHA_FAMILY_BWD_CONVERT_DQ = 8,
+} ck_fmha_family;
 
 /**
  * A forest without a spec. Any number of threads may use one at once.
@@ -581,6 +618,215 @@ typedef struct {
 } ck_options;
 
 /**
+ * Attention, with the fields of CK's `FmhaProblem` and their numbers. An `int32_t` without another meaning is a flag:
+ * not 0 for yes.
+ *
+ * Initialise it with `ck_fmha_problem_init`, which sets `struct_size` and the defaults.
+ */
+typedef struct {
+  /**
+   * `sizeof(ck_fmha_problem)`.
+   */
+  size_t struct_size;
+  /**
+   * A `ck_fmha_api`: what the caller wants.
+   */
+  int32_t api_family;
+  /**
+   * A `ck_fmha_family`: for which of its stages a kernel is chosen.
+   */
+  int32_t family;
+  /**
+   * A `ck_dtype`.
+   */
+  int32_t dtype;
+  /**
+   * 0: all sequences have one length. 1: each its own ("group").
+   */
+  int32_t mode;
+  /**
+   * 0 none, 1 from the top left, 2 from the bottom right, 3 a window.
+   */
+  int32_t mask;
+  /**
+   * 0 none, 1 elementwise, 2 ALiBi.
+   */
+  int32_t bias;
+  /**
+   * Scales of 8-bit operands: 0 none, 1 for each tensor, 2 for each block, 3 for each block of keys and values.
+   */
+  int32_t qscale;
+  /**
+   * Rotation of appended keys: 0 none, 1 interleaved, 2 half rotated.
+   */
+  int32_t rope;
+  /**
+   * Memory order of a paged cache: 0 vectorized, 1 linear.
+   */
+  int32_t kv_layout;
+  /**
+   * How pages are found: 0 as vLLM, 1 as SGLang.
+   */
+  int32_t kv_lookup;
+  /**
+   * Number of sequences.
+   */
+  int64_t batch;
+  /**
+   * Queries of a sequence.
+   */
+  int64_t seqlen_q;
+  /**
+   * Keys of a sequence.
+   */
+  int64_t seqlen_k;
+  /**
+   * Heads of queries.
+   */
+  int64_t nhead_q;
+  /**
+   * Heads of keys and values.
+   */
+  int64_t nhead_k;
+  /**
+   * Elements of a query and of a key.
+   */
+  int64_t hdim_q;
+  /**
+   * Elements of a value.
+   */
+  int64_t hdim_v;
+  /**
+   * Queries of the longest sequence; 0: `seqlen_q`. Needed in group mode.
+   */
+  int64_t max_seqlen_q;
+  /**
+   * Keys of the longest sequence; 0: `seqlen_k`.
+   */
+  int64_t max_seqlen_k;
+  /**
+   * Keys of a page.
+   */
+  int64_t page_size;
+  /**
+   * Parts into which the keys of a sequence are split.
+   */
+  int64_t num_splits;
+  /**
+   * Keys that a query sees before its own place, -1 for all.
+   */
+  int64_t window_left;
+  /**
+   * Keys that a query sees behind its own place, -1 for all.
+   */
+  int64_t window_right;
+  /**
+   * First keys that every query sees.
+   */
+  int64_t sink_size;
+  /**
+   * Sequences with fewer queries are skipped.
+   */
+  int64_t min_seqlen_q;
+  /**
+   * Elements that are rotated.
+   */
+  int64_t rotary_dim;
+  /**
+   * Values lie row by row.
+   */
+  int32_t v_rowmajor;
+  /**
+   * Scores are capped softly.
+   */
+  int32_t logits;
+  /**
+   * Logarithms of the sums are stored.
+   */
+  int32_t lse;
+  /**
+   * Some weights are dropped.
+   */
+  int32_t dropout;
+  /**
+   * Keys and values lie in pages.
+   */
+  int32_t paged_kv;
+  /**
+   * Scales of 8-bit operands are constants.
+   */
+  int32_t fp8_static_quant;
+  /**
+   * Short sequences are skipped.
+   */
+  int32_t skip;
+  /**
+   * The first keys are seen by all.
+   */
+  int32_t sink;
+  /**
+   * The gradient of the bias is wanted.
+   */
+  int32_t dbias;
+  /**
+   * Random numbers of dropout are stored.
+   */
+  int32_t store_randval;
+  /**
+   * Sums are formed in one order.
+   */
+  int32_t deterministic;
+  /**
+   * The call brings where queries of each sequence start.
+   */
+  int32_t has_seqstart_q_ptr;
+  /**
+   * The call brings where keys of each sequence start.
+   */
+  int32_t has_seqstart_k_ptr;
+  /**
+   * The call brings how many queries each sequence has.
+   */
+  int32_t has_seqlen_q_ptr;
+  /**
+   * The call brings how many keys each sequence has.
+   */
+  int32_t has_seqlen_k_ptr;
+  /**
+   * The call brings sums of the numbers of queries.
+   */
+  int32_t has_cu_seqlen_q_ptr;
+  /**
+   * The call brings sums of the numbers of keys.
+   */
+  int32_t has_cu_seqlen_k_ptr;
+  /**
+   * The call brings which pages a sequence has.
+   */
+  int32_t has_block_table_ptr;
+  /**
+   * The call brings which part of the cache a sequence has.
+   */
+  int32_t has_cache_batch_idx;
+  /**
+   * Keys of neighbouring sequences leave gaps.
+   */
+  int32_t is_gappy;
+  /**
+   * The call brings sines and cosines.
+   */
+  int32_t has_rotary_cos_sin;
+  /**
+   * Must be 0.
+   */
+  int32_t reserved;
+  /**
+   * The architecture, such as "gfx950"; NULL for the registry's default. Borrowed for the call.
+   */
+  const char *arch;
+} ck_fmha_problem;
+
+/**
  * Callbacks, user data and priority of a kernel. Every callback may be NULL. Callbacks run on the selecting
  * thread, which may be any thread, several at a time. They must not throw or change the registry that calls
  * them. They may select: a problem without an answer yet is then not measured but answered by the next
@@ -627,6 +873,15 @@ typedef struct {
    * Runs a GEMM once; see `run_conv`.
    */
   float (*run_gemm)(const ck_gemm_problem *problem, void *stream, void *user);
+  /**
+   * Whether the kernel can run an attention: not 0 for yes. NULL: whatever it supports by CK's rules. Called on the
+   * select path.
+   */
+  int32_t (*supports_fmha)(const ck_fmha_problem *problem, void *user);
+  /**
+   * Runs a stage of attention once; see `run_conv`.
+   */
+  float (*run_fmha)(const ck_fmha_problem *problem, void *stream, void *user);
 } ck_kernel_hooks;
 
 /**
@@ -910,6 +1165,310 @@ typedef struct {
 } ck_gemm_kernel_desc;
 
 /**
+ * A chosen kernel.
+ */
+typedef struct {
+  /**
+   * `sizeof(ck_selection)`, set by the caller.
+   */
+  size_t struct_size;
+  /**
+   * The kernel's name. Lives until the registry is destroyed or, once the kernel is removed, until
+   * `ck_registry_compact`.
+   */
+  const char *name;
+  /**
+   * The `user` pointer of its hooks.
+   */
+  void *user;
+  /**
+   * Its index among the registered kernels at the time of the call.
+   */
+  size_t index;
+  /**
+   * Its rank in the order of the source, counted from 0.
+   */
+  size_t rank;
+  /**
+   * Number of kernels before it in that order that do not support the problem.
+   */
+  size_t unsupported;
+  /**
+   * The model's score in the unit of its target, usually TFLOPS; the estimate's time in microseconds; NaN from other
+   * sources.
+   */
+  double score;
+  /**
+   * Its measured time in milliseconds; NaN if it was not measured.
+   */
+  double measured_ms;
+  /**
+   * The number of the registry's state that was asked; see `ck_registry_generation`.
+   */
+  uint64_t generation;
+  /**
+   * A `ck_source`: the source that chose it.
+   */
+  int32_t source;
+  /**
+   * 1 if the problem is outside the model's training range, else 0.
+   */
+  int32_t out_of_range;
+  /**
+   * The fields that are out of range, one bit each; `ck_problem_field_name` returns their names.
+   */
+  uint64_t out_of_range_fields;
+  /**
+   * 1 if no kernel measured for the model had this kernel's pipeline or suffixes, else 0.
+   */
+  int32_t unmeasured;
+  /**
+   * 1 if the model is for one architecture and neither the problem nor the options name one, else 0: the
+   * device may be different.
+   */
+  int32_t arch_unknown;
+  /**
+   * 1 if the first kernel by priority was chosen only because no model and no other source had an answer,
+   * else 0.
+   */
+  int32_t no_model;
+  /**
+   * Always 0.
+   */
+  int32_t reserved;
+} ck_selection;
+
+/**
+ * One place of a ranking.
+ */
+typedef struct {
+  /**
+   * The kernel's name. Lives as long as that of a selection.
+   */
+  const char *name;
+  /**
+   * The `user` pointer of its hooks.
+   */
+  void *user;
+  /**
+   * Its index among the registered kernels.
+   */
+  size_t index;
+  /**
+   * The model's score.
+   */
+  double score;
+  /**
+   * 1 if the previous or the next place has the same score, so that the model does not distinguish them,
+   * else 0.
+   */
+  int32_t tied;
+  /**
+   * 1 if no kernel measured for the model had this kernel's pipeline or suffixes, else 0.
+   */
+  int32_t unmeasured;
+} ck_ranked;
+
+/**
+ * A model's predictions for one kernel; NaN for targets without a forest.
+ */
+typedef struct {
+  /**
+   * `sizeof(ck_predictions)`, set by the caller.
+   */
+  size_t struct_size;
+  /**
+   * Trillions of operations per second.
+   */
+  double tflops;
+  /**
+   * Milliseconds.
+   */
+  double latency_ms;
+  /**
+   * Gigabytes per second.
+   */
+  double bandwidth_gb_s;
+} ck_predictions;
+
+/**
+ * An attention kernel, with the fields of CK's `FmhaKernelKey` and their numbers. An `int32_t` without another meaning is a
+ * flag: not 0 for yes.
+ *
+ * Initialise it with `ck_fmha_kernel_desc_init`.
+ */
+typedef struct {
+  /**
+   * `sizeof(ck_fmha_kernel_desc)`.
+   */
+  size_t struct_size;
+  /**
+   * The name under which it is registered; NULL for its identifier.
+   */
+  const char *name;
+  /**
+   * The architecture, such as "gfx950"; NULL if unknown: it then runs on any.
+   */
+  const char *arch;
+  /**
+   * How keys and values are loaded: "qr", "qr_async" and so on.
+   */
+  const char *pipeline;
+  /**
+   * CK's `constraint_tag`; NULL for none.
+   */
+  const char *constraint_tag;
+  /**
+   * A `ck_fmha_family`.
+   */
+  int32_t family;
+  /**
+   * A `ck_dtype`.
+   */
+  int32_t dtype;
+  /**
+   * 0: all sequences have one length. 1: each its own ("group").
+   */
+  int32_t mode;
+  /**
+   * As in `ck_fmha_problem`.
+   */
+  int32_t mask;
+  /**
+   * As in `ck_fmha_problem`.
+   */
+  int32_t bias;
+  /**
+   * As in `ck_fmha_problem`.
+   */
+  int32_t qscale;
+  /**
+   * As in `ck_fmha_problem`.
+   */
+  int32_t rope;
+  /**
+   * As in `ck_fmha_problem`.
+   */
+  int32_t kv_layout;
+  /**
+   * As in `ck_fmha_problem`.
+   */
+  int32_t kv_lookup;
+  /**
+   * Values lie row by row.
+   */
+  int32_t v_rowmajor;
+  /**
+   * Scores are capped softly.
+   */
+  int32_t logits;
+  /**
+   * Logarithms of the sums are stored.
+   */
+  int32_t lse;
+  /**
+   * Some weights are dropped.
+   */
+  int32_t dropout;
+  /**
+   * Keys and values lie in pages.
+   */
+  int32_t paged_kv;
+  /**
+   * Scales of 8-bit operands are constants.
+   */
+  int32_t fp8_static_quant;
+  /**
+   * Short sequences are skipped.
+   */
+  int32_t skip;
+  /**
+   * The first keys are seen by all.
+   */
+  int32_t sink;
+  /**
+   * Computes the gradient of the bias.
+   */
+  int32_t dbias;
+  /**
+   * Stores the random numbers of dropout.
+   */
+  int32_t store_randval;
+  /**
+   * Sums in one order.
+   */
+  int32_t deterministic;
+  /**
+   * Keys of a page; 1 takes any.
+   */
+  int32_t page_size;
+  /**
+   * Elements of a query and of a key that it has room for.
+   */
+  int32_t hdim_q;
+  /**
+   * Elements of a value that it has room for.
+   */
+  int32_t hdim_v;
+  /**
+   * CK's `receipt`, -1 for none.
+   */
+  int32_t receipt;
+  /**
+   * `m0`, `n0`, `k0`, `n1`, `k1`, `k0max`.
+   */
+  int32_t tile[6];
+  /**
+   * Waves per workgroup: m, n, k of both products, and of backward's third.
+   */
+  int32_t wave[9];
+  /**
+   * Tile of one matrix instruction, in the same order.
+   */
+  int32_t warp_tile[9];
+  /**
+   * Handles queries, keys, elements of queries, elements of values that the tile does not divide.
+   */
+  int32_t pad[4];
+  /**
+   * Transposes while loading.
+   */
+  int32_t trload;
+  /**
+   * Workgroups per compute unit; -1 and 255: the pipeline decides.
+   */
+  int32_t block_per_cu;
+  /**
+   * Number of groups that the waves of a workgroup form.
+   */
+  int32_t num_wave_groups;
+  /**
+   * log2 of the most splits, 0 for any.
+   */
+  int32_t max_splits_log2;
+  /**
+   * Most queries, 0 for any.
+   */
+  int32_t max_seq_len_q;
+  /**
+   * What must divide the elements of a query when they are not padded, 0 for nothing.
+   */
+  int32_t hdim_q_alignment;
+  /**
+   * The same for values.
+   */
+  int32_t hdim_v_alignment;
+  /**
+   * CK's `selection_rank`.
+   */
+  int32_t selection_rank;
+  /**
+   * Must be 0.
+   */
+  int32_t reserved;
+} ck_fmha_kernel_desc;
+
+/**
  * Options of an export. All bytes 0 with `struct_size` set are the defaults.
  */
 typedef struct {
@@ -1077,133 +1636,6 @@ typedef struct {
    */
   size_t len;
 } ck_forest_bytes;
-
-/**
- * A chosen kernel.
- */
-typedef struct {
-  /**
-   * `sizeof(ck_selection)`, set by the caller.
-   */
-  size_t struct_size;
-  /**
-   * The kernel's name. Lives until the registry is destroyed or, once the kernel is removed, until
-   * `ck_registry_compact`.
-   */
-  const char *name;
-  /**
-   * The `user` pointer of its hooks.
-   */
-  void *user;
-  /**
-   * Its index among the registered kernels at the time of the call.
-   */
-  size_t index;
-  /**
-   * Its rank in the order of the source, counted from 0.
-   */
-  size_t rank;
-  /**
-   * Number of kernels before it in that order that do not support the problem.
-   */
-  size_t unsupported;
-  /**
-   * The model's score in the unit of its target, usually TFLOPS; the estimate's time in microseconds; NaN from other
-   * sources.
-   */
-  double score;
-  /**
-   * Its measured time in milliseconds; NaN if it was not measured.
-   */
-  double measured_ms;
-  /**
-   * The number of the registry's state that was asked; see `ck_registry_generation`.
-   */
-  uint64_t generation;
-  /**
-   * A `ck_source`: the source that chose it.
-   */
-  int32_t source;
-  /**
-   * 1 if the problem is outside the model's training range, else 0.
-   */
-  int32_t out_of_range;
-  /**
-   * The fields that are out of range, one bit each; `ck_problem_field_name` returns their names.
-   */
-  uint64_t out_of_range_fields;
-  /**
-   * 1 if no kernel measured for the model had this kernel's pipeline or suffixes, else 0.
-   */
-  int32_t unmeasured;
-  /**
-   * 1 if the model is for one architecture and neither the problem nor the options name one, else 0: the
-   * device may be different.
-   */
-  int32_t arch_unknown;
-  /**
-   * 1 if the first kernel by priority was chosen only because no model and no other source had an answer,
-   * else 0.
-   */
-  int32_t no_model;
-  /**
-   * Always 0.
-   */
-  int32_t reserved;
-} ck_selection;
-
-/**
- * One place of a ranking.
- */
-typedef struct {
-  /**
-   * The kernel's name. Lives as long as that of a selection.
-   */
-  const char *name;
-  /**
-   * The `user` pointer of its hooks.
-   */
-  void *user;
-  /**
-   * Its index among the registered kernels.
-   */
-  size_t index;
-  /**
-   * The model's score.
-   */
-  double score;
-  /**
-   * 1 if the previous or the next place has the same score, so that the model does not distinguish them,
-   * else 0.
-   */
-  int32_t tied;
-  /**
-   * 1 if no kernel measured for the model had this kernel's pipeline or suffixes, else 0.
-   */
-  int32_t unmeasured;
-} ck_ranked;
-
-/**
- * A model's predictions for one kernel; NaN for targets without a forest.
- */
-typedef struct {
-  /**
-   * `sizeof(ck_predictions)`, set by the caller.
-   */
-  size_t struct_size;
-  /**
-   * Trillions of operations per second.
-   */
-  double tflops;
-  /**
-   * Milliseconds.
-   */
-  double latency_ms;
-  /**
-   * Gigabytes per second.
-   */
-  double bandwidth_gb_s;
-} ck_predictions;
 
 /**
  * Which forest of a directory to load, and how. All bytes 0 with `struct_size` set are the defaults.
@@ -1572,6 +2004,105 @@ ck_status ck_registry_add_gemm_kernels(ck_registry *registry,
  */
 ck_status ck_conv_kernel_desc_read_name(ck_conv_kernel_desc *desc,
                                         const char *name);
+
+/**
+ * Initialises a problem: forward fp16 attention of one sequence with one query, key and head of 128 elements; sets
+ * `struct_size`.
+ *
+ * # Safety
+ * `problem` points to a `ck_fmha_problem`.
+ */
+ck_status ck_fmha_problem_init(ck_fmha_problem *problem);
+
+/**
+ * Chooses the kernel to run for one stage of attention, `family` of the problem; see `ck_select_kernel`. Only kernels that
+ * support the problem by CK's rules for attention are asked about.
+ *
+ * # Safety
+ * As for `ck_select_kernel`.
+ */
+ck_status ck_select_fmha_kernel(const ck_registry *registry,
+                                const ck_fmha_problem *problem,
+                                ck_selection *selection);
+
+/**
+ * Ranks the kernels for a stage of attention; see `ck_rank_kernels`.
+ *
+ * # Safety
+ * As for `ck_rank_kernels`.
+ */
+ck_status ck_rank_fmha_kernels(const ck_registry *registry,
+                               const ck_fmha_problem *problem,
+                               size_t capacity,
+                               ck_ranked *ranked,
+                               size_t *count,
+                               size_t *left_out);
+
+/**
+ * Predicts the speed of the kernel at an index for attention.
+ *
+ * # Safety
+ * As for `ck_predict`.
+ */
+ck_status ck_predict_fmha(const ck_registry *registry,
+                          const ck_fmha_problem *problem,
+                          size_t index,
+                          ck_predictions *predictions);
+
+/**
+ * Writes the features for attention; see `ck_extract_features`.
+ *
+ * # Safety
+ * As for `ck_extract_features`.
+ */
+ck_status ck_extract_fmha_features(const ck_registry *registry,
+                                   const ck_fmha_problem *problem,
+                                   size_t index,
+                                   size_t capacity,
+                                   double *features,
+                                   size_t *count);
+
+/**
+ * Explains a selection for attention; see `ck_explain_selection`.
+ *
+ * # Safety
+ * As for `ck_explain_selection`.
+ */
+ck_status ck_explain_fmha_selection(const ck_registry *registry, const ck_fmha_problem *problem, char **text);
+
+/**
+ * Chooses into how many parts the keys of a sequence are split, by the estimate: the number up to `most`, a power of two,
+ * for which the fastest kernels of both stages together take the least time. 1 where the registry has not both, or no
+ * estimate for the architecture. The problem's own `num_splits` and `family` do not matter.
+ *
+ * # Safety
+ * `registry` is from `ck_registry_create`; `problem` points to a struct with its `struct_size` set; `splits` points to an
+ * `int64_t`.
+ */
+ck_status ck_choose_fmha_splits(const ck_registry *registry,
+                                const ck_fmha_problem *problem,
+                                int64_t most,
+                                int64_t *splits);
+
+/**
+ * Initialises a descriptor as CK's generator completes a configuration that says nothing: forward fp16 in batches, heads of
+ * 128, pipeline "qr", tile 128x64x32x128x32x128, waves 2x2x1, instruction 32x32x16, everything padded; sets `struct_size`.
+ *
+ * # Safety
+ * `desc` points to a `ck_fmha_kernel_desc`.
+ */
+ck_status ck_fmha_kernel_desc_init(ck_fmha_kernel_desc *desc);
+
+/**
+ * Adds attention kernels by descriptor; see `ck_registry_add_conv_kernels`.
+ *
+ * # Safety
+ * As for `ck_registry_add_conv_kernels`.
+ */
+ck_status ck_registry_add_fmha_kernels(ck_registry *registry,
+                                       const ck_fmha_kernel_desc *descs,
+                                       const ck_kernel_hooks *hooks,
+                                       size_t count);
 
 /**
  * Adds the kernels of a JSON export of a CK registry, all or none.

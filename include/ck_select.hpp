@@ -82,6 +82,11 @@ enum class Dtype : std::int32_t {
   int32 = CK_DTYPE_INT32,
   pk_fp4 = CK_DTYPE_PK_FP4,
   pk_int4 = CK_DTYPE_PK_INT4,
+  fp8fp16 = CK_DTYPE_FP8_FP16,
+  fp8bf16 = CK_DTYPE_FP8_BF16,
+  fp8fp32 = CK_DTYPE_FP8_FP32,
+  mxfp8 = CK_DTYPE_MXFP8,
+  mxfp4 = CK_DTYPE_MXFP4,
 };
 
 enum class Major : std::int32_t { row = CK_MAJOR_ROW, col = CK_MAJOR_COL, packed = CK_MAJOR_PACKED };
@@ -118,7 +123,7 @@ enum class Mode : std::int32_t {
   priority = CK_MODE_PRIORITY,
 };
 
-enum class Op : std::int32_t { gemm = CK_OP_GEMM, grouped_conv = CK_OP_GROUPED_CONV };
+enum class Op : std::int32_t { gemm = CK_OP_GEMM, grouped_conv = CK_OP_GROUPED_CONV, fmha = CK_OP_FMHA };
 
 enum class Source : std::int32_t {
   override_file = CK_SOURCE_OVERRIDE,
@@ -141,6 +146,8 @@ inline constexpr Word dtype_words[] = {
     {"fp16", CK_DTYPE_FP16}, {"bf16", CK_DTYPE_BF16},       {"fp32", CK_DTYPE_FP32},       {"fp64", CK_DTYPE_FP64},
     {"fp8", CK_DTYPE_FP8},   {"bf8", CK_DTYPE_BF8},         {"int8", CK_DTYPE_INT8},       {"int4", CK_DTYPE_INT4},
     {"int32", CK_DTYPE_INT32}, {"pk_fp4", CK_DTYPE_PK_FP4}, {"pk_int4", CK_DTYPE_PK_INT4},
+    {"fp8fp16", CK_DTYPE_FP8_FP16}, {"fp8bf16", CK_DTYPE_FP8_BF16}, {"fp8fp32", CK_DTYPE_FP8_FP32},
+    {"mxfp8", CK_DTYPE_MXFP8}, {"mxfp4", CK_DTYPE_MXFP4},
 };
 inline constexpr Word layout_words[] = {
     {"nwgc", CK_CONV_LAYOUT_NWGC},   {"nhwgc", CK_CONV_LAYOUT_NHWGC}, {"ndhwgc", CK_CONV_LAYOUT_NDHWGC},
@@ -432,6 +439,64 @@ class GemmProblem {
   detail::ArchText arch_;
 };
 
+/// Attention, see ck_fmha_problem. Default: forward, fp16, one sequence with one query, key and head of 128 elements. Fields
+/// without a setter are set through capi().
+class FmhaProblem {
+ public:
+  FmhaProblem() noexcept { ck_fmha_problem_init(&raw_); }
+  FmhaProblem(const FmhaProblem& other) noexcept : raw_(other.raw_), arch_(other.arch_) { point(); }
+  FmhaProblem& operator=(const FmhaProblem& other) noexcept {
+    raw_ = other.raw_;
+    arch_ = other.arch_;
+    point();
+    return *this;
+  }
+
+  FmhaProblem& lengths(std::int64_t batch, std::int64_t queries, std::int64_t keys) noexcept {
+    raw_.batch = batch;
+    raw_.seqlen_q = queries;
+    raw_.seqlen_k = keys;
+    return *this;
+  }
+  FmhaProblem& heads(std::int64_t queries, std::int64_t keys) noexcept {
+    raw_.nhead_q = queries;
+    raw_.nhead_k = keys;
+    return *this;
+  }
+  FmhaProblem& hdims(std::int64_t queries, std::int64_t values) noexcept {
+    raw_.hdim_q = queries;
+    raw_.hdim_v = values;
+    return *this;
+  }
+  FmhaProblem& dtype(Dtype dtype) noexcept {
+    raw_.dtype = static_cast<std::int32_t>(dtype);
+    return *this;
+  }
+  /// For which stage a kernel is chosen; the API must be the one that has it.
+  FmhaProblem& stage(ck_fmha_api api, ck_fmha_family family) noexcept {
+    raw_.api_family = api;
+    raw_.family = family;
+    return *this;
+  }
+  /// Empty for the registry's default.
+  FmhaProblem& arch(std::string_view arch) {
+    arch_.set(arch);
+    point();
+    return *this;
+  }
+
+  /// The C struct; valid while this object lives unchanged.
+  [[nodiscard]] const ck_fmha_problem& capi() const noexcept { return raw_; }
+  /// For fields without a setter. `arch` belongs to this object: set it with arch().
+  [[nodiscard]] ck_fmha_problem& capi() noexcept { return raw_; }
+
+ private:
+  void point() noexcept { raw_.arch = arch_.get_optional(); }
+
+  ck_fmha_problem raw_{};
+  detail::ArchText arch_;
+};
+
 /// Options of a registry, see ck_options.
 struct Options {
   Mode mode = Mode::model;
@@ -641,6 +706,30 @@ struct GemmKernel {
   }
 };
 
+/// Descriptor of an attention kernel, see ck_fmha_kernel_desc: its words here, its numbers in `key`.
+struct FmhaKernel {
+  FmhaKernel() { detail::check(ck_fmha_kernel_desc_init(&key)); }
+
+  /// Empty for CK's identifier.
+  std::string name;
+  /// Empty if unknown.
+  std::string arch;
+  std::string pipeline = "qr";
+  std::string constraint_tag;
+  /// Its strings are those of this object.
+  ck_fmha_kernel_desc key;
+
+  /// The C struct, with pointers to this object's strings.
+  [[nodiscard]] ck_fmha_kernel_desc capi() const {
+    ck_fmha_kernel_desc raw = key;
+    raw.name = detail::optional_text(name, "name");
+    raw.arch = detail::optional_text(arch, "arch");
+    raw.pipeline = detail::text(pipeline, "pipeline");
+    raw.constraint_tag = detail::optional_text(constraint_tag, "constraint_tag");
+    return raw;
+  }
+};
+
 /// Callables, user data and priority of a kernel. Callables run on any thread, several at a time, and live as long as
 /// the registry. One that throws counts as "no".
 struct Hooks {
@@ -648,10 +737,12 @@ struct Hooks {
   void* user = nullptr;
   std::function<bool(const ck_conv_problem&)> supports_conv;
   std::function<bool(const ck_gemm_problem&)> supports_gemm;
+  std::function<bool(const ck_fmha_problem&)> supports_fmha;
   /// Run the problem once, with all work on the stream. They return the milliseconds by their own timing; 0 if the
   /// kernel was only launched, so that events time it; less than 0 if it could not be run. One that throws could not run.
   std::function<float(const ck_conv_problem&, void* stream)> run_conv;
   std::function<float(const ck_gemm_problem&, void* stream)> run_gemm;
+  std::function<float(const ck_fmha_problem&, void* stream)> run_fmha;
 };
 
 struct NewKernel {
@@ -666,6 +757,11 @@ struct NewConvKernel {
 
 struct NewGemmKernel {
   GemmKernel kernel;
+  Hooks hooks;
+};
+
+struct NewFmhaKernel {
+  FmhaKernel kernel;
   Hooks hooks;
 };
 
@@ -739,11 +835,13 @@ struct Forest {
 
 namespace detail {
 
-// One name for both operations.
+// One name for all operations.
 [[nodiscard]] inline const ck_conv_problem& raw(const ck_conv_problem& problem) noexcept { return problem; }
 [[nodiscard]] inline const ck_conv_problem& raw(const ConvProblem& problem) noexcept { return problem.capi(); }
 [[nodiscard]] inline const ck_gemm_problem& raw(const ck_gemm_problem& problem) noexcept { return problem; }
 [[nodiscard]] inline const ck_gemm_problem& raw(const GemmProblem& problem) noexcept { return problem.capi(); }
+[[nodiscard]] inline const ck_fmha_problem& raw(const ck_fmha_problem& problem) noexcept { return problem; }
+[[nodiscard]] inline const ck_fmha_problem& raw(const FmhaProblem& problem) noexcept { return problem.capi(); }
 
 template <class Problem>
 struct Calls;
@@ -764,6 +862,15 @@ struct Calls<ck_gemm_problem> {
   static constexpr auto predict = ck_predict_gemm;
   static constexpr auto features = ck_extract_gemm_features;
   static constexpr auto explain = ck_explain_gemm_selection;
+};
+
+template <>
+struct Calls<ck_fmha_problem> {
+  static constexpr auto select = ck_select_fmha_kernel;
+  static constexpr auto rank = ck_rank_fmha_kernels;
+  static constexpr auto predict = ck_predict_fmha;
+  static constexpr auto features = ck_extract_fmha_features;
+  static constexpr auto explain = ck_explain_fmha_selection;
 };
 
 template <class Problem>
@@ -794,6 +901,8 @@ class Callables {
     made.supports_gemm = hooks_.supports_gemm ? &supports_gemm : nullptr;
     made.run_conv = hooks_.run_conv ? &run_conv : nullptr;
     made.run_gemm = hooks_.run_gemm ? &run_gemm : nullptr;
+    made.supports_fmha = hooks_.supports_fmha ? &supports_fmha : nullptr;
+    made.run_fmha = hooks_.run_fmha ? &run_fmha : nullptr;
     return made;
   }
 
@@ -815,6 +924,20 @@ class Callables {
       return static_cast<Callables*>(user)->hooks_.supports_gemm(*problem) ? 1 : 0;
     } catch (...) {
       return 0;
+    }
+  }
+  static std::int32_t supports_fmha(const ck_fmha_problem* problem, void* user) noexcept {
+    try {
+      return static_cast<Callables*>(user)->hooks_.supports_fmha(*problem) ? 1 : 0;
+    } catch (...) {
+      return 0;
+    }
+  }
+  static float run_fmha(const ck_fmha_problem* problem, void* stream, void* user) noexcept {
+    try {
+      return static_cast<Callables*>(user)->hooks_.run_fmha(*problem, stream);
+    } catch (...) {
+      return -1;
     }
   }
   static float run_conv(const ck_conv_problem* problem, void* stream, void* user) noexcept {
@@ -935,10 +1058,19 @@ class Registry {
   /// Adds a kernel by descriptor.
   void add(const ConvKernel& kernel, Hooks hooks = {}) { add_described(ck_registry_add_conv_kernels, one(kernel, hooks)); }
   void add(const GemmKernel& kernel, Hooks hooks = {}) { add_described(ck_registry_add_gemm_kernels, one(kernel, hooks)); }
+  void add(const FmhaKernel& kernel, Hooks hooks = {}) { add_described(ck_registry_add_fmha_kernels, one(kernel, hooks)); }
 
   /// Adds all of them or, if one cannot be added, none.
   void add_conv(std::vector<NewConvKernel> kernels) { add_described(ck_registry_add_conv_kernels, std::move(kernels)); }
   void add_gemm(std::vector<NewGemmKernel> kernels) { add_described(ck_registry_add_gemm_kernels, std::move(kernels)); }
+  void add_fmha(std::vector<NewFmhaKernel> kernels) { add_described(ck_registry_add_fmha_kernels, std::move(kernels)); }
+
+  /// Into how many parts the keys of a sequence are split, see ck_choose_fmha_splits.
+  [[nodiscard]] std::int64_t fmha_splits(const FmhaProblem& problem, std::int64_t most) const {
+    std::int64_t splits = 1;
+    detail::check(ck_choose_fmha_splits(capi(), &problem.capi(), most, &splits));
+    return splits;
+  }
 
   [[nodiscard]] std::size_t size() const {
     std::size_t size = 0;
@@ -1108,7 +1240,7 @@ class Registry {
     return status;
   }
 
-  // The calls below take a ConvProblem, a GemmProblem, or one of the C structs.
+  // The calls below take a ConvProblem, a GemmProblem, an FmhaProblem, or one of the C structs.
 
   /// Chooses the kernel to run.
   template <class Problem>
@@ -1214,6 +1346,12 @@ class Registry {
     return kernels;
   }
 
+  [[nodiscard]] static std::vector<NewFmhaKernel> one(const FmhaKernel& kernel, Hooks& hooks) {
+    std::vector<NewFmhaKernel> kernels;
+    kernels.push_back({kernel, std::move(hooks)});
+    return kernels;
+  }
+
   template <class Call, class New>
   void add_described(Call call, std::vector<New> kernels) {
     std::vector<decltype(kernels.front().kernel.capi())> descs;
@@ -1289,7 +1427,8 @@ class Registry {
 
   /// Hooks for the C interface; their callables are in `added`, to be kept once the kernel is added.
   [[nodiscard]] ck_kernel_hooks raw_hooks(Hooks hooks, std::list<detail::Callables>& added) {
-    const bool is_plain = !hooks.supports_conv && !hooks.supports_gemm && !hooks.run_conv && !hooks.run_gemm;
+    const bool is_plain = !hooks.supports_conv && !hooks.supports_gemm && !hooks.supports_fmha && !hooks.run_conv &&
+                          !hooks.run_gemm && !hooks.run_fmha;
     return (is_plain && keep_ ? keep_->without_callables(hooks) : added.emplace_back(std::move(hooks))).capi();
   }
 

@@ -36,6 +36,7 @@ ck_status ck_bench_register(const ck_bench_sink *sink);
  * operands. Returns 0 for success; any other code is reported. Kernels allocate everything else themselves. */
 int32_t ck_bench_prepare_conv(const ck_conv_problem *problem);
 int32_t ck_bench_prepare_gemm(const ck_gemm_problem *problem);
+int32_t ck_bench_prepare_fmha(const ck_fmha_problem *problem);
 
 /* Optional: the number of non-zero elements in the last run's result; less than 0 if unknown. Called after a kernel was
  * timed. */

@@ -1,4 +1,5 @@
-/* ck_select for CK's dispatcher: chooses among the kernels of a GroupedConvRegistry or a GEMM Registry, and runs them.
+/* ck_select for CK's dispatcher: chooses among the kernels of a GroupedConvRegistry, a GEMM Registry or an FmhaRegistry,
+ * and runs those of the first two.
  *
  *     ck_select::SelectorOptions options;
  *     options.models = {"models/conv"};
@@ -30,6 +31,7 @@
 
 #include "ck_select_dispatcher/conv.hpp"
 #include "ck_select_dispatcher/core.hpp"
+#include "ck_select_dispatcher/fmha.hpp"
 #include "ck_select_dispatcher/gemm.hpp"
 #include "ck_select_dispatcher/options.hpp"
 #include "ck_select_dispatcher/runner.hpp"

@@ -133,7 +133,7 @@ fn a_c_program_captures_what_the_environment_says() {
     // The types are those that `ck_conv_problem_init` sets.
     let expected = |n: i64| match problem(n) {
         Problem::Conv(conv) => (conv.n, conv.c, conv.input),
-        Problem::Gemm(_) => unreachable!(),
+        _ => unreachable!(),
     };
     for (problem, n) in list.problems.iter().zip(1..) {
         let Problem::Conv(conv) = problem else { panic!("{problem}") };
@@ -253,7 +253,7 @@ fn kills_lose_at_most_the_line_in_flight() {
         .iter()
         .map(|problem| match problem {
             Problem::Conv(conv) => conv.n,
-            Problem::Gemm(_) => unreachable!(),
+            _ => unreachable!(),
         })
         .collect();
     numbers.sort_unstable();

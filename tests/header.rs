@@ -8,7 +8,7 @@ use std::{env, fs};
 const HEADER: &str = "include/ck_select.h";
 
 /// The files of `src/ffi` that declare something, in the order of the header.
-const SOURCES: [&str; 17] = [
+const SOURCES: [&str; 19] = [
     "status",
     "words",
     "error",
@@ -19,6 +19,8 @@ const SOURCES: [&str; 17] = [
     "kernels",
     "descriptors",
     "desc_names",
+    "fmha",
+    "fmha_kernels",
     "exchange",
     "hardware",
     "models",

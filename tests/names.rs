@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use ck_select::kernel::{ConvKernel, ConvTile, GemmKernel, Kernel, KernelKind, Mnk, StreamK};
+use ck_select::kernel::{ConvKernel, ConvTile, FmhaKernel, GemmKernel, Kernel, KernelKind, Mnk, StreamK};
 use ck_select::vocab::{
     ConvLayout, Direction, Dtype, Elementwise, Epilogue, GemmLayout, Major, Pipeline, Scheduler,
     Specialization, StreamKReduction,
@@ -183,6 +183,12 @@ fn check(name: &str) {
             if !name.starts_with("gemm_") {
                 assert_eq!(gemm.identifier(), name);
             }
+        }
+        Ok(Kernel { kind: KernelKind::Fmha(fmha), .. }) => {
+            assert_eq!(
+                FmhaKernel::parse_name(&fmha.identifier()).map(|read| read.identifier()),
+                Ok(fmha.identifier())
+            );
         }
         Err(error) => assert!(error.at <= name.len() && name.is_char_boundary(error.at), "{error}"),
     }

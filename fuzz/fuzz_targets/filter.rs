@@ -18,12 +18,12 @@ fuzz_target!(|text: &str| {
         assert!(error.column <= line.chars().count() + 1);
         assert!(!error.to_string().is_empty());
     }
-    for op in [None, Some(Op::Gemm)] {
+    for op in [None, Some(Op::Gemm), Some(Op::Fmha)] {
         if let Err(error) = Config::from_json("fuzz", text.as_bytes(), op) {
             assert!(error.to_string().starts_with("fuzz"));
         }
     }
-    for op in [Op::GroupedConv, Op::Gemm] {
+    for op in Op::ALL.iter().copied() {
         match ProblemList::parse("fuzz", text.as_bytes(), op, &ProblemDefaults::of(op)) {
             Ok(list) => assert!(list.problems.iter().all(|listed| listed.problem.validate().is_ok())),
             Err(error) => assert!(error.to_string().starts_with("fuzz: ")),

@@ -1,7 +1,7 @@
 #![no_main]
 //! A name never panics; one that reads must read the same after printing, and an identifier must print back.
 
-use ck_select::kernel::{ConvKernel, GemmKernel, Kernel, KernelKind};
+use ck_select::kernel::{ConvKernel, FmhaKernel, GemmKernel, Kernel, KernelKind};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|name: &str| {
@@ -15,6 +15,14 @@ fuzz_target!(|name: &str| {
                 assert_eq!(gemm.identifier(), name);
             }
             assert_eq!(GemmKernel::parse_name(&gemm.name()).map(|parsed| parsed.kernel), Ok(gemm));
+        }
+        Ok(Kernel { kind: KernelKind::Fmha(fmha), .. }) => {
+            // No name says everything: what is printed must say what it says.
+            let read = |name: &str| FmhaKernel::parse_name(name).unwrap();
+            assert_eq!(read(&fmha.identifier()).identifier(), fmha.identifier());
+            if name.contains("_mask=") {
+                assert_eq!(read(&fmha.config_name()), fmha);
+            }
         }
         Err(error) => {
             // Of a name that is too long, the error holds only the beginning.

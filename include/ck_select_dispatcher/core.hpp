@@ -81,6 +81,14 @@ class Core {
     return registry_.explain(asked.problem);
   }
 
+  /// Asks the library's registry about a problem as it wants it, on the registry of this moment.
+  template <class Ask, class Problem>
+  [[nodiscard]] auto ask_library(Ask ask_registry, const Problem& problem) {
+    const auto state = current();
+    const auto asked = Adapter::map(problem, options_, *state);
+    return ask_registry(static_cast<const Registry&>(registry_), asked.problem);
+  }
+
   /// Names for a dispatcher, best first: what find answers, then the model's ranking or, without one, the rest in order. Empty when
   /// there is none, and the log says why: an exception would come out of CK's select_kernel and run.
   template <class Problem>
@@ -250,6 +258,7 @@ class Core {
     };
     hooks.supports_conv = supports;
     hooks.supports_gemm = supports;
+    hooks.supports_fmha = supports;
     if (Adapter::may_run(options_)) {
       const auto run = [this, index = slot.index](const auto&, void* stream) {
         const Asking* now = asking();
@@ -257,6 +266,7 @@ class Core {
       };
       hooks.run_conv = run;
       hooks.run_gemm = run;
+      hooks.run_fmha = run;
     }
     return hooks;
   }

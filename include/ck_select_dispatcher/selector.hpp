@@ -17,7 +17,7 @@
 namespace ck_select {
 namespace detail {
 
-/// What both selectors offer.
+/// What all selectors offer.
 template <class CkRegistry, class Adapter>
 class Selector {
   using Inner = Core<CkRegistry, Adapter>;
@@ -67,6 +67,12 @@ class Selector {
 
   /// The registry that it chooses from.
   [[nodiscard]] const CkRegistry& ck_registry() const noexcept { return core_->ck(); }
+
+ protected:
+  template <class Ask, class Problem>
+  [[nodiscard]] auto ask(Ask ask_registry, const Problem& problem) const {
+    return core_->ask_library(std::move(ask_registry), problem);
+  }
 
  private:
   std::shared_ptr<Inner> core_;

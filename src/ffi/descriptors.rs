@@ -287,7 +287,7 @@ pub unsafe extern "C" fn ck_registry_add_gemm_kernels(
 
 /// # Safety
 /// As for `ck_registry_add_conv_kernels`.
-unsafe fn add_described<D: Descriptor>(
+pub(super) unsafe fn add_described<D: Descriptor>(
     registry: *mut CkRegistry,
     descs: *const D,
     hooks: *const CkKernelHooks,
@@ -309,8 +309,8 @@ unsafe fn add_described<D: Descriptor>(
     add(registry, kernels)
 }
 
-/// A descriptor of either operation.
-trait Descriptor: Versioned {
+/// A descriptor of any operation.
+pub(super) trait Descriptor: Versioned {
     /// The kernel, with its words checked; the registry checks its numbers.
     ///
     /// # Safety
@@ -408,7 +408,10 @@ impl Descriptor for CkGemmKernelDesc {
 
 /// # Safety
 /// As for [`read_text`].
-unsafe fn word<T: FromStr<Err = UnknownWord>>(text: *const c_char, what: &str) -> Result<T, Failure> {
+pub(super) unsafe fn word<T: FromStr<Err = UnknownWord>>(
+    text: *const c_char,
+    what: &str,
+) -> Result<T, Failure> {
     // SAFETY: by contract, `text` is NULL or NUL-terminated.
     parsed(unsafe { read_text(text, what) }?, what)
 }
@@ -427,11 +430,11 @@ fn parsed<T: FromStr<Err = UnknownWord>>(text: &str, what: &str) -> Result<T, Fa
     text.parse().map_err(|error| Failure::new(CkStatus::InvalidKernel, format_args!("{what}: {error}")))
 }
 
-fn refused(what: &str, value: i32, expected: &str) -> Failure {
+pub(super) fn refused(what: &str, value: i32, expected: &str) -> Failure {
     Failure::new(CkStatus::InvalidKernel, format_args!("{what} is {value}, expected {expected}"))
 }
 
-fn small(what: &str, value: i32) -> Result<u8, Failure> {
+pub(super) fn small(what: &str, value: i32) -> Result<u8, Failure> {
     u8::try_from(value).map_err(|_| refused(what, value, "0 to 255"))
 }
 

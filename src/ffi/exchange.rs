@@ -22,6 +22,8 @@ pub enum CkOp {
     Gemm = 0,
     /// A grouped convolution.
     GroupedConv = 1,
+    /// Attention.
+    Fmha = 2,
 }
 
 /// Adds the kernels of a JSON export of a CK registry, all or none.

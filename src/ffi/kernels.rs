@@ -4,6 +4,7 @@ use std::ffi::{c_char, c_void};
 use std::mem::offset_of;
 
 use super::error::{Failure, boundary};
+use super::fmha::CkFmhaProblem;
 use super::input::{
     Structs, Versioned, check_reserved, output, read_arch, read_array, read_registry, read_struct,
     read_structs, read_text, room, write_output,
@@ -51,6 +52,13 @@ pub struct CkKernelHooks {
     pub run_gemm: Option<
         unsafe extern "C" fn(problem: *const CkGemmProblem, stream: *mut c_void, user: *mut c_void) -> f32,
     >,
+    /// Whether the kernel can run an attention: not 0 for yes. NULL: whatever it supports by CK's rules. Called on the
+    /// select path.
+    pub supports_fmha: Option<unsafe extern "C" fn(problem: *const CkFmhaProblem, user: *mut c_void) -> i32>,
+    /// Runs a stage of attention once; see `run_conv`.
+    pub run_fmha: Option<
+        unsafe extern "C" fn(problem: *const CkFmhaProblem, stream: *mut c_void, user: *mut c_void) -> f32,
+    >,
 }
 
 // SAFETY: `repr(C)`, begins with its size, holds integers, pointers and optional function pointers; NULL is
@@ -72,6 +80,8 @@ impl CkKernelHooks {
             supports_gemm: None,
             run_conv: None,
             run_gemm: None,
+            supports_fmha: None,
+            run_fmha: None,
         }
     }
 }
@@ -109,12 +119,21 @@ impl Hooks for Callbacks {
                 // SAFETY: as above.
                 unsafe { supports(&raw const problem, hooks.user) != 0 }
             }),
+            Problem::Fmha(problem) => hooks.supports_fmha.is_none_or(|supports| {
+                let problem = CkFmhaProblem::from_problem(problem);
+                // SAFETY: as above.
+                unsafe { supports(&raw const problem, hooks.user) != 0 }
+            }),
         }
     }
 
-    fn identity(&self) -> Option<[usize; 4]> {
-        let CkKernelHooks { supports_conv, supports_gemm, run_conv, run_gemm, .. } = self.0;
+    fn identity(&self) -> Option<[usize; 6]> {
+        let CkKernelHooks {
+            supports_conv, supports_gemm, supports_fmha, run_conv, run_gemm, run_fmha, ..
+        } = self.0;
         Some([
+            supports_fmha.map_or(0, |call| call as usize),
+            run_fmha.map_or(0, |call| call as usize),
             supports_conv.map_or(0, |call| call as usize),
             supports_gemm.map_or(0, |call| call as usize),
             run_conv.map_or(0, |call| call as usize),
@@ -123,7 +142,7 @@ impl Hooks for Callbacks {
     }
 
     fn can_run(&self) -> bool {
-        self.0.run_conv.is_some() || self.0.run_gemm.is_some()
+        self.0.run_conv.is_some() || self.0.run_gemm.is_some() || self.0.run_fmha.is_some()
     }
 
     fn run(&self, problem: &Problem, stream: Stream) -> RunOutcome {
@@ -136,6 +155,11 @@ impl Hooks for Callbacks {
             }),
             Problem::Gemm(problem) => hooks.run_gemm.map_or(RunOutcome::Failed(0), |run| {
                 let problem = CkGemmProblem::from_problem(problem);
+                // SAFETY: as above.
+                outcome(unsafe { run(&raw const problem, stream.as_raw(), hooks.user) })
+            }),
+            Problem::Fmha(problem) => hooks.run_fmha.map_or(RunOutcome::Failed(0), |run| {
+                let problem = CkFmhaProblem::from_problem(problem);
                 // SAFETY: as above.
                 outcome(unsafe { run(&raw const problem, stream.as_raw(), hooks.user) })
             }),

@@ -187,7 +187,7 @@ impl CkGemmProblem {
     }
 }
 
-/// A problem struct of either operation.
+/// A problem struct of any operation.
 pub(super) trait AsProblem: Versioned {
     /// The problem, its words checked and the rest not yet.
     fn problem(&self, arch: Option<Arch>) -> Result<Problem, Failure>;

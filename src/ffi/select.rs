@@ -144,7 +144,7 @@ pub unsafe extern "C" fn ck_select_gemm_kernel(
 
 /// # Safety
 /// As for `ck_select_kernel`.
-unsafe fn select<T: AsProblem>(
+pub(super) unsafe fn select<T: AsProblem>(
     registry: *const CkRegistry,
     problem: *const T,
     selection: *mut CkSelection,
@@ -222,7 +222,7 @@ pub unsafe extern "C" fn ck_problem_field_name(op: i32, bit: usize, name: *mut *
 
 /// The names of an operation's fields as C strings.
 fn field_names(op: Op) -> &'static [CString] {
-    static NAMES: [OnceLock<Vec<CString>>; 2] = [const { OnceLock::new() }; 2];
+    static NAMES: [OnceLock<Vec<CString>>; Op::ALL.len()] = [const { OnceLock::new() }; Op::ALL.len()];
     let make = || FieldSet::fields(op).iter().filter_map(|&name| CString::new(name).ok()).collect();
     NAMES.get(op as usize).map_or(&[], |names| names.get_or_init(make).as_slice())
 }
@@ -269,7 +269,7 @@ pub unsafe extern "C" fn ck_rank_gemm_kernels(
 
 /// # Safety
 /// As for `ck_rank_kernels`.
-unsafe fn rank<T: AsProblem>(
+pub(super) unsafe fn rank<T: AsProblem>(
     registry: *const CkRegistry,
     problem: *const T,
     capacity: usize,
@@ -357,7 +357,7 @@ pub unsafe extern "C" fn ck_predict_gemm(
 
 /// # Safety
 /// As for `ck_predict`.
-unsafe fn predict<T: AsProblem>(
+pub(super) unsafe fn predict<T: AsProblem>(
     registry: *const CkRegistry,
     problem: *const T,
     index: usize,
@@ -419,7 +419,7 @@ pub unsafe extern "C" fn ck_extract_gemm_features(
 
 /// # Safety
 /// As for `ck_extract_features`.
-unsafe fn extract<T: AsProblem>(
+pub(super) unsafe fn extract<T: AsProblem>(
     registry: *const CkRegistry,
     problem: *const T,
     index: usize,
@@ -480,7 +480,7 @@ pub unsafe extern "C" fn ck_explain_gemm_selection(
 
 /// # Safety
 /// As for `ck_explain_selection`.
-unsafe fn explain<T: AsProblem>(
+pub(super) unsafe fn explain<T: AsProblem>(
     registry: *const CkRegistry,
     problem: *const T,
     text: *mut *mut c_char,

@@ -19,7 +19,8 @@ pub enum CkDirection {
     BwdWeight = 2,
 }
 
-/// Element type. FP8 is E4M3, BF8 is E5M2; the 4-bit types are packed.
+/// Element type. FP8 is E4M3, BF8 is E5M2; the 4-bit types are packed. The last five are of attention alone: what goes in,
+/// then what comes out; `MX…` is scaled in blocks of 32.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "each is the type of that name")]
@@ -35,6 +36,11 @@ pub enum CkDtype {
     Int32 = 8,
     PkFp4 = 9,
     PkInt4 = 10,
+    Fp8Fp16 = 11,
+    Fp8Bf16 = 12,
+    Fp8Fp32 = 13,
+    Mxfp8 = 14,
+    Mxfp4 = 15,
 }
 
 /// Memory layout of one GEMM operand.
@@ -134,8 +140,18 @@ mod tests {
             CkDtype::Int32,
             CkDtype::PkFp4,
             CkDtype::PkInt4,
+            CkDtype::Fp8Fp16,
+            CkDtype::Fp8Bf16,
+            CkDtype::Fp8Fp32,
+            CkDtype::Mxfp8,
+            CkDtype::Mxfp4,
         ];
-        assert_eq!(dtypes.map(spelled).to_vec(), Dtype::WORDS);
+        // The mixed types of attention are one word.
+        let dtype = |word: CkDtype| match spelled(word) {
+            word if word.starts_with("fp8_") => word.replace('_', ""),
+            word => word,
+        };
+        assert_eq!(dtypes.map(dtype).to_vec(), Dtype::WORDS);
         let layouts = [
             CkConvLayout::Nwgc,
             CkConvLayout::Nhwgc,

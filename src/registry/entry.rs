@@ -3,7 +3,7 @@
 use std::ffi::{CStr, CString, c_void};
 
 use super::NewKernel;
-use crate::kernel::{Kernel, KernelKind};
+use crate::kernel::Kernel;
 use crate::problem::Problem;
 use crate::tuning::device::Stream;
 use crate::tuning::search::RunOutcome;
@@ -53,7 +53,7 @@ pub trait Hooks: Send + Sync {
 
     /// Words that tell these hooks from all others: those with equal words do the same, with the same user data. `None`
     /// for hooks of which nobody can tell. A kernel that is removed and added again with such hooks needs no new memory.
-    fn identity(&self) -> Option<[usize; 4]> {
+    fn identity(&self) -> Option<[usize; 6]> {
         None
     }
 
@@ -108,10 +108,7 @@ impl Entry {
 
     /// The architecture that it was built for, if known.
     pub const fn arch(&self) -> Option<Arch> {
-        match &self.kernel.kind {
-            KernelKind::Conv(kernel) => kernel.arch,
-            KernelKind::Gemm(kernel) => kernel.arch,
-        }
+        self.kernel.kind.arch()
     }
 
     /// Whether it computes the problem, in its types and layout, on its architecture; `supports` is not

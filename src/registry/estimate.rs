@@ -129,6 +129,13 @@ impl Registry {
         found
     }
 
+    /// Microseconds of the fastest supported kernel by the estimate; `None` where it has no answer.
+    pub(super) fn estimated_time(&self, problem: &Problem) -> Option<f64> {
+        let state = self.state();
+        let prepared = self.prepared(&state);
+        self.by_estimate(&state, prepared, problem)?.score
+    }
+
     /// The places of all kernels that fit, by the estimate; none where it has no answer.
     pub(super) fn places_by_estimate(
         &self,

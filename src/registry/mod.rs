@@ -12,6 +12,7 @@ mod chain;
 mod entry;
 mod estimate;
 mod explain;
+mod fmha;
 mod generation;
 mod measure;
 mod options;
@@ -380,10 +381,7 @@ impl Registry {
     /// The operations of the kernels.
     pub fn ops(&self) -> Vec<Op> {
         let kernels = self.kernels();
-        [Op::Gemm, Op::GroupedConv]
-            .into_iter()
-            .filter(|&op| kernels.iter().any(|entry| entry.kernel().op() == op))
-            .collect()
+        Op::ALL.iter().copied().filter(|&op| kernels.iter().any(|entry| entry.kernel().op() == op)).collect()
     }
 
     fn entry_at(&self, state: &State, index: usize) -> Option<&Entry> {

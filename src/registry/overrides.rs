@@ -92,6 +92,7 @@ impl Overrides {
             match &mut anywhere {
                 Problem::Conv(problem) => problem.arch = None,
                 Problem::Gemm(problem) => problem.arch = None,
+                Problem::Fmha(problem) => problem.arch = None,
             }
             self.names.get(&anywhere)
         });

@@ -13,12 +13,13 @@ struct Generation {
     defines: &'static [&'static str],
 }
 
-const GENERATIONS: [Generation; 5] = [
+const GENERATIONS: [Generation; 6] = [
     Generation { name: "v1", test: "tests/cpp/dispatcher_conv.cpp", defines: &[] },
     Generation { name: "v2", test: "tests/cpp/dispatcher_conv.cpp", defines: &[] },
     Generation { name: "v3", test: "tests/cpp/dispatcher_conv.cpp", defines: &[] },
     Generation { name: "g1", test: "tests/cpp/dispatcher_gemm.cpp", defines: &[] },
     Generation { name: "g2", test: "tests/cpp/dispatcher_gemm.cpp", defines: &["-DWITH_STREAM_K"] },
+    Generation { name: "f1", test: "tests/cpp/dispatcher_fmha.cpp", defines: &[] },
 ];
 
 /// Where the compiler finds a generation's headers.

@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 use std::mem::offset_of;
 
 use ck_select::ffi::{
-    CkColumn, CkConvKernelDesc, CkConvProblem, CkExportOptions, CkForestBytes, CkGemmKernelDesc,
-    CkGemmProblem, CkHardware, CkKernelHooks, CkKernelInfo, CkModelKey, CkModelOptions, CkOptions,
-    CkPredictions, CkRanked, CkRowOptions, CkSelection,
+    CkColumn, CkConvKernelDesc, CkConvProblem, CkExportOptions, CkFmhaKernelDesc, CkFmhaProblem,
+    CkForestBytes, CkGemmKernelDesc, CkGemmProblem, CkHardware, CkKernelHooks, CkKernelInfo, CkModelKey,
+    CkModelOptions, CkOptions, CkPredictions, CkRanked, CkRowOptions, CkSelection,
 };
 
 use super::tools;
@@ -48,6 +48,21 @@ fn structs_have_the_same_layout_on_both_sides() {
         CkGemmProblem = "ck_gemm_problem" {
             struct_size, m, n, k, split_k, dtype_a, dtype_b, dtype_c, layout_a, layout_b, layout_c, reserved, arch,
         }
+        CkFmhaProblem = "ck_fmha_problem" {
+            struct_size, api_family, family, dtype, mode, mask, bias, qscale, rope, kv_layout, kv_lookup, batch,
+            seqlen_q, seqlen_k, nhead_q, nhead_k, hdim_q, hdim_v, max_seqlen_q, max_seqlen_k, page_size, num_splits,
+            window_left, window_right, sink_size, min_seqlen_q, rotary_dim, v_rowmajor, logits, lse, dropout, paged_kv,
+            fp8_static_quant, skip, sink, dbias, store_randval, deterministic, has_seqstart_q_ptr, has_seqstart_k_ptr,
+            has_seqlen_q_ptr, has_seqlen_k_ptr, has_cu_seqlen_q_ptr, has_cu_seqlen_k_ptr, has_block_table_ptr,
+            has_cache_batch_idx, is_gappy, has_rotary_cos_sin, reserved, arch,
+        }
+        CkFmhaKernelDesc = "ck_fmha_kernel_desc" {
+            struct_size, name, arch, pipeline, constraint_tag, family, dtype, mode, mask, bias, qscale, rope, kv_layout,
+            kv_lookup, v_rowmajor, logits, lse, dropout, paged_kv, fp8_static_quant, skip, sink, dbias, store_randval,
+            deterministic, page_size, hdim_q, hdim_v, receipt, tile, wave, warp_tile, pad, trload, block_per_cu,
+            num_wave_groups, max_splits_log2, max_seq_len_q, hdim_q_alignment, hdim_v_alignment, selection_rank,
+            reserved,
+        }
         CkOptions = "ck_options" {
             struct_size, mode, ignore_environment, override_file, arch, store, device_name, stream, refine,
             refine_out_of_range, search, repeats, warmup, host_timing, embedded_models, no_estimate, budget_ms, cutoff,
@@ -74,6 +89,7 @@ fn structs_have_the_same_layout_on_both_sides() {
         CkExportOptions = "ck_export_options" { struct_size, registry_name, timestamp, statistics, reserved }
         CkKernelHooks = "ck_kernel_hooks" {
             struct_size, user, priority, reserved, supports_conv, supports_gemm, run_conv, run_gemm,
+            supports_fmha, run_fmha,
         }
         CkKernelInfo = "ck_kernel_info" { struct_size, name, user, index, priority, reserved }
         CkForestBytes = "ck_forest_bytes" { struct_size, target, reserved, bytes, len }

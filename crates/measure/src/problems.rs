@@ -56,6 +56,12 @@ impl AskedProblem {
                     && (problem.dtype_a, problem.dtype_b) == (own.dtype_a, own.dtype_b);
                 fits.then_some(problem.into())
             }
+            // Sizes are asked for; the rest is the kernel's, as in upstream's benchmarks.
+            (Problem::Fmha(asked), KernelKind::Fmha(own)) => {
+                let problem = own.sign(asked);
+                let fits = (!self.said.dtype || asked.dtype == own.dtype) && own.supports(&problem);
+                fits.then_some(problem.into())
+            }
             _ => None,
         }
     }

@@ -4,7 +4,7 @@
 //! that it would mistake: beyond its own columns there is `error_msg`, which it passes over. What else is known of a
 //! measurement goes into the details file.
 
-use ck_select::problem::{CONV_COLUMNS, Problem};
+use ck_select::problem::{CONV_COLUMNS, FMHA_COLUMNS, Problem};
 use ck_select::vocab::{Dtype, Op};
 
 use crate::outcome::{FailureClass, Outcome};
@@ -31,7 +31,7 @@ impl Columns {
         let convs = || {
             plan.problems().iter().filter_map(|planned| match &planned.asked.problem {
                 Problem::Conv(problem) => Some(problem),
-                Problem::Gemm(_) => None,
+                _ => None,
             })
         };
         Self {
@@ -49,6 +49,10 @@ impl Columns {
                 names.extend(CONV_COLUMNS);
                 names.extend(self.split_k.then_some("split_k"));
                 names.extend(self.right_pads.then_some(RIGHT_PADS).into_iter().flatten());
+                names.extend(["latency_ms", "tflops", "non_zero"]);
+            }
+            Op::Fmha => {
+                names.extend(FMHA_COLUMNS);
                 names.extend(["latency_ms", "tflops", "non_zero"]);
             }
             Op::Gemm => {
@@ -71,6 +75,7 @@ impl Columns {
                 let right = p.pad_right.iter().map(ToString::to_string);
                 cells.extend(right.filter(|_| self.right_pads));
             }
+            Problem::Fmha(p) => cells.extend(p.columns().map(|number| number.to_string())),
             Problem::Gemm(p) => {
                 cells.extend([p.m, p.n, p.k, p.split_k.into()].map(|number: i64| number.to_string()));
                 cells.extend([p.dtype_a.to_string(), p.layout.to_string()]);

@@ -440,6 +440,7 @@ impl Ranker {
         let asked = match problem {
             Problem::Conv(problem) => format!("a {}D {} convolution", problem.ndim, problem.direction),
             Problem::Gemm(_) => "a GEMM".to_owned(),
+            Problem::Fmha(problem) => format!("attention ({})", problem.family),
         };
         RankError::NoKernel { kernels: self.pool.len(), asked, first: self.name(0).to_owned() }
     }

@@ -8,6 +8,7 @@ mod chunk;
 mod columns;
 mod content;
 mod csv;
+mod fmha;
 mod hybrid;
 mod pages;
 mod schema;

@@ -248,16 +248,22 @@ impl Measurements {
     pub fn common_direction(&self) -> Result<Option<Direction>, DataError> {
         let directions = self.problems.iter().filter_map(|problem| match problem {
             Problem::Conv(conv) => Some(conv.direction),
-            Problem::Gemm(_) => None,
+            Problem::Gemm(_) | Problem::Fmha(_) => None,
         });
         common("directions", directions, "choose one with the direction (--variant)")
     }
 
-    /// The element type of all inputs; `None` without rows. Two types are an error.
+    /// The element type of all inputs; `None` without rows. Two types are an error, but for attention, whose features tell
+    /// them apart: there it is `None`, too.
     pub fn common_dtype(&self) -> Result<Option<Dtype>, DataError> {
+        if let Some(Problem::Fmha(first)) = self.problems.first() {
+            let same = |problem: &Problem| matches!(problem, Problem::Fmha(p) if p.dtype == first.dtype);
+            return Ok(self.problems.iter().all(same).then_some(first.dtype));
+        }
         let dtypes = self.problems.iter().map(|problem| match problem {
             Problem::Conv(conv) => conv.dtype_in,
             Problem::Gemm(gemm) => gemm.dtype_a,
+            Problem::Fmha(attention) => attention.dtype,
         });
         common("element types", dtypes, "choose one with --dtype")
     }

@@ -1,7 +1,9 @@
-//! Problems worth measuring: upstream's generators, synthetic sets, layers of real networks, and lists from elsewhere.
+//! Problems worth measuring: upstream's generators, synthetic sets, layers of real networks, attention of real models, and lists
+//! from elsewhere.
 
 mod conv;
 pub mod driver;
+mod fmha;
 mod gemm;
 mod networks;
 mod random;
@@ -9,7 +11,7 @@ mod validation;
 mod write;
 
 use ck_select_types::problem::{GemmProblem, Problem};
-use ck_select_types::vocab::{Direction, Dtype};
+use ck_select_types::vocab::{Direction, Dtype, Op};
 
 pub use validation::{Draw, validation};
 pub use write::{write_csv, write_json};
@@ -39,11 +41,13 @@ pub enum Set {
     VitPatch,
     /// All networks together.
     Networks,
+    /// Attention of language, image and diffusion models.
+    Attention,
 }
 
 impl Set {
     /// All sets with their names and what is in them.
-    pub const ALL: [(Self, &'static str, &'static str); 11] = [
+    pub const ALL: [(Self, &'static str, &'static str); 12] = [
         (Self::Wide, "wide", "706 GEMMs over all regimes of M, N and K"),
         (Self::Edge, "edge", "546 GEMMs with extents of 1 and near it"),
         (Self::Benchmark, "benchmark", "the 25 GEMMs of upstream's generate_benchmark_data"),
@@ -59,11 +63,16 @@ impl Set {
         (Self::Convnext, "convnext", "convolutions of ConvNeXt-T, 224 x 224"),
         (Self::VitPatch, "vit-patch", "patch embeddings of ViT-B/L/H at 224 and 384"),
         (Self::Networks, "networks", "all five networks"),
+        (Self::Attention, "attention", "attention of Llama 3, Qwen 2.5, DeepSeek V3, ViT, Stable Diffusion"),
     ];
 
-    /// Whether its problems are convolutions.
-    pub const fn is_conv(self) -> bool {
-        !matches!(self, Self::Wide | Self::Edge | Self::Benchmark | Self::Sweep)
+    /// The operation of its problems.
+    pub const fn op(self) -> Op {
+        match self {
+            Self::Wide | Self::Edge | Self::Benchmark | Self::Sweep => Op::Gemm,
+            Self::Attention => Op::Fmha,
+            _ => Op::GroupedConv,
+        }
     }
 }
 
@@ -123,6 +132,7 @@ pub fn generate(set: Set, choice: &Choice) -> Vec<Problem> {
         Set::Convnext => layers(&all[3..4]),
         Set::VitPatch => layers(&all[4..]),
         Set::Networks => layers(&all),
+        Set::Attention => fmha::models(choice),
     }
 }
 

@@ -119,7 +119,7 @@ pub fn search(
     }
     let gemm: GemmProblem = match problem {
         Problem::Gemm(gemm) => *gemm,
-        Problem::Conv(_) => return Err(SearchError::NotAGemm),
+        _ => return Err(SearchError::NotAGemm),
     };
     let rules = Rules::built_in().map_err(|error| SearchError::Constraints(error.to_string()))?;
     let arch = gemm.arch.or(model.spec().arch).map(|arch| arch.to_string()).unwrap_or_default();

@@ -40,6 +40,20 @@ pub fn of_problem(op: Op) -> Vec<&'static str> {
     match op {
         Op::GroupedConv => [CONV_COLUMNS.as_slice(), &["dtype", "direction", "arch"]].concat(),
         Op::Gemm => vec!["m", "n", "k", "M", "N", "K", "split_k", "dtype", "layout", "arch"],
+        Op::Fmha => {
+            vec![
+                "batch",
+                "seqlen_q",
+                "seqlen_k",
+                "nhead_q",
+                "nhead_k",
+                "hdim_q",
+                "hdim_v",
+                "dtype",
+                "data_type",
+                "arch",
+            ]
+        }
     }
 }
 
@@ -77,6 +91,37 @@ pub const fn of_kernel(op: Op) -> &'static [&'static str] {
             "vec_a",
             "vec_b",
             "vec_c",
+        ],
+        Op::Fmha => &[
+            "pipeline",
+            "tile_m0",
+            "tile_n0",
+            "tile_k0",
+            "tile_n1",
+            "tile_k1",
+            "tile_k0max",
+            "pad_s",
+            "pad_sk",
+            "pad_d",
+            "pad_dv",
+            "mask",
+            "mask_type",
+            "bias",
+            "bias_type",
+            "lse",
+            "has_lse",
+            "dropout",
+            "has_dropout",
+            "logits",
+            "has_logits_soft_cap",
+            "sink",
+            "has_sink",
+            "skip",
+            "skip_min_seqlen_q",
+            "qscale",
+            "qscale_type",
+            "paged_kv",
+            "use_paged_kv",
         ],
     }
 }

@@ -120,8 +120,13 @@ impl Hardware {
 
     /// Sets a constant by its name.
     pub fn set(&mut self, name: &str, value: i64) -> Result<(), InvalidField> {
-        if value < 1 {
-            return Err(InvalidField::new(name, value, "at least 1"));
+        self.set_from(name, value, 1)
+    }
+
+    /// The same with another least value than 1.
+    pub fn set_from(&mut self, name: &str, value: i64, least: i64) -> Result<(), InvalidField> {
+        if value < least {
+            return Err(InvalidField::new(name, value, format!("at least {least}")));
         }
         match self.slot(name) {
             Some(slot) => {

@@ -58,11 +58,20 @@ macro_rules! vocabulary {
     };
 }
 
+mod fmha;
+
+pub use fmha::{
+    FmhaApi, FmhaBias, FmhaFamily, FmhaKvLayout, FmhaKvLookup, FmhaMask, FmhaMode, FmhaPipeline, FmhaQscale,
+    FmhaRope,
+};
+
 vocabulary! {
-    /// Element type of an operand. `fp8` is E4M3, `bf8` is E5M2, the 4-bit types are packed.
+    /// Element type of an operand. `fp8` is E4M3, `bf8` is E5M2, the 4-bit types are packed. The last five are of
+    /// attention alone: what goes in, then what comes out; `mx…` is scaled in blocks of 32.
     Dtype, "dtype" {
         Fp16 = "fp16", Bf16 = "bf16", Fp32 = "fp32", Fp64 = "fp64", Fp8 = "fp8", Bf8 = "bf8", Int8 = "int8",
-        Int4 = "int4", Int32 = "int32", PkFp4 = "pk_fp4", PkInt4 = "pk_int4",
+        Int4 = "int4", Int32 = "int32", PkFp4 = "pk_fp4", PkInt4 = "pk_int4", Fp8Fp16 = "fp8fp16",
+        Fp8Bf16 = "fp8bf16", Fp8Fp32 = "fp8fp32", Mxfp8 = "mxfp8", Mxfp4 = "mxfp4",
     }
 }
 
@@ -136,7 +145,7 @@ vocabulary! {
 
 vocabulary! {
     /// The operation that kernels of a pool compute.
-    Op, "operation" { Gemm = "gemm_universal", GroupedConv = "grouped_conv" }
+    Op, "operation" { Gemm = "gemm_universal", GroupedConv = "grouped_conv", Fmha = "fmha" | "fmha_fwd" }
 }
 
 impl Direction {
@@ -171,8 +180,14 @@ impl Dtype {
             Self::Fp64 => 64,
             Self::Fp32 | Self::Int32 => 32,
             Self::Fp16 | Self::Bf16 => 16,
-            Self::Fp8 | Self::Bf8 | Self::Int8 => 8,
-            Self::Int4 | Self::PkFp4 | Self::PkInt4 => 4,
+            Self::Fp8
+            | Self::Bf8
+            | Self::Int8
+            | Self::Fp8Fp16
+            | Self::Fp8Bf16
+            | Self::Fp8Fp32
+            | Self::Mxfp8 => 8,
+            Self::Int4 | Self::PkFp4 | Self::PkInt4 | Self::Mxfp4 => 4,
         }
     }
 
@@ -183,6 +198,19 @@ impl Dtype {
             Self::Fp64 => Self::Fp64,
             _ => Self::Fp32,
         }
+    }
+
+    /// Whether attention has it: all floats of at most 32 bits.
+    pub const fn is_of_fmha(self) -> bool {
+        matches!(self, Self::Fp16 | Self::Bf16 | Self::Fp32 | Self::Fp8 | Self::Bf8) || self.is_only_of_fmha()
+    }
+
+    /// The words of the types that single elements have: all but those of attention alone.
+    pub const ELEMENTS: &'static [&'static str] = Self::WORDS.split_at(Self::Fp8Fp16 as usize).0;
+
+    /// Whether only attention has it.
+    pub const fn is_only_of_fmha(self) -> bool {
+        matches!(self, Self::Fp8Fp16 | Self::Fp8Bf16 | Self::Fp8Fp32 | Self::Mxfp8 | Self::Mxfp4)
     }
 
     /// The type of C when A and B have this one: `fp8` and `bf8` give `fp16`, `int8` gives `int32`.

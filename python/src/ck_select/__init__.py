@@ -20,6 +20,7 @@ from .dispatcher import (
 )
 from .engines import (
     FeatureEngine,
+    FmhaFwdFeatureEngine,
     GemmUniversalFeatureEngine,
     GemmUniversalVecFeatureEngine,
     GroupedConvFeatureEngine,
@@ -34,6 +35,7 @@ from .errors import (
 )
 from .pool import Pool
 from .predictor import Predictor
+from .fmha import FmhaProblem
 from .registry import GemmProblem, GroupedConvProblem, GroupedConvRegistry, Registry, Selection, StoreStatus, select
 from .search import SurrogateSearch
 
@@ -43,7 +45,9 @@ __all__ = [
     "LAYOUT_TO_DISPATCHER",
     "CkSelectError",
     "FeatureEngine",
+    "FmhaProblem",
     "GemmProblem",
+    "FmhaFwdFeatureEngine",
     "GemmUniversalFeatureEngine",
     "GemmUniversalVecFeatureEngine",
     "GroupedConvFeatureEngine",

@@ -116,6 +116,61 @@ class GemmProblem(Sized):
     ]
 
 
+class FmhaProblem(Sized):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("api_family", c_int32),
+        ("family", c_int32),
+        ("dtype", c_int32),
+        ("mode", c_int32),
+        ("mask", c_int32),
+        ("bias", c_int32),
+        ("qscale", c_int32),
+        ("rope", c_int32),
+        ("kv_layout", c_int32),
+        ("kv_lookup", c_int32),
+        ("batch", c_int64),
+        ("seqlen_q", c_int64),
+        ("seqlen_k", c_int64),
+        ("nhead_q", c_int64),
+        ("nhead_k", c_int64),
+        ("hdim_q", c_int64),
+        ("hdim_v", c_int64),
+        ("max_seqlen_q", c_int64),
+        ("max_seqlen_k", c_int64),
+        ("page_size", c_int64),
+        ("num_splits", c_int64),
+        ("window_left", c_int64),
+        ("window_right", c_int64),
+        ("sink_size", c_int64),
+        ("min_seqlen_q", c_int64),
+        ("rotary_dim", c_int64),
+        ("v_rowmajor", c_int32),
+        ("logits", c_int32),
+        ("lse", c_int32),
+        ("dropout", c_int32),
+        ("paged_kv", c_int32),
+        ("fp8_static_quant", c_int32),
+        ("skip", c_int32),
+        ("sink", c_int32),
+        ("dbias", c_int32),
+        ("store_randval", c_int32),
+        ("deterministic", c_int32),
+        ("has_seqstart_q_ptr", c_int32),
+        ("has_seqstart_k_ptr", c_int32),
+        ("has_seqlen_q_ptr", c_int32),
+        ("has_seqlen_k_ptr", c_int32),
+        ("has_cu_seqlen_q_ptr", c_int32),
+        ("has_cu_seqlen_k_ptr", c_int32),
+        ("has_block_table_ptr", c_int32),
+        ("has_cache_batch_idx", c_int32),
+        ("is_gappy", c_int32),
+        ("has_rotary_cos_sin", c_int32),
+        ("reserved", c_int32),
+        ("arch", c_char_p),
+    ]
+
+
 class RegistryOptions(Sized):
     _fields_ = [
         ("struct_size", c_size_t),
@@ -142,8 +197,10 @@ class RegistryOptions(Sized):
 
 SupportsConv = CFUNCTYPE(c_int32, POINTER(ConvProblem), c_void_p)
 SupportsGemm = CFUNCTYPE(c_int32, POINTER(GemmProblem), c_void_p)
+SupportsFmha = CFUNCTYPE(c_int32, POINTER(FmhaProblem), c_void_p)
 RunConv = CFUNCTYPE(c_float, POINTER(ConvProblem), c_void_p, c_void_p)
 RunGemm = CFUNCTYPE(c_float, POINTER(GemmProblem), c_void_p, c_void_p)
+RunFmha = CFUNCTYPE(c_float, POINTER(FmhaProblem), c_void_p, c_void_p)
 
 
 class KernelHooks(Sized):
@@ -156,6 +213,8 @@ class KernelHooks(Sized):
         ("supports_gemm", SupportsGemm),
         ("run_conv", RunConv),
         ("run_gemm", RunGemm),
+        ("supports_fmha", SupportsFmha),
+        ("run_fmha", RunFmha),
     ]
 
 
@@ -227,6 +286,7 @@ _FUNCTIONS: dict[str, list[Any]] = {
     "ck_pool_rank": [c_void_p, c_char_p, c_size_t, c_size_t, c_void_p, c_void_p],
     "ck_conv_problem_init": [POINTER(ConvProblem)],
     "ck_gemm_problem_init": [POINTER(GemmProblem)],
+    "ck_fmha_problem_init": [POINTER(FmhaProblem)],
     "ck_registry_create": [POINTER(RegistryOptions), POINTER(c_void_p)],
     "ck_registry_set_options": [c_void_p, POINTER(RegistryOptions)],
     "ck_registry_add_kernel": [c_void_p, c_char_p, POINTER(KernelHooks)],
@@ -241,6 +301,8 @@ _FUNCTIONS: dict[str, list[Any]] = {
     "ck_registry_store_status": [c_void_p, POINTER(c_size_t), POINTER(c_void_p)],
     "ck_select_kernel": [c_void_p, POINTER(ConvProblem), POINTER(Selection)],
     "ck_select_gemm_kernel": [c_void_p, POINTER(GemmProblem), POINTER(Selection)],
+    "ck_select_fmha_kernel": [c_void_p, POINTER(FmhaProblem), POINTER(Selection)],
+    "ck_choose_fmha_splits": [c_void_p, POINTER(FmhaProblem), c_int64, POINTER(c_int64)],
     "ck_rank_kernels": [
         c_void_p,
         POINTER(ConvProblem),
@@ -257,8 +319,17 @@ _FUNCTIONS: dict[str, list[Any]] = {
         POINTER(c_size_t),
         POINTER(c_size_t),
     ],
+    "ck_rank_fmha_kernels": [
+        c_void_p,
+        POINTER(FmhaProblem),
+        c_size_t,
+        POINTER(Ranked),
+        POINTER(c_size_t),
+        POINTER(c_size_t),
+    ],
     "ck_explain_selection": [c_void_p, POINTER(ConvProblem), POINTER(c_void_p)],
     "ck_explain_gemm_selection": [c_void_p, POINTER(GemmProblem), POINTER(c_void_p)],
+    "ck_explain_fmha_selection": [c_void_p, POINTER(FmhaProblem), POINTER(c_void_p)],
 }
 
 

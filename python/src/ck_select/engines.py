@@ -250,6 +250,13 @@ class GroupedConvFeatureEngine(_OfLibrary):
     _categories = ("pipeline",)
 
 
+class FmhaFwdFeatureEngine(_OfLibrary):
+    """Forward attention: 68 features, as they are in training."""
+
+    _engine = "fmha68_python"
+    _categories = ("dtype", "pipeline", "mask", "bias", "qscale")
+
+
 class ForeignEngine(Protocol):
     """An engine that is none of ours, but has what upstream's have."""
 
@@ -262,7 +269,12 @@ class ForeignEngine(Protocol):
 
 _CLASSES: dict[str, type[_OfLibrary]] = {
     each.__name__: each
-    for each in (GemmUniversalFeatureEngine, GemmUniversalVecFeatureEngine, GroupedConvFeatureEngine)
+    for each in (
+        GemmUniversalFeatureEngine,
+        GemmUniversalVecFeatureEngine,
+        GroupedConvFeatureEngine,
+        FmhaFwdFeatureEngine,
+    )
 }
 _KNOWN = {*_CLASSES, "FeatureEngine", "_OfLibrary"}
 
@@ -367,6 +379,8 @@ def of_description(description: Mapping[str, Any]) -> _OfLibrary:
     names = description["feature_names"]
     if description["op"] == "grouped_conv":
         kind: type[_OfLibrary] = GroupedConvFeatureEngine
+    elif description["op"] == "fmha":
+        kind = FmhaFwdFeatureEngine
     elif description["needs_vector"]:
         kind = GemmUniversalVecFeatureEngine
     else:
@@ -382,6 +396,7 @@ _VARIANTS: dict[type[_OfLibrary], Sequence[str]] = {
     GemmUniversalFeatureEngine: ("gemm72",),
     GemmUniversalVecFeatureEngine: ("gemm78vec",),
     GroupedConvFeatureEngine: ("conv97", "conv_superset", "conv_select", "conv_work"),
+    FmhaFwdFeatureEngine: ("fmha68_python",),
 }
 
 

@@ -12,12 +12,14 @@ from operator import index
 from typing import Any, Union
 
 from . import _library
+from . import fmha as _fmha
 from ._library import check, lib, take_text
+from ._names import DTYPES
 from .errors import InvalidInputError, NoKernelError
+from .fmha import FmhaProblem
 
 _LOG = logging.getLogger("ck_select")
 
-DTYPES = ("fp16", "bf16", "fp32", "fp64", "fp8", "bf8", "int8", "int4", "int32", "pk_fp4", "pk_int4")
 DIRECTIONS = ("forward", "bwd_data", "bwd_weight")
 LAYOUTS = (
     "nwgc",
@@ -148,7 +150,10 @@ class GemmProblem:
         return problem
 
 
-Problem = Union[GroupedConvProblem, GemmProblem]
+Problem = Union[GroupedConvProblem, GemmProblem, FmhaProblem]
+
+# What the C functions call a problem of each class, and its operation's number.
+_OPERATIONS: dict[type, tuple[str, int]] = {GroupedConvProblem: ("", 1), GemmProblem: ("gemm_", 0), FmhaProblem: ("fmha_", 2)}
 Run = Callable[..., Any]
 Supports = Callable[[Problem], bool]
 
@@ -252,11 +257,11 @@ class Registry:
         """
         hooks = _library.KernelHooks(priority=priority)
         if supports is not None:
-            hooks.supports_conv, hooks.supports_gemm = self._supports(name, supports)
+            hooks.supports_conv, hooks.supports_gemm, hooks.supports_fmha = self._supports(name, supports)
         check(lib.ck_registry_add_kernel(self._handle.address, name.encode(), ctypes.byref(hooks)))
         self._kernels[name] = _Kernel(run, hooks)
 
-    def _supports(self, name: str, supports: Supports) -> tuple[Any, Any]:
+    def _supports(self, name: str, supports: Supports) -> tuple[Any, Any, Any]:
         def answer(problem: Problem) -> int:
             # An exception cannot cross the library; a kernel that cannot say yes is not chosen.
             try:
@@ -267,8 +272,9 @@ class Registry:
 
         conv = _library.SupportsConv(lambda problem, _user: answer(_conv_of_struct(problem.contents)))
         gemm = _library.SupportsGemm(lambda problem, _user: answer(_gemm_of_struct(problem.contents)))
-        self._callbacks += (conv, gemm)
-        return conv, gemm
+        fmha = _library.SupportsFmha(lambda problem, _user: answer(_fmha.of_struct(problem.contents)))
+        self._callbacks += (conv, gemm, fmha)
+        return conv, gemm, fmha
 
     def load_model(self, directory: str | os.PathLike[str], *, force: bool = False) -> None:
         """Loads a model directory for the problems that its spec names.
@@ -299,7 +305,7 @@ class Registry:
     def select(self, problem: Problem) -> Selection:
         """Chooses the kernel to run: the best supported kernel by the first source that has an answer."""
         chosen = _library.Selection()
-        self._call("ck_select_kernel", "ck_select_gemm_kernel", problem, ctypes.byref(chosen))
+        self._call("ck_select_{}kernel", problem, ctypes.byref(chosen))
         return Selection(
             name=chosen.name.decode(),
             source=SOURCES[chosen.source],
@@ -329,7 +335,7 @@ class Registry:
         count = ctypes.c_size_t()
         left_out = ctypes.c_size_t()
         counts = (ctypes.byref(count), ctypes.byref(left_out))
-        self._call("ck_rank_kernels", "ck_rank_gemm_kernels", problem, room, ranked, *counts)
+        self._call("ck_rank_{}kernels", problem, room, ranked, *counts)
         if left_out.value:
             _LOG.warning("%d kernels have no place in the ranking: the model cannot describe them", left_out.value)
         return [(place.name.decode(), place.score) for place in ranked[: min(count.value, room)]]
@@ -337,19 +343,23 @@ class Registry:
     def explain(self, problem: Problem) -> str:
         """Which sources were asked, what each answered, and why it was passed over."""
         text = ctypes.c_void_p()
-        self._call("ck_explain_selection", "ck_explain_gemm_selection", problem, ctypes.byref(text))
+        self._call("ck_explain_{}selection", problem, ctypes.byref(text))
         return take_text(text)
 
-    def _call(self, conv: str, gemm: str, problem: Problem, *rest: Any) -> None:
-        if isinstance(problem, GroupedConvProblem):
-            function = conv
-        elif isinstance(problem, GemmProblem):
-            function = gemm
-        else:
-            raise InvalidInputError(
-                f"problem: found a {type(problem).__name__}, expected a GroupedConvProblem or a GemmProblem", 2
-            )
-        check(getattr(lib, function)(self._handle.address, ctypes.byref(problem.as_struct()), *rest))
+    def fmha_splits(self, problem: FmhaProblem, most: int = 128) -> int:
+        """Into how many parts the keys of a sequence are split, by the estimate: a power of two up to ``most``."""
+        splits = ctypes.c_int64()
+        struct = ctypes.byref(problem.as_struct())
+        check(lib.ck_choose_fmha_splits(self._handle.address, struct, index(most), ctypes.byref(splits)))
+        return splits.value
+
+    def _call(self, function: str, problem: Problem, *rest: Any) -> None:
+        operation = _operation(problem)
+        if operation is None:
+            expected = "a GroupedConvProblem, a GemmProblem or an FmhaProblem"
+            raise InvalidInputError(f"problem: found a {type(problem).__name__}, expected {expected}", 2)
+        called = getattr(lib, function.format(operation[0]))
+        check(called(self._handle.address, ctypes.byref(problem.as_struct()), *rest))
 
 
 class GroupedConvRegistry(Registry):
@@ -363,11 +373,16 @@ def select(
     return Registry(arch, kernels=kernels, models=[model], environment=False).select(problem)
 
 
+def _operation(problem: object) -> tuple[str, int] | None:
+    """The entry of a problem's class."""
+    return next((entry for kind, entry in _OPERATIONS.items() if isinstance(problem, kind)), None)
+
+
 def _field_names(problem: Problem, fields: int) -> tuple[str, ...]:
     """The fields of a problem that have a bit."""
     names = []
     name = ctypes.c_char_p()
-    op = 1 if isinstance(problem, GroupedConvProblem) else 0
+    _, op = _operation(problem) or ("", 0)
     for bit in range(fields.bit_length()):
         check(lib.ck_problem_field_name(op, bit, ctypes.byref(name)))
         if fields >> bit & 1:

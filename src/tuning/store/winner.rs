@@ -147,6 +147,7 @@ pub(super) const fn without_arch(mut problem: Problem) -> Problem {
     match &mut problem {
         Problem::Conv(problem) => problem.arch = None,
         Problem::Gemm(problem) => problem.arch = None,
+        Problem::Fmha(problem) => problem.arch = None,
     }
     problem
 }

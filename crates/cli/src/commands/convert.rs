@@ -43,7 +43,7 @@ pub(crate) struct Args {
     /// The architecture of rows that do not record it; rows of other architectures are left out
     #[arg(long, value_name = "GFX", value_parser = word::<Arch>)]
     arch: Option<Arch>,
-    /// Only rows of this operation: gemm_universal, grouped_conv
+    /// Only rows of this operation: gemm_universal, grouped_conv, fmha
     #[arg(long, value_name = "OP", value_parser = word::<Op>)]
     op: Option<Op>,
     /// Only rows of this element type

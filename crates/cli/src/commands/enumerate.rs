@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use ck_select::vocab::{Dtype, GemmLayout, Op, UnknownWord};
 use ck_select_enumerate::config::{Config, Family};
-use ck_select_enumerate::filter::{CONV_FIELDS, Filter, GEMM_FIELDS};
+use ck_select_enumerate::filter::{CONV_FIELDS, FMHA_FIELDS, Filter, GEMM_FIELDS};
 use ck_select_enumerate::rules::Rules;
 use ck_select_enumerate::{EnumerateError, Enumeration, Request, enumerate, export};
 
@@ -154,11 +154,11 @@ fn check_pool(found: &Enumeration) -> Result<(), CliError> {
 /// Options of the other operation are mistakes.
 fn check_options(args: &Args, config: &Config) -> Result<(), CliError> {
     let wrong = match config.op() {
-        Op::GroupedConv if args.dtype.is_some() => {
-            "--dtype is for GEMMs; types of convolutions are in the configuration"
+        Op::GroupedConv | Op::Fmha if args.dtype.is_some() => {
+            "--dtype is for GEMMs; other types are in the configuration"
         }
-        Op::GroupedConv if args.layout.is_some() => "--layout is for GEMMs",
-        Op::Gemm if args.ndim.is_some() => "--ndim is for convolutions",
+        Op::GroupedConv | Op::Fmha if args.layout.is_some() => "--layout is for GEMMs",
+        Op::Gemm | Op::Fmha if args.ndim.is_some() => "--ndim is for convolutions",
         _ => return Ok(()),
     };
     Err(CliError::usage(wrong))
@@ -223,7 +223,10 @@ fn list_fields(args: &Args) -> Result<(), CliError> {
     let mut table = Table::new(["op", "field", "meaning"]);
     let conv = CONV_FIELDS.iter().map(|field| (Op::GroupedConv, field.name, field.doc));
     let gemm = GEMM_FIELDS.iter().map(|field| (Op::Gemm, field.name, field.doc));
-    for (op, name, doc) in conv.chain(gemm).filter(|(op, ..)| args.op.is_none_or(|wanted| wanted == *op)) {
+    let fmha = FMHA_FIELDS.iter().map(|field| (Op::Fmha, field.name, field.doc));
+    for (op, name, doc) in
+        conv.chain(gemm).chain(fmha).filter(|(op, ..)| args.op.is_none_or(|wanted| wanted == *op))
+    {
         table.push(vec![op.as_str().into(), format!("c.{name}").into(), doc.into()]);
     }
     write_table(&table, args.format)

@@ -1,6 +1,7 @@
 //! `ckselect explain`: why a model prefers one kernel to another.
 
 use ck_select::select::Ranker;
+use ck_select::vocab::Arch;
 
 use super::ModelAndPool;
 use crate::error::CliError;
@@ -20,6 +21,9 @@ and rounding add up to the raw score exactly.";
 pub(crate) struct Args {
     #[command(flatten)]
     ranker: ModelAndPool,
+    /// The architecture that a model without a spec was trained for
+    #[arg(long, value_name = "ARCH", requires = "schema", value_parser = super::word::<Arch>)]
+    arch: Option<Arch>,
     /// The problem, as key=value pairs
     #[arg(long, value_name = "PAIRS")]
     problem: String,
@@ -38,7 +42,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {
-    let (ranker, defaults) = args.ranker.load()?;
+    let (ranker, defaults) = args.ranker.load(args.arch)?;
     let problem = super::parse_problem(&ranker, &args.problem, &defaults)?;
     let ranking = ranker.rank(&problem)?;
     super::say_out_of_range(&ranker, &problem)?;

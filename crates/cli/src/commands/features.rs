@@ -3,8 +3,7 @@
 use std::path::PathBuf;
 
 use ck_select::cells;
-use ck_select::features::{Engine, Extractor, RowInputs, conv, gemm};
-use ck_select::vocab::Op;
+use ck_select::features::{Engine, Extractor, RowInputs};
 use csv::StringRecord;
 
 use super::Unknown;
@@ -22,7 +21,9 @@ const EXAMPLES: &str = "Examples:
 Input columns of convolutions: N, C, K, G, Hi, Wi, Y, X, Di, Z, stride_d/h/w, pad_d/h/w, dilation_d/h/w, dtype,
 direction (else the model's), block_size, gemm_m_per_block, gemm_n_per_block, gemm_k_per_block, pipeline, wave_mode,
 has_dsb, has_si, two_stage. Input columns of GEMMs: m, n, k, split_k, dtype, layout, arch, tile_m/n/k, warp_m/n/k, warp_tile_m/n/k, pipeline, scheduler, epilogue,
-pad_m/n/k, persistent, vec_a/b/c. A kernel's name under kernel_name or kernel replaces the kernel's columns; those that
+pad_m/n/k, persistent, vec_a/b/c. Input columns of attention: batch, seqlen_q, seqlen_k, nhead_q, nhead_k, hdim_q, hdim_v, dtype, pipeline,
+tile_m0/n0/k0/n1/k1/k0max, pad_s/sk/d/dv, mask, bias, lse, dropout, logits, sink, skip, qscale, paged_kv, or upstream's
+C++ names of them (data_type, mask_type, has_lse and so on). A kernel's name under kernel_name or kernel replaces the kernel's columns; those that
 are present must agree with it. Columns hw_<name> override the hardware, even --hardware. Columns that are close to one
 of these are refused as misspelt; other unknown columns are named and ignored.";
 
@@ -31,7 +32,7 @@ of these are refused as misspelt; other unknown columns are named and ignored.";
 #[command(after_help = EXAMPLES, group = clap::ArgGroup::new("schema").required(true).multiple(true))]
 pub(crate) struct Args {
     /// Schema: gemm55, gemm72, gemm78vec, conv74, conv83, conv91, conv97, conv_superset, conv_gfx942, conv_gfx950,
-    /// conv_select, conv_work
+    /// conv_select, conv_work, fmha68, fmha68_python
     #[arg(long, value_name = "NAME", group = "schema", value_parser = engine)]
     engine: Option<Engine>,
     /// Take columns, rules and hardware from this model directory instead
@@ -126,12 +127,9 @@ fn extractor(args: &Args) -> Result<Extractor, CliError> {
 
 fn list(extractor: &Extractor, format: Format) -> Result<(), CliError> {
     let mut table = Table::new(["feature", "depends_on", "meaning"]);
-    for (name, scope) in extractor.schema.names().into_iter().zip(extractor.schema.scopes()) {
-        let doc = match extractor.schema.op() {
-            Op::GroupedConv => conv::all().find(|feature| feature.name == name).map(|f| f.doc),
-            Op::Gemm => gemm::FEATURES.iter().find(|feature| feature.name == name).map(|f| f.doc),
-        };
-        table.push(vec![name.into(), scope.into(), doc.unwrap_or_default().into()]);
+    let schema = &extractor.schema;
+    for ((name, scope), doc) in schema.names().into_iter().zip(schema.scopes()).zip(schema.docs()) {
+        table.push(vec![name.into(), scope.into(), doc.into()]);
     }
     let mut out = Output::create(None)?;
     table.write(format, &mut out).map_err(|error| CliError::io(out.name(), &error))?;

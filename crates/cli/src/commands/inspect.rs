@@ -3,12 +3,13 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use ck_select::embedded;
 use ck_select::forest::{FeatureInfo, Forest};
 use ck_select::hardware::Hardware;
 use ck_select::model::{Model, Target};
+use ck_select::vocab::Arch;
 use serde_json::{Map, Value, json};
 
+use super::Bare;
 use crate::error::CliError;
 use crate::output::Output;
 use crate::table::{Cell, Format, Table};
@@ -16,6 +17,7 @@ use crate::table::{Cell, Format, Table};
 const EXAMPLES: &str = "Examples:
   ckselect inspect --model models/M
   ckselect inspect --model models/M --format json | jq .targets
+  ckselect inspect --model fmha_fwd_gfx950 --schema fmha68 --arch gfx950 --write-spec
 
 With --format csv, only the table of features is written.";
 
@@ -26,6 +28,14 @@ pub(crate) struct Args {
     /// Model directory, or embedded:NAME
     #[arg(long, value_name = "DIR")]
     model: PathBuf,
+    #[command(flatten)]
+    bare: Bare,
+    /// The architecture that a model without a spec was trained for
+    #[arg(long, value_name = "ARCH", requires = "schema", value_parser = super::word::<Arch>)]
+    arch: Option<Arch>,
+    /// Write the spec of --schema and --arch into the model directory, where it is read from then on
+    #[arg(long, requires = "schema")]
+    write_spec: bool,
     /// The target whose importances to show; by default the one that ranks
     #[arg(long, value_name = "TARGET", value_parser = super::target)]
     target: Option<Target>,
@@ -35,7 +45,10 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {
-    let model = embedded::open(&args.model)?;
+    let model = args.bare.load(&args.model, args.arch, None)?;
+    if let (true, Some(spec)) = (args.write_spec, args.bare.spec(args.arch)?) {
+        write_spec(&args.model, &spec)?;
+    }
     let target = args.target.unwrap_or(model.spec().rank_by);
     let forest = model
         .forest(target)
@@ -55,6 +68,21 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         }
         Format::Table => write_report(&model, &args.model, target, &features, &mut out),
     };
+    written.map_err(|error| CliError::io(out.name(), &error))?;
+    out.finish()
+}
+
+/// Writes a spec beside its forest; one that is there is not replaced.
+fn write_spec(directory: &Path, spec: &Value) -> Result<(), CliError> {
+    let path = directory.join("feature_spec.json");
+    if !directory.is_dir() || path.exists() {
+        let why =
+            if path.exists() { "is there already" } else { "cannot be written: --model is not a directory" };
+        return Err(CliError::failed(format!("{}: {why}", path.display())));
+    }
+    let mut out = Output::create(Some(&path))?;
+    let written =
+        serde_json::to_writer_pretty(&mut out, spec).map_err(Into::into).and_then(|()| writeln!(out));
     written.map_err(|error| CliError::io(out.name(), &error))?;
     out.finish()
 }

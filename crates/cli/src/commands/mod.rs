@@ -42,14 +42,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ck_select::embedded;
-use ck_select::features::Uncoded;
+use ck_select::features::{Engine, Uncoded};
 use ck_select::kernel::KernelKind;
-use ck_select::model::{Model, Target};
+use ck_select::model::{FeatureSpec, Model, Target};
 use ck_select::pool::Pool;
 use ck_select::problem::{Problem, ProblemDefaults};
 use ck_select::select::Ranker;
-use ck_select::vocab::UnknownWord;
+use ck_select::vocab::{Arch, UnknownWord};
 use clap::ValueEnum;
+use serde_json::Value;
 
 use self::hardware::HardwareOption;
 use crate::error::CliError;
@@ -98,6 +99,45 @@ pub(crate) struct ModelAndPool {
     force: Force,
     #[command(flatten)]
     hardware: HardwareOption,
+    #[command(flatten)]
+    pub(crate) bare: Bare,
+}
+
+/// What a model without a spec is.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct Bare {
+    /// For a model directory, or a forest's file, without feature_spec.json: its columns, fmha68. --arch says what it was
+    /// trained for
+    #[arg(long, value_name = "NAME", requires_all = ["model", "arch"], value_parser = word::<Engine>)]
+    pub(crate) schema: Option<Engine>,
+}
+
+impl Bare {
+    /// The spec that the options stand for, if they are given.
+    pub(crate) fn spec(&self, arch: Option<Arch>) -> Result<Option<Value>, CliError> {
+        let (Some(engine), Some(arch)) = (self.schema, arch) else { return Ok(None) };
+        let no_trainer = || {
+            CliError::usage(format!(
+                "--schema {}: models of {} have a spec; only those of fmha68 come without",
+                engine.as_str(),
+                engine.op()
+            ))
+        };
+        FeatureSpec::of_bare(engine, arch).ok_or_else(no_trainer).map(Some)
+    }
+
+    /// Loads a model, under the spec of the options if they are given.
+    pub(crate) fn load(
+        &self,
+        path: &Path,
+        arch: Option<Arch>,
+        unknown: Option<Unknown>,
+    ) -> Result<Model, CliError> {
+        match self.spec(arch)? {
+            None => load_model(path, unknown),
+            Some(spec) => Ok(with_unknown(Model::load_bare(path, &spec)?, unknown)),
+        }
+    }
 }
 
 /// Whether a model is asked for what it is not for.
@@ -121,10 +161,10 @@ pub(crate) fn target(word: &str) -> Result<Target, String> {
 }
 
 impl ModelAndPool {
-    /// Loads both, and what to assume of a problem that does not say.
-    pub(crate) fn load(&self) -> Result<(Ranker, ProblemDefaults), CliError> {
+    /// Loads both, and what to assume of a problem that does not say. `arch` is that of a model without a spec.
+    pub(crate) fn load(&self, arch: Option<Arch>) -> Result<(Ranker, ProblemDefaults), CliError> {
         let directory = self.model.as_ref().ok_or_else(|| CliError::usage("give --model"))?;
-        let mut model = self.force.apply(load_model(directory, self.unknown)?);
+        let mut model = self.force.apply(self.bare.load(directory, arch, self.unknown)?);
         if let Some(target) = self.rank_by {
             model = model.ranking_by(target)?;
         }
@@ -183,20 +223,23 @@ pub(crate) fn is_embedded(model: &Path) -> bool {
 
 /// Loads a model directory or an embedded model, with another rule for unknown words if asked.
 pub(crate) fn load_model(directory: &Path, unknown: Option<Unknown>) -> Result<Model, CliError> {
-    let model = embedded::open(directory)?;
-    Ok(match unknown {
+    Ok(with_unknown(embedded::open(directory)?, unknown))
+}
+
+fn with_unknown(model: Model, unknown: Option<Unknown>) -> Model {
+    match unknown {
         None => model,
         Some(unknown) => {
             let rules = model.extractor().rules;
             model.with_rules(ck_select::features::Rules { uncoded: unknown.uncoded(), ..rules })
         }
-    })
+    }
 }
 
 fn common_direction(pool: &Pool) -> Option<ck_select::vocab::Direction> {
     let mut directions = pool.iter().map(|kernel| match &kernel.kind {
         KernelKind::Conv(kernel) => Some(kernel.direction),
-        KernelKind::Gemm(_) => None,
+        KernelKind::Gemm(_) | KernelKind::Fmha(_) => None,
     });
     let first = directions.next()??;
     directions.all(|direction| direction == Some(first)).then_some(first)

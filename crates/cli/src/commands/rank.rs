@@ -20,11 +20,14 @@ const EXAMPLES: &str = "Examples:
   ckselect rank --model models/M --pool kernels.txt \\
       --problem 'N=16,C=256,K=128,Hi=28,Wi=28,Y=3,X=3,pad_h=1,pad_w=1' --top 5
   ckselect rank --model models/M --pool sweep.csv --problems shapes.csv --top 1 --format csv
+  ckselect rank --model fmha_fwd_gfx950 --schema fmha68 --arch gfx950 --pool fmha.txt --problem 'seqlen_q=2048,nhead_q=32,nhead_k=8,hdim_q=128'
   ckselect rank --estimate --arch gfx942 --pool kernels.txt --problem 'C=64,K=64,Hi=56,Wi=56,Y=3,X=3,pad_h=1,pad_w=1'
 
 A problem of a grouped convolution needs C, K, Hi, Wi, Y, X; N, G, Di, Z, stride_d/h/w, pad_d/h/w (or
 pad_h_left, pad_h_right, …), dilation_d/h/w, direction, dtype, layout, split_k, ndim and arch are optional.
-A GEMM needs M, N, K; split_k, dtype, layout and arch are optional. What is not said is taken from the model.
+A GEMM needs M, N, K; split_k, dtype, layout and arch are optional. Attention needs seqlen_q, nhead_q, hdim_q; seqlen_k,
+nhead_k, hdim_v are the same unless given; batch, dtype, mask, bias, lse and so on are optional (docs/fmha.md).
+What is not said is taken from the model.
 
 A model answers only for its own direction, type and architecture: other problems are refused (in a file, skipped and
 counted), and other kernels are left out and counted. Columns: tie has = where the previous or next kernel has the same
@@ -36,7 +39,7 @@ to it, in microseconds.";
 
 /// Rank the kernels of a pool for a problem
 #[derive(clap::Args)]
-#[command(after_help = EXAMPLES, group = clap::ArgGroup::new("asked").required(true), mut_arg("model", |model| model.required(false).conflicts_with_all(["estimate", "arch"])))]
+#[command(after_help = EXAMPLES, group = clap::ArgGroup::new("asked").required(true), mut_arg("model", |model| model.required(false).conflicts_with("estimate")))]
 pub(crate) struct Args {
     #[command(flatten)]
     ranker: ModelAndPool,
@@ -78,7 +81,12 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
             output: args.output.as_deref(),
         });
     }
-    let (ranker, defaults) = args.ranker.load()?;
+    if args.estimate.arch.is_some() && args.ranker.bare.schema.is_none() {
+        return Err(CliError::usage(
+            "--arch: the model has one of its own; it is for --estimate and --schema",
+        ));
+    }
+    let (ranker, defaults) = args.ranker.load(args.estimate.arch)?;
     let mut others = Vec::new();
     for target in [Target::Tflops, Target::Latency, Target::Bandwidth] {
         if target != ranker.model().spec().rank_by {

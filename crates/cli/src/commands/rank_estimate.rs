@@ -3,9 +3,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use ck_select::estimate::{EstimateError, EstimateScratch, Estimator, PoolEstimate, TERMS};
+use ck_select::estimate::{EstimateError, EstimateScratch, Estimator, FMHA_TERMS, PoolEstimate, TERMS};
 use ck_select::pool::Pool;
 use ck_select::problem::{Problem, ProblemDefaults};
+use ck_select::vocab::Op;
 
 use super::common_direction;
 use crate::error::CliError;
@@ -42,7 +43,7 @@ pub(super) fn run(asked: &Asked<'_>) -> Result<(), CliError> {
     }
     let mut header: Vec<&str> = if asked.problems.is_some() { vec!["problem"] } else { Vec::new() };
     header.extend(["rank", "kernel", "time_us"]);
-    header.extend(TERMS);
+    header.extend(if op == Op::Fmha { FMHA_TERMS } else { TERMS });
     header.push("tie");
     let mut scratch = EstimateScratch::default();
     let mut rows = None;

@@ -72,7 +72,7 @@ pub(crate) struct Args {
     /// Direction of convolutions
     #[arg(long, value_name = "DIRECTION", default_value = "forward", value_parser = word::<Direction>)]
     direction: Direction,
-    /// Element type; by default bf16 for convolutions and fp16 for GEMMs
+    /// Element type; by default bf16 for convolutions and attention, fp16 for GEMMs
     #[arg(long, value_name = "TYPE", value_parser = word::<Dtype>)]
     dtype: Option<Dtype>,
     /// Dimensions of the set `synthetic`
@@ -102,7 +102,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     }
     let mut problems = Vec::new();
     for &set in &args.set {
-        problems.extend(shapes::generate(set, &choice(args, set.is_conv())));
+        problems.extend(shapes::generate(set, &choice(args, set.op())));
     }
     if let Some(path) = &args.driver {
         problems.extend(imported(path, args)?);
@@ -112,7 +112,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     }
     let mut problems = driver::without_repetitions(problems);
     if problems.iter().any(|problem| problem.op() != problems[0].op()) {
-        return Err(CliError::usage("the sources mix GEMMs and convolutions: one file has one operation"));
+        return Err(CliError::usage("the sources mix operations: one file has one"));
     }
     if let Some(count) = args.count {
         problems = shapes::evenly(&problems, usize::try_from(count).unwrap_or(usize::MAX));
@@ -128,15 +128,15 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     out.finish()
 }
 
-fn choice(args: &Args, conv: bool) -> Choice {
-    let dtype = args.dtype.unwrap_or(if conv { Dtype::Bf16 } else { Dtype::Fp16 });
+fn choice(args: &Args, op: Op) -> Choice {
+    let dtype = args.dtype.unwrap_or(if op == Op::Gemm { Dtype::Fp16 } else { Dtype::Bf16 });
     Choice { direction: args.direction, dtype, ndim: args.ndim, batches: args.batches.clone() }
 }
 
 fn list(args: &Args) -> Result<(), CliError> {
     let mut table = Table::new(["set", "problems", "meaning"]);
     for (set, name, meaning) in Set::ALL {
-        let problems = shapes::generate(set, &choice(args, set.is_conv()));
+        let problems = shapes::generate(set, &choice(args, set.op()));
         table.push(vec![name.into(), Cell::from(problems.len()), meaning.into()]);
     }
     let mut out = Output::create(None)?;
@@ -162,7 +162,7 @@ fn imported(path: &Path, args: &Args) -> Result<Vec<Problem>, CliError> {
 }
 
 fn validation(count: usize, args: &Args) -> Result<Vec<Problem>, CliError> {
-    let choice = choice(args, args.op == Op::GroupedConv);
+    let choice = choice(args, args.op);
     let mut known = Vec::new();
     for path in &args.apart_from {
         let defaults = ProblemDefaults { direction: choice.direction, dtype: choice.dtype, arch: None };

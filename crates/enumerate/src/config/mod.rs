@@ -4,12 +4,14 @@
 //! an error. What upstream's files cannot say stands under a key of our own, `ck_select`.
 
 mod conv;
+mod fmha;
 mod gemm;
 mod instances;
 mod reader;
 mod strict;
 
 pub use conv::{Compv4Tiles, ConvConfig, NameForm, TraitSource};
+pub use fmha::FmhaConfig;
 pub use gemm::{GemmConfig, GemmRanges, LdsLimit};
 pub use instances::{Family, Instances, OtherKernel};
 
@@ -36,6 +38,8 @@ pub enum Config {
     Instances(Instances),
     /// Kernels of GEMM universal.
     Gemm(GemmConfig),
+    /// A sweep of attention.
+    Fmha(Box<FmhaConfig>),
 }
 
 /// A configuration that cannot be used.
@@ -64,6 +68,7 @@ impl Config {
         match self {
             Self::Conv(_) | Self::Instances(_) => Op::GroupedConv,
             Self::Gemm(_) => Op::Gemm,
+            Self::Fmha(_) => Op::Fmha,
         }
     }
 
@@ -84,7 +89,7 @@ impl Config {
     }
 
     /// Reads the contents of a file; `label` names it in errors. Without `op` the file tells the operation: a `variant` is
-    /// a convolution's, a `tile_config` a GEMM's.
+    /// a convolution's, a `tile_config` a GEMM's; attention, whose files have a `variant`, too, must be asked for.
     ///
     /// ```
     /// use ck_select_enumerate::config::Config;
@@ -121,6 +126,11 @@ impl Config {
                 let config = gemm::read(&mut object)?;
                 object.finish()?;
                 Ok(Self::Gemm(config))
+            }
+            Some(Op::Fmha) => {
+                let config = fmha::read(&mut object)?;
+                object.finish()?;
+                Ok(Self::Fmha(Box::new(config)))
             }
             None => Err((
                 String::new(),

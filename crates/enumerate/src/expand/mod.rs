@@ -1,6 +1,7 @@
 //! From a configuration to kernels.
 
 mod conv;
+mod fmha;
 mod gemm;
 mod instances;
 
@@ -78,6 +79,22 @@ pub enum EnumerateError {
     /// Rules without the direction.
     #[error("the rules have no direction {0}")]
     NoDirection(Direction),
+    /// Rules without attention kernels for the architecture.
+    #[error("the rules have no attention kernels for {arch}, but for {known}")]
+    NoTables {
+        /// The architecture.
+        arch: Arch,
+        /// Those that there are.
+        known: String,
+    },
+    /// A number of a build that the rules do not have.
+    #[error("no build has the receipt {receipt}, expected one of: {known}")]
+    NoReceipt {
+        /// The number.
+        receipt: u32,
+        /// Those that there are.
+        known: String,
+    },
     /// Rules without the size of an element.
     #[error("the rules have no element size of {0}")]
     NoElementSize(Dtype),
@@ -150,6 +167,7 @@ pub fn enumerate(rules: &Rules, config: &Config, request: &Request) -> Result<En
         Config::Conv(config) => conv::expand(rules, config, arch, request.ndim)?,
         Config::Instances(_) if request.ndim.is_some() => return Err(EnumerateError::FixedDimensions),
         Config::Instances(config) => instances::expand(config, arch)?,
+        Config::Fmha(config) => fmha::expand(&rules.fmha, config, arch)?,
         Config::Gemm(config) => {
             let shared = gemm::Shared {
                 rules,
@@ -177,7 +195,7 @@ pub fn enumerate(rules: &Rules, config: &Config, request: &Request) -> Result<En
                 None => true,
             },
             // Refused while they were expanded.
-            KernelKind::Gemm(_) => true,
+            KernelKind::Gemm(_) | KernelKind::Fmha(_) => true,
         });
     }
     let before = kernels.list.len() + kernels.others.len();

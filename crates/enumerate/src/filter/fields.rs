@@ -1,6 +1,6 @@
 //! The fields that filters see, under the names of upstream's configurations.
 
-use ck_select_types::kernel::{ConvKernel, GemmKernel, Mnk};
+use ck_select_types::kernel::{ConvKernel, FmhaKernel, GemmKernel, Mnk};
 use ck_select_types::vocab::Arch;
 
 use super::value::Value;
@@ -98,4 +98,40 @@ pub const GEMM_FIELDS: &[Field<GemmKernel>] = fields! {
     pad_n, "handles an n that the tile does not divide", |_, k| Value::Bool(k.pad[1]);
     pad_k, "handles a k that the tile does not divide", |_, k| Value::Bool(k.pad[2]);
     persistent, "workgroups stay resident", |_, k| Value::Bool(k.persistent);
+};
+
+/// Fields of attention: the columns of upstream's tables and the waves.
+pub const FMHA_FIELDS: &[Field<FmhaKernel>] = fields! {
+    name, "the kernel's name", |name, _| Value::text(name);
+    family, "what it does: fwd, fwd_splitkv and so on", |_, k| Value::text(k.family.as_str());
+    dtype, "element types", |_, k| Value::text(k.dtype.as_str());
+    mode, "batch or group", |_, k| Value::text(k.mode.as_str());
+    arch, "architecture", |_, k| arch(k.arch);
+    hdim_q, "elements of a query", |_, k| int(k.hdim_q.into());
+    hdim_v, "elements of a value", |_, k| int(k.hdim_v.into());
+    pipeline, "how keys and values are loaded", |_, k| Value::text(k.pipeline.as_str());
+    tile_m0, "queries of a tile", |_, k| int(k.tile.m0.into());
+    tile_n0, "keys of a tile", |_, k| int(k.tile.n0.into());
+    tile_k0, "elements of queries in one step", |_, k| int(k.tile.k0.into());
+    tile_n1, "elements of values of a tile", |_, k| int(k.tile.n1.into());
+    tile_k1, "keys in one step of the second product", |_, k| int(k.tile.k1.into());
+    tile_k0max, "elements of a query, padded", |_, k| int(k.tile.k0max.into());
+    wave_m0, "waves along queries", |_, k| int(k.wave[0].into());
+    warp_m0, "rows of one matrix instruction", |_, k| int(k.warp_tile[0].into());
+    warp_n0, "columns of one matrix instruction", |_, k| int(k.warp_tile[1].into());
+    warp_k0, "depth of one matrix instruction", |_, k| int(k.warp_tile[2].into());
+    pad_s, "handles any number of queries", |_, k| Value::Bool(k.pad[0]);
+    pad_sk, "handles any number of keys", |_, k| Value::Bool(k.pad[1]);
+    pad_d, "handles smaller heads of queries", |_, k| Value::Bool(k.pad[2]);
+    pad_dv, "handles smaller heads of values", |_, k| Value::Bool(k.pad[3]);
+    mask, "no, top_left, bottom_right or generic", |_, k| Value::text(k.mask.as_str());
+    bias, "no, bias or alibi", |_, k| Value::text(k.bias.as_str());
+    qscale, "how 8-bit operands are scaled", |_, k| Value::text(k.qscale.as_str());
+    lse, "stores logarithms of sums", |_, k| Value::Bool(k.lse);
+    dropout, "drops weights", |_, k| Value::Bool(k.dropout);
+    logits, "caps scores softly", |_, k| Value::Bool(k.logits);
+    sink, "the first keys are seen by all", |_, k| Value::Bool(k.sink);
+    skip, "skips short sequences", |_, k| Value::Bool(k.skip);
+    paged_kv, "keys and values lie in pages", |_, k| Value::Bool(k.paged_kv);
+    block_per_cu, "workgroups per compute unit, 255 when the pipeline decides", |_, k| int(k.block_per_cu.into());
 };

@@ -20,7 +20,7 @@ mod tree;
 mod value;
 
 pub use error::{FilterError, FilterFault};
-pub use fields::{CONV_FIELDS, Field, GEMM_FIELDS};
+pub use fields::{CONV_FIELDS, FMHA_FIELDS, Field, GEMM_FIELDS};
 pub use value::Value;
 
 use ck_select_types::kernel::{Kernel, KernelKind};
@@ -74,6 +74,7 @@ impl Filter {
         let names: Vec<&str> = match op {
             Op::GroupedConv => CONV_FIELDS.iter().map(|field| field.name).collect(),
             Op::Gemm => GEMM_FIELDS.iter().map(|field| field.name).collect(),
+            Op::Fmha => FMHA_FIELDS.iter().map(|field| field.name).collect(),
         };
         Ok(Self { op, expression: Expression::parse(text, &names)? })
     }
@@ -97,6 +98,9 @@ impl Filter {
             }
             (KernelKind::Gemm(gemm), Op::Gemm) => {
                 self.expression.value(&|index| fields::value(GEMM_FIELDS, index, &kernel.name, gemm))
+            }
+            (KernelKind::Fmha(attention), Op::Fmha) => {
+                self.expression.value(&|index| fields::value(FMHA_FIELDS, index, &kernel.name, attention))
             }
             _ => return Ok(false),
         };

@@ -2,6 +2,7 @@
 
 mod arch;
 mod conv;
+mod fmha;
 mod full;
 mod gemm;
 mod sweep;
@@ -9,9 +10,11 @@ mod words;
 
 pub use arch::{ArchRules, ArchTable, TraitRefusal};
 pub use conv::{ConvRules, DirectionRules, PoolEntry, Rewrite, ThreadCoverage, TileRule};
+pub use fmha::{FmhaFeatures, FmhaRules, FmhaSpec, FmhaTileRule, FmhaTileTest, FmhaV3};
 pub use full::{Assignment, FullRules};
 pub use gemm::GemmRules;
 pub use sweep::{SweepRules, SweepSpec};
+pub use words::Word;
 
 use std::path::Path;
 
@@ -30,6 +33,8 @@ pub struct Rules {
     pub gemm: GemmRules,
     /// The machine-learning sweep's GEMM kernels (`ml_sweep.json`).
     pub sweep: SweepRules,
+    /// Forward attention (`fmha.json`).
+    pub fmha: FmhaRules,
 }
 
 /// Rules that cannot be read.
@@ -43,12 +48,13 @@ pub struct RulesError {
 }
 
 /// Name and built-in text of each file.
-pub const FILES: [(&str, &str); 5] = [
+pub const FILES: [(&str, &str); 6] = [
     ("arch.json", include_str!("../../rules/arch.json")),
     ("conv.json", include_str!("../../rules/conv.json")),
     ("conv_full.json", include_str!("../../rules/conv_full.json")),
     ("gemm.json", include_str!("../../rules/gemm.json")),
     ("ml_sweep.json", include_str!("../../rules/ml_sweep.json")),
+    ("fmha.json", include_str!("../../rules/fmha.json")),
 ];
 
 impl Rules {
@@ -79,7 +85,7 @@ impl Rules {
     fn from_texts(
         mut text: impl FnMut(&str, &str) -> Result<(String, String), RulesError>,
     ) -> Result<Self, RulesError> {
-        let [arch, conv, conv_full, gemm, sweep] = FILES;
+        let [arch, conv, conv_full, gemm, sweep, fmha] = FILES;
         let mut labelled = |(file, built_in): (&str, &str)| text(file, built_in);
         Ok(Self {
             arch: parse(&labelled(arch)?)?,
@@ -87,6 +93,7 @@ impl Rules {
             conv_full: parse(&labelled(conv_full)?)?,
             gemm: parse(&labelled(gemm)?)?,
             sweep: parse(&labelled(sweep)?)?,
+            fmha: parse(&labelled(fmha)?)?,
         })
     }
 }

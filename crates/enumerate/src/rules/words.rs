@@ -11,7 +11,8 @@ use serde::de::{Deserialize, Deserializer, Error};
 pub(super) type NamedShapes = BTreeMap<String, Vec<Mnk>>;
 
 /// A text that is read by `FromStr`.
-struct Word<T>(T);
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Word<T>(pub T);
 
 impl<'de, T: FromStr<Err: Display>> Deserialize<'de> for Word<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

@@ -42,6 +42,13 @@ impl Product {
         let volume = |extents: [i64; 3]| extents.iter().map(|&extent| extent as f64).product::<f64>();
         match problem {
             Problem::Gemm(p) => Self { count: 1.0, m: p.m as f64, n: p.n as f64, k: p.k as f64 },
+            // Scores and their product with values as one product over the heads.
+            Problem::Fmha(p) => Self {
+                count: p.batch as f64 * p.nhead_q as f64,
+                m: p.longest_q() as f64,
+                n: (p.hdim_q + p.hdim_v) as f64,
+                k: p.longest_k() as f64,
+            },
             Problem::Conv(p) => {
                 let ConvProblem { n, c, k, g, .. } = *p;
                 let (inputs, outputs) = (c as f64 / g as f64, k as f64 / g as f64);
@@ -87,6 +94,10 @@ impl Answers for Analytic {
         let tile = match &kernel.kind {
             KernelKind::Conv(kernel) => kernel.tile,
             KernelKind::Gemm(kernel) => kernel.tile,
+            KernelKind::Fmha(kernel) => {
+                let [m0, n0, k0, ..] = kernel.tile.numbers().map(u32::from);
+                Mnk::new(m0.max(1), n0.max(1), k0.max(1))
+            }
         };
         // What the formula does not know of a kernel: up to 15 % by its name, up to 3 % by the problem, too.
         let own = hash(&[&kernel.name]);

@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use ck_select::kernel::Kernel;
-use ck_select::problem::{CONV_COLUMNS, Problem};
+use ck_select::problem::{CONV_COLUMNS, FMHA_COLUMNS, Problem};
 use ck_select::vocab::Op;
 use serde_json::{Value, json};
 
@@ -46,14 +46,18 @@ impl ExecutableRunner {
                 let flags = UPSTREAM.map(|flag| Template::try_from(flag.to_owned()));
                 flags.into_iter().collect::<Result<_, _>>().map_err(settings)?
             }
-            (None, Op::GroupedConv) => {
-                return Err(MeasureError::Settings(
-                    "executables of convolutions have no usual flags: give 'arguments' in a runner configuration"
-                        .to_owned(),
-                ));
+            (None, op) => {
+                let kernels = if op == Op::Fmha { "attention" } else { "convolutions" };
+                return Err(MeasureError::Settings(format!(
+                    "executables of {kernels} have no usual flags: give 'arguments' in a runner configuration"
+                )));
             }
         };
-        let fields: &[&[&str]] = if op == Op::Gemm { &[&GEMM] } else { &[&CONV_COLUMNS, &CONV] };
+        let fields: &[&[&str]] = match op {
+            Op::Gemm => &[&GEMM],
+            Op::GroupedConv => &[&CONV_COLUMNS, &CONV],
+            Op::Fmha => &[&FMHA_COLUMNS],
+        };
         let accepted = [&fields.concat(), SETTINGS.as_slice()].concat();
         arguments.iter().try_for_each(|argument| argument.check(&accepted)).map_err(settings)?;
         Ok(Self { config, arguments })
@@ -221,6 +225,7 @@ fn value(name: &str, job: &Job<'_>, settings: &Settings) -> Option<String> {
             "split_k" => p.split_k.into(),
             _ => return None,
         },
+        Problem::Fmha(p) => FMHA_COLUMNS.into_iter().zip(p.columns()).find(|(known, _)| *known == name)?.1,
         Problem::Conv(p) => {
             let usual = CONV_COLUMNS.into_iter().zip(p.columns());
             let [d, h, w] = p.pad_right;

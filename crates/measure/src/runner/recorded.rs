@@ -5,7 +5,9 @@ use std::path::Path;
 
 use ck_select::cells::Fields;
 use ck_select::kernel::Kernel;
-use ck_select::problem::{ConvProblem, GemmProblem, Problem, ProblemDefaults, Said, check_columns};
+use ck_select::problem::{
+    ConvProblem, FmhaProblem, GemmProblem, Problem, ProblemDefaults, Said, check_columns,
+};
 use ck_select::vocab::Op;
 use csv::StringRecord;
 use serde_json::{Value, json};
@@ -146,6 +148,7 @@ fn anywhere(problem: &Problem) -> Problem {
     match *problem {
         Problem::Conv(problem) => ConvProblem { arch: None, ..problem }.into(),
         Problem::Gemm(problem) => GemmProblem { arch: None, ..problem }.into(),
+        Problem::Fmha(problem) => FmhaProblem { arch: None, ..problem }.into(),
     }
 }
 

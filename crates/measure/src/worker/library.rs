@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ffi::{CStr, c_char, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use ck_select::ffi::{Callbacks, CkConvProblem, CkGemmProblem, CkKernelHooks, CkStatus};
+use ck_select::ffi::{Callbacks, CkConvProblem, CkFmhaProblem, CkGemmProblem, CkKernelHooks, CkStatus};
 use ck_select::files;
 use ck_select::problem::Problem;
 use ck_select::vocab::Op;
@@ -22,9 +22,11 @@ struct Sink {
 type Register = unsafe extern "C" fn(*const Sink) -> i32;
 type PrepareConv = unsafe extern "C" fn(*const CkConvProblem) -> i32;
 type PrepareGemm = unsafe extern "C" fn(*const CkGemmProblem) -> i32;
+type PrepareFmha = unsafe extern "C" fn(*const CkFmhaProblem) -> i32;
 type CountNonZero = unsafe extern "C" fn() -> i64;
 type RunConv = unsafe extern "C" fn(*const CkConvProblem, *mut c_void, *mut c_void) -> f32;
 type RunGemm = unsafe extern "C" fn(*const CkGemmProblem, *mut c_void, *mut c_void) -> f32;
+type RunFmha = unsafe extern "C" fn(*const CkFmhaProblem, *mut c_void, *mut c_void) -> f32;
 
 /// Callbacks by kernel name, which live as long as their library: for ever.
 type Kernels = HashMap<String, &'static Callbacks>;
@@ -82,6 +84,8 @@ impl KernelLibrary {
             supports_gemm: None,
             run_conv: None,
             run_gemm: None,
+            supports_fmha: None,
+            run_fmha: None,
         };
         match op {
             Op::GroupedConv => {
@@ -91,6 +95,10 @@ impl KernelLibrary {
             Op::Gemm => {
                 // SAFETY: the header gives a function of a GEMM's name this type.
                 hooks.run_gemm = Some(*unsafe { self.library.get::<RunGemm>(name.as_bytes()) }.ok()?);
+            }
+            Op::Fmha => {
+                // SAFETY: the header gives a function of an attention's name this type.
+                hooks.run_fmha = Some(*unsafe { self.library.get::<RunFmha>(name.as_bytes()) }.ok()?);
             }
         }
         Some(hooks)
@@ -114,6 +122,13 @@ impl KernelLibrary {
                 // SAFETY: the header gives the name this type.
                 let prepare = unsafe { self.library.get::<PrepareGemm>(b"ck_bench_prepare_gemm") };
                 let problem = CkGemmProblem::from_problem(problem);
+                // SAFETY: the problem lives through the call.
+                prepare.map_or(0, |prepare| unsafe { prepare(&raw const problem) })
+            }
+            Problem::Fmha(problem) => {
+                // SAFETY: the header gives the name this type.
+                let prepare = unsafe { self.library.get::<PrepareFmha>(b"ck_bench_prepare_fmha") };
+                let problem = CkFmhaProblem::from_problem(problem);
                 // SAFETY: the problem lives through the call.
                 prepare.map_or(0, |prepare| unsafe { prepare(&raw const problem) })
             }

@@ -128,9 +128,11 @@ impl Device {
             Dtype::Fp64 => self.rates.macs_fp64,
             Dtype::Fp32 => self.rates.macs_fp32,
             Dtype::Fp16 | Dtype::Bf16 => self.rates.macs_16bit,
-            Dtype::Fp8 | Dtype::Bf8 => self.rates.macs_8bit,
+            Dtype::Fp8 | Dtype::Bf8 | Dtype::Fp8Fp16 | Dtype::Fp8Bf16 | Dtype::Fp8Fp32 | Dtype::Mxfp8 => {
+                self.rates.macs_8bit
+            }
             Dtype::Int8 => self.rates.macs_int8,
-            Dtype::PkFp4 => self.rates.macs_4bit,
+            Dtype::PkFp4 | Dtype::Mxfp4 => self.rates.macs_4bit,
             Dtype::Int4 | Dtype::Int32 | Dtype::PkInt4 => 0.0,
         }
     }
@@ -139,7 +141,7 @@ impl Device {
     pub(super) fn instruction_share(&self, dtype: Dtype, rows_by_depth: f64) -> f64 {
         let full = match dtype {
             Dtype::Fp16 | Dtype::Bf16 => self.rates.full_rate_16bit,
-            Dtype::Fp8 | Dtype::Bf8 | Dtype::Int8 => self.rates.full_rate_8bit,
+            dtype if dtype.bits() == 8 => self.rates.full_rate_8bit,
             _ => 0.0,
         };
         if rows_by_depth < full { 0.5 } else { 1.0 }

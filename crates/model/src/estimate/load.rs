@@ -1,7 +1,7 @@
 //! What a problem asks for: the GEMM that it makes, what lies together in memory, and bytes.
 
 use super::constants::Constants;
-use crate::problem::{ConvProblem, GemmProblem, Problem};
+use crate::problem::{ConvProblem, GemmProblem};
 use crate::vocab::{ConvLayout, Direction, Dtype, GemmLayout, Major};
 
 /// What kernels are held against, computed once a problem.
@@ -39,14 +39,7 @@ pub(super) fn bytes_of(dtype: Dtype) -> f64 {
 }
 
 impl Load {
-    pub(super) fn new(problem: &Problem, constants: &Constants) -> Self {
-        match problem {
-            Problem::Conv(problem) => Self::of_conv(problem, constants),
-            Problem::Gemm(problem) => Self::of_gemm(problem),
-        }
-    }
-
-    fn of_conv(problem: &ConvProblem, constants: &Constants) -> Self {
+    pub(super) fn of_conv(problem: &ConvProblem, constants: &Constants) -> Self {
         let volume = |extents: [i64; 3]| extents.iter().map(|&extent| extent.max(1) as f64).product::<f64>();
         let groups = problem.g.max(1);
         let (channels, out_channels) = (problem.c / groups, problem.k / groups);
@@ -94,7 +87,7 @@ impl Load {
         }
     }
 
-    fn of_gemm(problem: &GemmProblem) -> Self {
+    pub(super) fn of_gemm(problem: &GemmProblem) -> Self {
         let GemmProblem { m, n, k, layout: GemmLayout { a, b, c }, .. } = *problem;
         let of = |order: Major, row: i64, column: i64| match order {
             Major::Row => together(row),

@@ -11,6 +11,7 @@
 //! - `constants`: what is measured of a library's kernels
 //! - `load`, `shape`: what depends on the problem or on the kernel alone
 //! - `terms`: the formula
+//! - `fmha`, `fmha_load`: the same of attention
 //! - `rank`: the kernels of a pool in its order
 //!
 //! `docs/estimate.md` says what each term is, what is left out, and how good the order is where. It is an order by a model
@@ -18,6 +19,8 @@
 
 mod constants;
 mod device;
+mod fmha;
+mod fmha_load;
 mod load;
 mod profiles;
 mod rank;
@@ -25,15 +28,37 @@ mod shape;
 mod terms;
 
 pub use device::{Device, DeviceError, Library, Rates};
-pub use load::Load;
+pub use fmha::{FMHA_TERMS, FmhaShape};
+pub use fmha_load::FmhaLoad;
 pub use rank::{EstimateError, EstimateScratch, Estimated, PoolEstimate};
-pub use shape::{Shape, ShapeError};
+pub use shape::ShapeError;
 pub use terms::{TERMS, Terms};
 
 use crate::kernel::KernelKind;
 use crate::problem::Problem;
 use constants::Constants;
+use fmha::FmhaParts;
 use terms::Parts;
+
+/// What kernels are held against, computed once a problem.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[allow(clippy::large_enum_variant)] // lives on the stack of one call
+pub enum Load {
+    /// The GEMM of a convolution or of a GEMM.
+    Gemm(load::Load),
+    /// Attention.
+    Fmha(FmhaLoad),
+}
+
+/// What a kernel is on a device, computed once a kernel.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[allow(clippy::large_enum_variant)] // pools are homogeneous, so nothing is gained by a box
+pub enum Shape {
+    /// A kernel of convolutions or GEMMs.
+    Gemm(shape::Shape),
+    /// A kernel of attention.
+    Fmha(FmhaShape),
+}
 
 /// Estimates times on a device.
 ///
@@ -69,23 +94,44 @@ impl Estimator {
 
     /// What depends on the problem alone. The problem must be a valid one.
     pub fn load(&self, problem: &Problem) -> Load {
-        Load::new(problem, self.constants)
+        match problem {
+            Problem::Conv(problem) => Load::Gemm(load::Load::of_conv(problem, self.constants)),
+            Problem::Gemm(problem) => Load::Gemm(load::Load::of_gemm(problem)),
+            Problem::Fmha(problem) => Load::Fmha(FmhaLoad::new(problem)),
+        }
     }
 
     /// What depends on the kernel alone.
     pub fn shape(&self, kernel: &KernelKind) -> Result<Shape, ShapeError> {
-        Shape::new(kernel, &self.device, self.constants)
+        let (device, constants) = (&self.device, self.constants);
+        match kernel {
+            KernelKind::Conv(kernel) => shape::Shape::of_conv(kernel, device, constants).map(Shape::Gemm),
+            KernelKind::Gemm(kernel) => shape::Shape::of_gemm(kernel, device, constants).map(Shape::Gemm),
+            KernelKind::Fmha(kernel) => FmhaShape::new(kernel, device).map(Shape::Fmha),
+        }
     }
 
-    /// The time in microseconds.
+    /// The time in microseconds; infinite for a kernel of another operation than the problem's.
     #[inline]
     pub fn time(&self, load: &Load, shape: &Shape) -> f64 {
-        Parts::new(load, shape, &self.device, self.constants).time()
+        match (load, shape) {
+            (Load::Gemm(load), Shape::Gemm(shape)) => {
+                Parts::new(load, shape, &self.device, self.constants).time()
+            }
+            (Load::Fmha(load), Shape::Fmha(shape)) => FmhaParts::new(load, shape, &self.device).time(),
+            _ => f64::INFINITY,
+        }
     }
 
     /// What the time is made of.
     pub fn terms(&self, load: &Load, shape: &Shape) -> Terms {
-        Parts::new(load, shape, &self.device, self.constants).terms()
+        match (load, shape) {
+            (Load::Gemm(load), Shape::Gemm(shape)) => {
+                Parts::new(load, shape, &self.device, self.constants).terms()
+            }
+            (Load::Fmha(load), Shape::Fmha(shape)) => FmhaParts::new(load, shape, &self.device).terms(),
+            _ => Terms { names: &TERMS, values: [f64::INFINITY; TERMS.len()] },
+        }
     }
 }
 

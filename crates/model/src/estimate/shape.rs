@@ -3,7 +3,7 @@
 use super::constants::{Constants, LANES};
 use super::device::{Device, Library};
 use super::load::{Load, bytes_of};
-use crate::kernel::{ConvKernel, GemmKernel, KernelKind, Mnk};
+use crate::kernel::{ConvKernel, GemmKernel, Mnk};
 use crate::vocab::{Direction, Dtype, Pipeline};
 
 /// What [`super::Estimator`] asks of a kernel.
@@ -76,23 +76,28 @@ struct Kernel {
 }
 
 impl Shape {
-    pub(super) fn new(kind: &KernelKind, device: &Device, constants: &Constants) -> Result<Self, ShapeError> {
-        match kind {
-            KernelKind::Conv(kernel) => {
-                let shape = Self::of(&Kernel::of_conv(kernel), device, constants)?;
-                Ok(Self {
-                    merged: f64::from(kernel.num_groups_to_merge.max(1)),
-                    explicit: kernel.explicit_gemm,
-                    balanced: kernel.stream_k.is_some(),
-                    persistent: kernel.stream_k.is_some_and(|stream_k| stream_k.persistent),
-                    ..shape
-                })
-            }
-            KernelKind::Gemm(kernel) => {
-                let shape = Self::of(&Kernel::of_gemm(kernel), device, constants)?;
-                Ok(Self { persistent: kernel.persistent, preshuffled: kernel.preshuffle, ..shape })
-            }
-        }
+    pub(super) fn of_conv(
+        kernel: &ConvKernel,
+        device: &Device,
+        constants: &Constants,
+    ) -> Result<Self, ShapeError> {
+        let shape = Self::of(&Kernel::of_conv(kernel), device, constants)?;
+        Ok(Self {
+            merged: f64::from(kernel.num_groups_to_merge.max(1)),
+            explicit: kernel.explicit_gemm,
+            balanced: kernel.stream_k.is_some(),
+            persistent: kernel.stream_k.is_some_and(|stream_k| stream_k.persistent),
+            ..shape
+        })
+    }
+
+    pub(super) fn of_gemm(
+        kernel: &GemmKernel,
+        device: &Device,
+        constants: &Constants,
+    ) -> Result<Self, ShapeError> {
+        let shape = Self::of(&Kernel::of_gemm(kernel), device, constants)?;
+        Ok(Self { persistent: kernel.persistent, preshuffled: kernel.preshuffle, ..shape })
     }
 
     fn of(kernel: &Kernel, device: &Device, constants: &Constants) -> Result<Self, ShapeError> {

@@ -25,7 +25,9 @@ pub const TERMS: [&str; 11] = [
 /// account after those before it, so that the terms add up, and one that hides behind others is small.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Terms {
-    /// By [`TERMS`].
+    /// What they are called: [`TERMS`], or [`super::FMHA_TERMS`].
+    pub names: &'static [&'static str; TERMS.len()],
+    /// By their names.
     pub values: [f64; TERMS.len()],
 }
 
@@ -37,7 +39,7 @@ impl Terms {
 
     /// Names with values.
     pub fn named(&self) -> impl Iterator<Item = (&'static str, f64)> + '_ {
-        TERMS.into_iter().zip(self.values)
+        self.names.iter().copied().zip(self.values)
     }
 }
 
@@ -191,19 +193,19 @@ impl Parts {
         let memory = Self { memory: self.memory, ..cache };
         let values =
             [launch, arithmetic, fragments, loads, barriers, waits, workgroups, stores, cache, memory, *self];
-        Terms { values: values.map(&mut step) }
+        Terms { names: &TERMS, values: values.map(&mut step) }
     }
 }
 
 /// What takes as long as the longest of three that mostly happen at the same time, and longer where they are equal.
 #[inline]
-fn norm(a: f64, b: f64, c: f64) -> f64 {
+pub(super) fn norm(a: f64, b: f64, c: f64) -> f64 {
     (a * a + b * b + c * c).sqrt()
 }
 
 /// The same, nearer to the longest.
 #[inline]
-fn sharp_norm(a: f64, b: f64, c: f64) -> f64 {
+pub(super) fn sharp_norm(a: f64, b: f64, c: f64) -> f64 {
     let fourth = |x: f64| x * x * x * x;
     (fourth(a) + fourth(b) + fourth(c)).sqrt().sqrt()
 }

@@ -4,7 +4,8 @@ use std::str::FromStr;
 
 use super::conv::ONLY_IN_SUPERSET;
 use super::gemm::VECTOR;
-use super::{Rules, conv, conv_work, gemm};
+use super::{FmhaEncoding, Rules, conv, conv_work, fmha, gemm};
+use crate::hardware::Hardware;
 use crate::vocab::{Op, UnknownWord};
 
 /// A schema of upstream's tools, or our own.
@@ -34,6 +35,10 @@ pub enum Engine {
     ConvSelect,
     /// [`Self::ConvSelect`], with the direction's own GEMM and what tells `mem` and two-stage kernels apart.
     ConvWork,
+    /// Attention as upstream's C++ header encodes it.
+    Fmha68,
+    /// The same as its Python twin encodes it, with which its forest was trained.
+    Fmha68Python,
 }
 
 const GEMM_ONLY_IN_72: &[&str] = &[
@@ -149,6 +154,8 @@ impl Engine {
         Self::ConvGfx950,
         Self::ConvSelect,
         Self::ConvWork,
+        Self::Fmha68,
+        Self::Fmha68Python,
     ];
 
     /// Their names, in the same order.
@@ -165,6 +172,8 @@ impl Engine {
         "conv_gfx950",
         "conv_select",
         "conv_work",
+        "fmha68",
+        "fmha68_python",
     ];
 
     /// The name.
@@ -176,6 +185,7 @@ impl Engine {
     pub const fn op(self) -> Op {
         match self {
             Self::Gemm55 | Self::Gemm72 | Self::Gemm78Vec => Op::Gemm,
+            Self::Fmha68 | Self::Fmha68Python => Op::Fmha,
             _ => Op::GroupedConv,
         }
     }
@@ -186,9 +196,17 @@ impl Engine {
             Self::ConvSuperset | Self::ConvGfx942 | Self::ConvGfx950 | Self::ConvSelect | Self::ConvWork => {
                 Rules::SUPERSET
             }
+            Self::Fmha68 => Rules { fmha_encoding: FmhaEncoding::Header, ..Rules::CONV97 },
             Self::Gemm55 => Rules { pipeline_codes: super::PipelineCodes::PythonFirst, ..Rules::CONV97 },
             _ => Rules::CONV97,
         }
+    }
+
+    /// The constants of the GPU that upstream's tools assume with it: those of attention were never told that an MI355X
+    /// has 256 compute units.
+    pub fn hardware(self) -> Hardware {
+        let usual = Hardware::default();
+        if self.op() == Op::Fmha { Hardware { num_cus: 304, ..usual } } else { usual }
     }
 
     /// The features, in upstream's order where it is upstream's schema.
@@ -209,6 +227,7 @@ impl Engine {
         match self {
             Self::ConvSelect => own(conv_work::OF_DIRECTIONS).collect(),
             Self::ConvWork => own(&[]).chain(["is_mem"]).collect(),
+            Self::Fmha68 | Self::Fmha68Python => fmha::FEATURES.iter().map(|f| f.name).collect(),
             Self::Gemm55 => gemm(GEMM_ONLY_IN_72),
             Self::Gemm72 => gemm(&[]),
             Self::Gemm78Vec => [gemm(&[]), VECTOR.to_vec()].concat(),
@@ -245,7 +264,7 @@ mod tests {
     #[test]
     fn engines_have_the_sizes_that_their_models_have() {
         let sizes = Engine::ALL.iter().map(|engine| engine.feature_names().len()).collect::<Vec<_>>();
-        assert_eq!(sizes, [55, 72, 78, 74, 83, 91, 97, 113, 104, 72, 62, 68]);
+        assert_eq!(sizes, [55, 72, 78, 74, 83, 91, 97, 113, 104, 72, 62, 68, 68, 68]);
         for &engine in Engine::ALL {
             assert_eq!(engine.as_str().parse(), Ok(engine));
         }
@@ -253,7 +272,8 @@ mod tests {
 
     #[test]
     fn rules_follow_from_names_as_from_engines() {
-        for &engine in Engine::ALL {
+        // Names do not tell the two encodings of attention apart.
+        for &engine in Engine::ALL.iter().filter(|engine| **engine != Engine::Fmha68) {
             assert_eq!(Rules::of_upstream(&engine.feature_names()), engine.rules(), "{}", engine.as_str());
         }
     }

@@ -1,6 +1,7 @@
 //! Features by name: a feature is a named function of (problem, kernel, hardware).
 //!
-//! Each operation declares its features once, in a table ([`conv::FEATURES`], [`conv_work::FEATURES`], [`gemm::FEATURES`]): name, meaning,
+//! Each operation declares its features once, in a table ([`conv::FEATURES`], [`conv_work::FEATURES`], [`gemm::FEATURES`],
+//! [`fmha::FEATURES`]): name, meaning,
 //! what the value depends on, and the function. A model picks and orders them by name; nothing is ever addressed by
 //! upstream's indices. Schemas with upstream's names are [`Engine`]s.
 //!
@@ -18,6 +19,8 @@ pub mod conv_work;
 mod engine;
 mod exact;
 mod fields;
+pub mod fmha;
+mod fmha_codes;
 pub mod gemm;
 mod gemm_pair;
 mod named;
@@ -36,7 +39,7 @@ pub use named::{NAME_COLUMNS, Said, cells_of_name};
 pub(crate) use named::{Named, NamedProblem};
 pub use pairs::PairValue;
 pub(crate) use pairs::{Formula, PairBlock, PairSetting, Shapes};
-pub use rules::{ElementBytes, KTile, KernelMapping, MemPads, PipelineCodes, Rules, Uncoded};
+pub use rules::{ElementBytes, FmhaEncoding, KTile, KernelMapping, MemPads, PipelineCodes, Rules, Uncoded};
 pub use schema::{Extractor, KernelSide, ProblemSide, Schema, SchemaError, SideError};
 
 use crate::hardware::Hardware;

@@ -3,7 +3,7 @@
 use super::fields::Reader;
 use super::{Extractor, FieldError, KernelMapping, KernelSide, ProblemSide, SideError};
 use crate::cells::{self, Cell, Fields};
-use crate::kernel::{ConvKernel, GemmKernel, Kernel, KernelKind, Mnk};
+use crate::kernel::{ConvKernel, FmhaKernel, GemmKernel, Kernel, KernelKind, Mnk};
 use crate::problem::InvalidField;
 use crate::vocab::{Direction, Pipeline};
 
@@ -150,6 +150,7 @@ impl Named {
         match &kernel {
             KernelKind::Conv(conv) => agree_on_blocks(extractor, conv, &reader, by)?,
             KernelKind::Gemm(gemm) => agree_on_pads(gemm, &reader, by)?,
+            KernelKind::Fmha(_) => {}
         }
         Ok(Some(Self { kernel, problem }))
     }
@@ -182,6 +183,7 @@ impl NamedProblem {
                 ("dtype", Said::Word(kernel.dtype_a.as_str())),
                 ("layout", Said::Layout(kernel.layout.letters())),
             ],
+            KernelKind::Fmha(kernel) => vec![("dtype", Said::Word(kernel.dtype.as_str()))],
         })
     }
 
@@ -220,6 +222,7 @@ pub fn cells_of_name(kernel: &KernelKind) -> Vec<(&'static str, Said)> {
             cells.extend(["pad_m", "pad_n", "pad_k"].into_iter().zip(gemm.pad.map(Said::Flag)));
             cells.extend(NamedProblem::of(kernel).0);
         }
+        KernelKind::Fmha(_) => {}
     }
     cells
 }
@@ -255,12 +258,36 @@ fn said_of_kernel(kernel: &KernelKind) -> Vec<(&'static str, Said)> {
             said.extend(["vec_a", "vec_b", "vec_c"].into_iter().zip(widths));
             said
         }
+        KernelKind::Fmha(kernel) => said_of_fmha(kernel),
     }
+}
+
+/// What the name of an attention kernel says, as the cells of upstream's tables.
+fn said_of_fmha(kernel: &FmhaKernel) -> Vec<(&'static str, Said)> {
+    let tile = ["tile_m0", "tile_n0", "tile_k0", "tile_n1", "tile_k1", "tile_k0max"];
+    let mut said = vec![
+        ("dtype", Said::Word(kernel.dtype.as_str())),
+        ("pipeline", Said::Word(kernel.pipeline.as_str())),
+        ("mask", Said::Word(kernel.mask.as_str())),
+        ("bias", Said::Word(kernel.bias.as_str())),
+    ];
+    said.extend(tile.into_iter().zip(kernel.tile.numbers().map(|number| Said::Number(number.into()))));
+    said.extend(["pad_s", "pad_sk", "pad_d", "pad_dv"].into_iter().zip(kernel.pad.map(Said::Flag)));
+    let flags = [
+        ("lse", kernel.lse),
+        ("dropout", kernel.dropout),
+        ("logits", kernel.logits),
+        ("sink", kernel.sink),
+        ("skip", kernel.skip),
+        ("paged_kv", kernel.paged_kv),
+    ];
+    said.extend(flags.map(|(field, flag)| (field, Said::Flag(flag))));
+    said
 }
 
 /// Whether a text can hardly be anything but a kernel's name.
 fn begins_like_a_kernel(name: &str) -> bool {
-    name.starts_with("grouped_conv_") || name.starts_with("gemm_universal_")
+    ["grouped_conv_", "gemm_universal_", "fmha_"].iter().any(|start| name.starts_with(start))
 }
 
 fn agree(

@@ -85,6 +85,17 @@ impl MemPads {
     }
 }
 
+/// Whose encoding of attention a model has: element bytes, numbers of words, and exact integers or floats.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FmhaEncoding {
+    /// The Python twin's, with which upstream's forest was trained.
+    #[default]
+    Python,
+    /// The C++ header's, with which upstream asks the same forest.
+    Header,
+}
+
 /// All choices of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rules {
@@ -99,6 +110,9 @@ pub struct Rules {
     /// Padding of `mem` kernels.
     #[serde(default)]
     pub mem_pads: MemPads,
+    /// Encoding of attention.
+    #[serde(default)]
+    pub fmha_encoding: FmhaEncoding,
     /// Treatment of words without a number.
     #[serde(default)]
     pub uncoded: Uncoded,
@@ -112,6 +126,7 @@ impl Rules {
         element_bytes: ElementBytes::Python,
         kernel_mapping: KernelMapping::NameOrder,
         mem_pads: MemPads::Name,
+        fmha_encoding: FmhaEncoding::Python,
         uncoded: Uncoded::Error,
     };
 
@@ -175,6 +190,6 @@ pub(super) fn coded_element_bytes(op: Op, word: &str, rules: Rules) -> Result<f6
     }
 }
 
-fn no_number(field: &str, word: &str, words: &[&str]) -> InvalidField {
+pub(super) fn no_number(field: &str, word: &str, words: &[&str]) -> InvalidField {
     InvalidField::new(field, format_args!("'{word}'"), format!("one of {}", words.join(", ")))
 }

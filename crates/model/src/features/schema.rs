@@ -1,10 +1,11 @@
 //! From names to columns: which features a model reads, and how a problem and a kernel fill them.
 
 use super::conv::{ConvInputs, ConvKernelSide, ConvSide, PipelineFlags};
+use super::fmha::{FmhaKernelSide, FmhaSide};
 use super::gemm::{GemmInputs, GemmKernelSide, GemmSide, VECTOR};
 use super::rules::{coded_element_bytes, coded_word};
 use super::vector::{ACCESS_DTYPES, VectorProblem, VectorWidths};
-use super::{Engine, Feature, KTile, KernelMapping, Meets, Rules, Value, conv, conv_work, gemm};
+use super::{Engine, Feature, KTile, KernelMapping, Meets, Rules, Value, conv, conv_work, fmha, gemm};
 use crate::hardware::Hardware;
 use crate::kernel::{ConvKernel, GemmKernel, KernelKind};
 use crate::problem::{ConvProblem, GemmProblem, InvalidField, Problem};
@@ -37,7 +38,7 @@ pub enum SideError {
     /// A field without a value that the features know.
     #[error(transparent)]
     Field(#[from] InvalidField),
-    /// A problem or kernel of the other operation.
+    /// A problem or kernel of another operation.
     #[error("the model is for {model}, the {what} is for {found}")]
     Op {
         /// The model's operation.
@@ -60,11 +61,24 @@ pub struct Schema {
 enum Columns {
     Conv(Vec<&'static Feature<ConvSide, ConvKernelSide>>),
     Gemm(Vec<&'static Feature<GemmSide, GemmKernelSide>>),
+    Fmha(Vec<&'static Feature<FmhaSide, FmhaKernelSide>>),
+}
+
+/// Does the same with the features of any operation.
+macro_rules! of_any {
+    ($columns:expr, $features:ident => $what:expr) => {
+        match $columns {
+            Columns::Conv($features) => $what,
+            Columns::Gemm($features) => $what,
+            Columns::Fmha($features) => $what,
+        }
+    };
 }
 
 /// Encodings that the columns use. A word without a number disturbs only a model that asks for the number.
 #[derive(Debug, Clone, Copy)]
 struct Needs {
+    dtype: bool,
     pipeline: bool,
     scheduler: bool,
     epilogue: bool,
@@ -88,9 +102,11 @@ impl Schema {
         let columns = match op {
             Op::GroupedConv => Columns::Conv(pick(op, conv::all(), names)?),
             Op::Gemm => Columns::Gemm(pick(op, gemm::FEATURES.iter(), names)?),
+            Op::Fmha => Columns::Fmha(pick(op, fmha::FEATURES.iter(), names)?),
         };
         let needs = |name: &str| names.iter().any(|have| have.as_ref() == name);
         let needs = Needs {
+            dtype: needs("dtype"),
             pipeline: needs("pipeline"),
             scheduler: needs("scheduler"),
             epilogue: needs("epilogue"),
@@ -115,15 +131,13 @@ impl Schema {
         match self.columns {
             Columns::Conv(_) => Op::GroupedConv,
             Columns::Gemm(_) => Op::Gemm,
+            Columns::Fmha(_) => Op::Fmha,
         }
     }
 
     /// Number of columns.
     pub fn len(&self) -> usize {
-        match &self.columns {
-            Columns::Conv(features) => features.len(),
-            Columns::Gemm(features) => features.len(),
-        }
+        of_any!(&self.columns, features => features.len())
     }
 
     /// Never: a schema has at least one column.
@@ -133,12 +147,12 @@ impl Schema {
 
     /// The names of the columns.
     pub fn names(&self) -> Vec<&'static str> {
-        self.map(|feature| feature.name, |feature| feature.name)
+        of_any!(&self.columns, features => features.iter().map(|feature| feature.name).collect())
     }
 
     /// What each column depends on: `problem`, `kernel`, `hardware` or `pair`.
     pub fn scopes(&self) -> Vec<&'static str> {
-        self.map(|feature| feature.value.scope(), |feature| feature.value.scope())
+        of_any!(&self.columns, features => features.iter().map(|feature| feature.value.scope()).collect())
     }
 
     /// Whether the columns hold vector widths, for which a kernel and a problem must say more.
@@ -151,15 +165,19 @@ impl Schema {
         self.needs.own
     }
 
-    fn map<T>(
-        &self,
-        conv: impl Fn(&'static Feature<ConvSide, ConvKernelSide>) -> T,
-        gemm: impl Fn(&'static Feature<GemmSide, GemmKernelSide>) -> T,
-    ) -> Vec<T> {
-        match &self.columns {
-            Columns::Conv(features) => features.iter().map(|feature| conv(feature)).collect(),
-            Columns::Gemm(features) => features.iter().map(|feature| gemm(feature)).collect(),
-        }
+    /// What each column means.
+    pub fn docs(&self) -> Vec<&'static str> {
+        of_any!(&self.columns, features => features.iter().map(|feature| feature.doc).collect())
+    }
+
+    /// Whether the columns hold the number of the element type.
+    pub(super) const fn needs_dtype(&self) -> bool {
+        self.needs.dtype
+    }
+
+    /// Whether the columns hold the number of the pipeline.
+    pub(super) const fn needs_pipeline(&self) -> bool {
+        self.needs.pipeline
     }
 
     /// Fills one row.
@@ -172,6 +190,9 @@ impl Schema {
                 fill(features, p, k, hardware, self.needs.own, row);
             }
             (Columns::Gemm(features), ProblemSide::Gemm(p), KernelSide::Gemm(k)) => {
+                fill(features, p, k, hardware, self.needs.own, row);
+            }
+            (Columns::Fmha(features), ProblemSide::Fmha(p), KernelSide::Fmha(k)) => {
                 fill(features, p, k, hardware, self.needs.own, row);
             }
             _ => debug_assert!(false, "sides of another operation"),
@@ -233,6 +254,8 @@ pub enum ProblemSide {
     Conv(ConvSide),
     /// Of a GEMM.
     Gemm(GemmSide),
+    /// Of attention.
+    Fmha(FmhaSide),
 }
 
 /// What features know of a kernel.
@@ -242,6 +265,8 @@ pub enum KernelSide {
     Conv(ConvKernelSide),
     /// Of a GEMM.
     Gemm(GemmKernelSide),
+    /// Of attention.
+    Fmha(FmhaKernelSide),
 }
 
 /// A schema with everything else that decides a feature's value: one code path for training and selection.
@@ -278,7 +303,7 @@ impl Extractor {
         Self {
             schema: Schema::of_engine(engine),
             rules: engine.rules(),
-            hardware: Hardware::default(),
+            hardware: engine.hardware(),
             arch: None,
             direction: Direction::Forward,
         }
@@ -302,6 +327,7 @@ impl Extractor {
         match (self.schema.op(), problem) {
             (Op::GroupedConv, Problem::Conv(problem)) => Ok(ProblemSide::Conv(self.conv_problem(problem)?)),
             (Op::Gemm, Problem::Gemm(problem)) => Ok(ProblemSide::Gemm(self.gemm_problem(problem)?)),
+            (Op::Fmha, Problem::Fmha(problem)) => Ok(ProblemSide::Fmha(self.fmha_problem(problem)?)),
             (model, problem) => Err(SideError::Op { model, what: "problem", found: problem.op() }),
         }
     }
@@ -311,6 +337,7 @@ impl Extractor {
         match (self.schema.op(), kernel) {
             (Op::GroupedConv, KernelKind::Conv(kernel)) => Ok(KernelSide::Conv(self.conv_kernel(kernel)?)),
             (Op::Gemm, KernelKind::Gemm(kernel)) => Ok(KernelSide::Gemm(self.gemm_kernel(kernel)?)),
+            (Op::Fmha, KernelKind::Fmha(kernel)) => Ok(KernelSide::Fmha(self.fmha_kernel(kernel)?)),
             (model, kernel) => Err(SideError::Op { model, what: "kernel", found: kernel.op() }),
         }
     }

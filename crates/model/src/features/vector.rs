@@ -24,7 +24,7 @@ pub(super) const fn access_bytes(dtype: Dtype) -> Option<i64> {
         Dtype::Fp32 | Dtype::Int32 => Some(4),
         Dtype::Fp16 | Dtype::Bf16 => Some(2),
         Dtype::Fp8 | Dtype::Bf8 | Dtype::Int8 => Some(1),
-        Dtype::Int4 | Dtype::PkFp4 | Dtype::PkInt4 => None,
+        _ => None,
     }
 }
 

@@ -3,7 +3,7 @@
 use super::FeatureSpec;
 use crate::kernel::{Kernel, KernelKind};
 use crate::problem::Problem;
-use crate::vocab::{Arch, Direction, Dtype, Op};
+use crate::vocab::{Arch, Direction, Dtype, FmhaFamily, Op};
 
 /// The problems that a model serves. Fields without a value match anything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -21,7 +21,7 @@ pub struct ModelKey {
 /// A field in which a problem or a kernel differs from what a model serves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Misfit {
-    /// `operation`, `direction`, `dtype` or `arch`.
+    /// `operation`, `family`, `direction`, `dtype` or `arch`.
     pub field: &'static str,
     /// The value of the problem or the kernel.
     pub found: String,
@@ -46,6 +46,8 @@ struct Asked {
     op: Op,
     direction: Option<Direction>,
     dtype: Dtype,
+    /// What of attention.
+    family: Option<FmhaFamily>,
     arch: Option<Arch>,
 }
 
@@ -54,16 +56,31 @@ impl Asked {
         let (direction, dtype) = match problem {
             Problem::Conv(problem) => (Some(problem.direction), problem.dtype_in),
             Problem::Gemm(problem) => (None, problem.dtype_a),
+            Problem::Fmha(problem) => (None, problem.dtype),
         };
-        Self { op: problem.op(), direction, dtype, arch: problem.arch().or(arch) }
+        let family = match problem {
+            Problem::Fmha(problem) => Some(problem.family),
+            _ => None,
+        };
+        Self { op: problem.op(), direction, dtype, family, arch: problem.arch().or(arch) }
+    }
+
+    /// The features of attention know nothing of what is not forward.
+    fn is_forward(self) -> bool {
+        self.family.is_none_or(FmhaFamily::is_forward)
     }
 
     fn of(kernel: &Kernel) -> Self {
         let (direction, dtype, arch) = match &kernel.kind {
             KernelKind::Conv(kernel) => (Some(kernel.direction), kernel.dtype_in, kernel.arch),
             KernelKind::Gemm(kernel) => (None, kernel.dtype_a, kernel.arch),
+            KernelKind::Fmha(kernel) => (None, kernel.dtype, kernel.arch),
         };
-        Self { op: kernel.op(), direction, dtype, arch }
+        let family = match &kernel.kind {
+            KernelKind::Fmha(kernel) => Some(kernel.family),
+            _ => None,
+        };
+        Self { op: kernel.op(), direction, dtype, family, arch }
     }
 }
 
@@ -100,7 +117,7 @@ impl ModelKey {
     }
 
     fn fit_of(&self, asked: Asked) -> Option<u32> {
-        if self.op != asked.op {
+        if self.op != asked.op || !asked.is_forward() {
             return None;
         }
         let mut said = 0;
@@ -132,6 +149,9 @@ impl ModelKey {
         check("operation", Some(asked.op.to_string()), Some(self.op.to_string()));
         let direction = |word: Option<Direction>| word.map(|word| word.to_string());
         let arch = |word: Option<Arch>| word.map(|word| word.to_string());
+        if let (Some(family), false) = (asked.family, asked.is_forward()) {
+            check("family", Some(family.to_string()), Some("forward".to_owned()));
+        }
         check("direction", direction(asked.direction), direction(self.direction));
         check("dtype", Some(asked.dtype.to_string()), self.dtype.map(|word| word.to_string()));
         check("arch", arch(asked.arch), arch(self.arch));

@@ -1,5 +1,6 @@
 //! Models: a feature spec with one forest per target, immutable once loaded.
 
+mod bare;
 mod embedded;
 mod error;
 mod key;

@@ -5,9 +5,9 @@ use serde_json::{Map, Value};
 
 use super::{ModelError, Target, TrainedOn, TrainedRange};
 use crate::features::{
-    ElementBytes, Engine, Extractor, KTile, KernelMapping, MemPads, PipelineCodes, Rules, Schema, Uncoded,
+    ElementBytes, Engine, Extractor, FmhaEncoding, KTile, KernelMapping, MemPads, PipelineCodes, Rules,
+    Schema, Uncoded,
 };
-use crate::hardware::Hardware;
 use crate::problem::{InvalidField, ProblemDefaults};
 use crate::vocab::{Arch, Direction, Dtype, Op, UnknownWord};
 
@@ -40,8 +40,11 @@ pub struct FeatureSpec {
 #[derive(Deserialize)]
 struct File {
     op_type: Option<String>,
+    op: Option<String>,
     feature_engine: Option<String>,
     hardware: Option<Map<String, Value>>,
+    /// Upstream's trainer of attention calls the hardware so.
+    hw_profile: Option<Map<String, Value>>,
     feature_encoding_version: Option<i64>,
     feature_names: Option<Vec<String>>,
     #[serde(default)]
@@ -66,6 +69,7 @@ struct Extension {
     element_bytes: Option<ElementBytes>,
     kernel_mapping: Option<KernelMapping>,
     mem_pads: Option<MemPads>,
+    fmha_encoding: Option<FmhaEncoding>,
     uncoded: Option<Uncoded>,
     rank_by: Option<String>,
     trained_range: Option<TrainedRange>,
@@ -99,9 +103,9 @@ impl FeatureSpec {
             let expected = "names that are in feature_names";
             return Err(field(InvalidField::new("categorical_features", stray, expected)));
         }
-        let hardware = match &parsed.hardware {
-            Some(fields) => Hardware::default().overridden_by(fields).map_err(field)?,
-            None => Hardware::default(),
+        let hardware = match parsed.hardware.as_ref().or(parsed.hw_profile.as_ref()) {
+            Some(fields) => kind.engine().hardware().overridden_by(fields).map_err(field)?,
+            None => kind.engine().hardware(),
         };
         let extension = parsed.ck_select.unwrap_or_default();
         if let Some(range) = &extension.trained_range {
@@ -163,6 +167,7 @@ impl Extension {
             element_bytes: self.element_bytes.unwrap_or(upstream.element_bytes),
             kernel_mapping: self.kernel_mapping.unwrap_or(upstream.kernel_mapping),
             mem_pads: self.mem_pads.unwrap_or(upstream.mem_pads),
+            fmha_encoding: self.fmha_encoding.unwrap_or(upstream.fmha_encoding),
             uncoded: self.uncoded.unwrap_or(upstream.uncoded),
         }
     }
@@ -174,16 +179,18 @@ enum Kind {
     Gemm,
     GemmVec,
     Conv,
+    Fmha,
 }
 
 impl Kind {
-    const ALL: [Self; 3] = [Self::Gemm, Self::GemmVec, Self::Conv];
+    const ALL: [Self; 4] = [Self::Gemm, Self::GemmVec, Self::Conv, Self::Fmha];
 
     const fn op_type(self) -> &'static str {
         match self {
             Self::Gemm => "gemm_universal",
             Self::GemmVec => "gemm_universal_vec",
             Self::Conv => "grouped_conv",
+            Self::Fmha => "fmha",
         }
     }
 
@@ -192,6 +199,7 @@ impl Kind {
             Self::Gemm => "GemmUniversalFeatureEngine",
             Self::GemmVec => "GemmUniversalVecFeatureEngine",
             Self::Conv => "GroupedConvFeatureEngine",
+            Self::Fmha => "FmhaFwdFeatureEngine",
         }
     }
 
@@ -200,13 +208,14 @@ impl Kind {
             Self::Gemm => Engine::Gemm72,
             Self::GemmVec => Engine::Gemm78Vec,
             Self::Conv => Engine::Conv97,
+            Self::Fmha => Engine::Fmha68Python,
         }
     }
 
     const fn encoding_version(self) -> i64 {
         match self {
             Self::GemmVec => 1,
-            Self::Gemm | Self::Conv => 0,
+            Self::Gemm | Self::Conv | Self::Fmha => 0,
         }
     }
 
@@ -225,7 +234,9 @@ fn kind(file: &File) -> Result<Kind, InvalidField> {
         }),
     };
     let by_class = find("feature_engine", &file.feature_engine, Kind::class)?;
-    let by_op = find("op_type", &file.op_type, Kind::op_type)?;
+    // Upstream's trainer of attention has the key `op`, and a word of its own there.
+    let attention = [&file.op_type, &file.op].iter().any(|name| name.as_deref() == Some("fmha_fwd"));
+    let by_op = if attention { Some(Kind::Fmha) } else { find("op_type", &file.op_type, Kind::op_type)? };
     Ok(by_class.or(by_op).unwrap_or(Kind::Gemm))
 }
 
@@ -239,6 +250,7 @@ fn word<T: std::str::FromStr<Err = UnknownWord>>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::hardware::Hardware;
 
     fn spec(json: &str) -> Result<FeatureSpec, String> {
         FeatureSpec::from_json("feature_spec.json", json.as_bytes()).map_err(|error| error.to_string())
@@ -290,8 +302,8 @@ mod tests {
                 "feature_spec.json: invalid type: integer `3`, expected a string at line 2 column 9",
             ),
             (
-                r#"{"op_type":"fmha"}"#,
-                "op_type: found 'fmha', expected one of gemm_universal, gemm_universal_vec, grouped_conv",
+                r#"{"op_type":"softmax"}"#,
+                "op_type: found 'softmax', expected one of gemm_universal, gemm_universal_vec, grouped_conv, fmha",
             ),
             (
                 r#"{"feature_engine":"Magic"}"#,

@@ -124,7 +124,7 @@ impl TrainedOn {
         if self.pipelines.is_empty() {
             return None;
         }
-        let pipeline = kernel.pipeline().as_str();
+        let pipeline = kernel.pipeline();
         let mut missing: Vec<String> = Vec::new();
         missing.extend((!self.pipelines.contains(pipeline)).then(|| pipeline.to_owned()));
         missing.extend(kernel.suffixes().into_iter().filter(|suffix| !self.suffixes.contains(suffix)));
@@ -188,7 +188,7 @@ impl TrainedFields {
         let (numbers, rest) = names.split_at(fields::numbers(op));
         let said = |field: &str| match (field, op) {
             ("direction", _) => spec.direction.map(|direction| 1 << direction as u8),
-            ("dtype_in" | "dtype_a", _) => spec.dtype.map(|dtype| 1 << dtype as u8),
+            ("dtype_in" | "dtype_a" | "dtype", _) => spec.dtype.map(|dtype| 1 << dtype as u8),
             _ => None,
         };
         for (place, name) in rest.iter().enumerate().take(fields::words(op)) {
@@ -208,11 +208,12 @@ impl TrainedFields {
     /// The fields of a problem that training did not have. An architecture that nobody names is not held against it.
     pub(crate) fn outside(&self, problem: &Problem, arch: Option<Arch>) -> FieldSet {
         let mut outside = 0;
-        for (place, value) in problem.numbers().into_iter().enumerate() {
+        let first = fields::numbers(self.op);
+        for (place, value) in problem.numbers().into_iter().enumerate().take(first) {
             outside |= u64::from(value < self.low[place] || value > self.high[place]) << place;
         }
-        let first = fields::numbers(self.op);
-        for (place, (code, accepted)) in problem.codes().into_iter().zip(self.words).enumerate() {
+        let words = problem.codes().into_iter().zip(self.words).take(fields::words(self.op));
+        for (place, (code, accepted)) in words.enumerate() {
             outside |= u64::from(accepted >> (code & 31) & 1 == 0) << (first + place);
         }
         let arch = problem.arch().or(arch);

@@ -5,10 +5,11 @@ use std::ops::Range;
 
 use super::{Column, PoolTable};
 use crate::features::conv::{ConvKernelSide, ConvSide};
+use crate::features::fmha::{FmhaKernelSide, FmhaSide};
 use crate::features::gemm::{GemmKernelSide, GemmSide};
 use crate::features::{
     BLOCK, Extractor, Feature, KernelSide, Meets, PairBlock, PairSetting, PairValue, ProblemSide, Shapes,
-    Value, conv, gemm,
+    Value, conv, fmha, gemm,
 };
 use crate::hardware::Hardware;
 use crate::isa::Isa;
@@ -61,6 +62,7 @@ pub struct MixedPool {
 enum Functions {
     Conv(Table<ConvSide, ConvKernelSide>),
     Gemm(Table<GemmSide, GemmKernelSide>),
+    Fmha(Table<FmhaSide, FmhaKernelSide>),
 }
 
 /// The functions of the columns that a call computes, and one kernel of each class with what pairs ask of it.
@@ -115,7 +117,7 @@ impl PoolFeatures {
             Op::GroupedConv => {
                 let kernels = kernels.iter().enumerate().map(|(index, kernel)| match kernel {
                     KernelSide::Conv(kernel) => Ok(*kernel),
-                    KernelSide::Gemm(_) => Err(side(index)),
+                    _ => Err(side(index)),
                 });
                 let kernels: Vec<_> = kernels.collect::<Result<_, _>>()?;
                 let pair_inputs = if own { conv_work_pair_inputs } else { conv_pair_inputs };
@@ -125,12 +127,22 @@ impl PoolFeatures {
             Op::Gemm => {
                 let kernels = kernels.iter().enumerate().map(|(index, kernel)| match kernel {
                     KernelSide::Gemm(kernel) => Ok(*kernel),
-                    KernelSide::Conv(_) => Err(side(index)),
+                    _ => Err(side(index)),
                 });
                 let kernels: Vec<_> = kernels.collect::<Result<_, _>>()?;
                 let (parts, table) =
                     prepare(&names, &gemm::FEATURES.iter(), &kernels, &hardware, gemm_pair_inputs);
                 Ok(parts.with(setting, Functions::Gemm(table)))
+            }
+            Op::Fmha => {
+                let kernels = kernels.iter().enumerate().map(|(index, kernel)| match kernel {
+                    KernelSide::Fmha(kernel) => Ok(*kernel),
+                    _ => Err(side(index)),
+                });
+                let kernels: Vec<_> = kernels.collect::<Result<_, _>>()?;
+                let (parts, table) =
+                    prepare(&names, &fmha::FEATURES.iter(), &kernels, &hardware, fmha_pair_inputs);
+                Ok(parts.with(setting, Functions::Fmha(table)))
             }
         }
     }
@@ -155,6 +167,9 @@ impl PoolFeatures {
                 self.rows_of(table, problem, kernels, rows, values);
             }
             (Functions::Gemm(table), ProblemSide::Gemm(problem)) => {
+                self.rows_of(table, problem, kernels, rows, values);
+            }
+            (Functions::Fmha(table), ProblemSide::Fmha(problem)) => {
                 self.rows_of(table, problem, kernels, rows, values);
             }
             _ => rows.fill(0.0),
@@ -222,6 +237,9 @@ impl PoolFeatures {
                 table.fill(problem, &self.setting, values);
             }
             (Functions::Gemm(table), ProblemSide::Gemm(problem)) => {
+                table.fill(problem, &self.setting, values);
+            }
+            (Functions::Fmha(table), ProblemSide::Fmha(problem)) => {
                 table.fill(problem, &self.setting, values);
             }
             _ => debug_assert!(false, "a problem of another operation"),
@@ -336,6 +354,12 @@ fn conv_pair_inputs(kernel: &ConvKernelSide) -> PairInputs {
 fn conv_work_pair_inputs(kernel: &ConvKernelSide) -> PairInputs {
     let mut inputs = conv_pair_inputs(kernel);
     inputs[5] = kernel.block_size;
+    inputs
+}
+
+fn fmha_pair_inputs(kernel: &FmhaKernelSide) -> PairInputs {
+    let mut inputs = PairInputs::default();
+    inputs[..4].copy_from_slice(&kernel.tile[..4]);
     inputs
 }
 

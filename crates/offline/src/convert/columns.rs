@@ -2,7 +2,7 @@
 
 use arrow_schema::{DataType, Field};
 use ck_select_types::hardware::Hardware;
-use ck_select_types::kernel::{ConvKernel, GemmKernel, Kernel, KernelKind};
+use ck_select_types::kernel::{ConvKernel, FmhaKernel, GemmKernel, Kernel, KernelKind};
 use ck_select_types::problem::{ConvProblem, GemmProblem, Problem};
 
 use super::chunk::{Chunk, Stretches};
@@ -22,6 +22,10 @@ pub(super) enum Source {
     GemmFlag(fn(&GemmKernel) -> bool),
     ConvProblem(fn(&ConvProblem) -> i64),
     GemmProblem(fn(&GemmProblem) -> i64),
+    FmhaText(fn(&FmhaKernel) -> String),
+    FmhaInt(fn(&FmhaKernel) -> i64),
+    /// A place of [`FMHA_COLUMNS`](ck_select_types::problem::FMHA_COLUMNS).
+    FmhaSize(usize),
     Arch,
     /// A hardware constant: what the file records, else what was found out, else the architecture's profile.
     Hardware(&'static str, Option<i64>),
@@ -52,6 +56,7 @@ impl Column {
             | Source::KernelName
             | Source::ConvText(_)
             | Source::GemmText(_)
+            | Source::FmhaText(_)
             | Source::Arch
             | Source::RunText => DataType::Utf8,
             Source::Tflops | Source::Latency | Source::Bandwidth => DataType::Float64,
@@ -78,12 +83,18 @@ impl Column {
             }
             Source::ConvProblem(value) => ints_of_problems(chunk, |problem| match problem {
                 Problem::Conv(problem) => Some(value(problem)),
-                Problem::Gemm(_) => Some(0),
+                _ => Some(0),
             }),
             Source::GemmProblem(value) => ints_of_problems(chunk, |problem| match problem {
                 Problem::Gemm(problem) => Some(value(problem)),
-                Problem::Conv(_) => Some(0),
+                _ => Some(0),
             }),
+            Source::FmhaSize(place) => ints_of_problems(chunk, |problem| match problem {
+                Problem::Fmha(problem) => problem.columns().get(*place).copied(),
+                _ => Some(0),
+            }),
+            Source::FmhaText(text) => texts_of_kernels(chunk, |k| fmha(k, text).unwrap_or_default()),
+            Source::FmhaInt(value) => ints_of_kernels(chunk, |k| fmha(k, value).unwrap_or_default()),
             Source::Arch => {
                 let arch = |problem: &Problem| problem.arch().map(|arch| arch.as_str().to_owned());
                 let of_problem = chunk.problems.iter().map(arch).collect();
@@ -136,13 +147,20 @@ fn ints_of_rows<'a>(values: &Stretches<Option<i64>>) -> Content<'a> {
 fn conv<T>(kernel: &Kernel, value: impl Fn(&ConvKernel) -> T) -> Option<T> {
     match &kernel.kind {
         KernelKind::Conv(kernel) => Some(value(kernel)),
-        KernelKind::Gemm(_) => None,
+        _ => None,
     }
 }
 
 fn gemm<T>(kernel: &Kernel, value: impl Fn(&GemmKernel) -> T) -> Option<T> {
     match &kernel.kind {
         KernelKind::Gemm(kernel) => Some(value(kernel)),
-        KernelKind::Conv(_) => None,
+        _ => None,
+    }
+}
+
+fn fmha<T>(kernel: &Kernel, value: impl Fn(&FmhaKernel) -> T) -> Option<T> {
+    match &kernel.kind {
+        KernelKind::Fmha(kernel) => Some(value(kernel)),
+        _ => None,
     }
 }

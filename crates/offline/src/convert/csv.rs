@@ -4,7 +4,7 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 
 use ck_select_types::files::Pending;
-use ck_select_types::problem::Problem;
+use ck_select_types::problem::{FMHA_COLUMNS, Problem};
 use ck_select_types::vocab::Op;
 
 use super::chunk::Chunk;
@@ -29,6 +29,10 @@ impl Writer {
         let mut header = match op {
             Op::GroupedConv => CONV.to_owned(),
             Op::Gemm => GEMM.to_owned(),
+            Op::Fmha => format!(
+                "kernel,problem_idx,{},arch,latency_ms,tflops,bandwidth_gb_s,is_valid",
+                FMHA_COLUMNS.join(",")
+            ),
         };
         if op == Op::GroupedConv {
             for (present, columns) in [
@@ -113,6 +117,14 @@ impl Row<'_> {
                 let arch = p.arch.map(|arch| arch.to_string()).unwrap_or_default();
                 write!(out, "{kernel},{},{},{},{},{arch}", p.m, p.n, p.k, p.split_k)?;
                 writeln!(out, ",{latency},{:?},{bandwidth},{}", figures.tflops, figures.is_valid)
+            }
+            Problem::Fmha(p) => {
+                write!(out, "{kernel},{}", or_empty(self.problem_idx))?;
+                for value in p.columns() {
+                    write!(out, ",{value}")?;
+                }
+                let arch = p.arch.map(|arch| arch.to_string()).unwrap_or_default();
+                writeln!(out, ",{arch},{latency},{:?},{bandwidth},{}", figures.tflops, figures.is_valid)
             }
         }
     }

@@ -35,6 +35,8 @@ impl Extras {
             let has = |name: &str| columns.iter().any(|column| column == name);
             if has("C") {
                 extras.op = Op::GroupedConv;
+            } else if has("seqlen_q") {
+                extras.op = Op::Fmha;
             }
             extras.bandwidth |= has("bandwidth_gb_s");
             extras.split_k |= has("split_k");
@@ -59,6 +61,7 @@ pub(super) fn columns(op: Op, options: &Options, extras: &Extras) -> Vec<Column>
             }
             (options.capture.as_ref(), columns)
         }
+        Op::Fmha => (options.capture.as_ref(), super::fmha::columns()),
     };
     if let Some(capture) = capture {
         for (name, value) in capture.columns() {

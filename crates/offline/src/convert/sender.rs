@@ -115,7 +115,11 @@ impl Sink for Sender {
         if *self.op.get_or_insert(op) != op {
             return Err(DataError::Mixed {
                 what: "operations",
-                found: vec![Op::Gemm.to_string(), Op::GroupedConv.to_string()],
+                found: {
+                    let mut found = [self.op.unwrap_or(op), op];
+                    found.sort_unstable();
+                    found.map(|op| op.to_string()).to_vec()
+                },
                 advice: "choose one with --op".to_owned(),
             });
         }
@@ -146,7 +150,7 @@ impl Sink for Sender {
         };
         *last_problem = Some((row.serial, problem));
         let run = match (self.run_id.as_deref().or(row.run_id), op) {
-            (None, Op::Gemm) => &self.file_run,
+            (None, Op::Gemm | Op::Fmha) => &self.file_run,
             (None, Op::GroupedConv) => "0",
             (Some(run), _) => run,
         };

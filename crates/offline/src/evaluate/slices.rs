@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use ck_select_types::kernel::KernelKind;
 use ck_select_types::problem::Problem;
 
 use super::Outcome;
@@ -66,14 +65,7 @@ fn spreads(lists: BTreeMap<String, Vec<f64>>) -> Vec<Slice> {
 }
 
 fn pipelines(measurements: &Measurements, trials: &[Trial], orders: &[Order]) -> Vec<Slice> {
-    let words: Vec<&str> = measurements
-        .kernels()
-        .iter()
-        .map(|kernel| match &kernel.kind {
-            KernelKind::Conv(kernel) => kernel.pipeline.as_str(),
-            KernelKind::Gemm(kernel) => kernel.pipeline.as_str(),
-        })
-        .collect();
+    let words: Vec<&str> = measurements.kernels().iter().map(|kernel| kernel.kind.pipeline()).collect();
     let mut all = words.clone();
     all.sort_unstable();
     all.dedup();
@@ -100,6 +92,11 @@ fn gemm_extents(problem: &Problem) -> (i128, i128) {
                 |extents: [i64; 3]| extents.iter().map(|&extent| i128::from(extent)).product::<i128>();
             let rows = i128::from(problem.n) * product(problem.output());
             (rows, i128::from(problem.c / problem.g.max(1)) * product(problem.filter))
+        }
+        // Of the second product, which sums over keys.
+        Problem::Fmha(problem) => {
+            let heads = i128::from(problem.batch) * i128::from(problem.nhead_q);
+            (heads * i128::from(problem.longest_q()), problem.longest_k().into())
         }
     }
 }

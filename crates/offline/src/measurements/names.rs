@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use ck_select_types::kernel::{Kernel, KernelKind};
+use ck_select_types::problem::FmhaProblem;
 use ck_select_types::vocab::{Arch, Direction, Dtype, GemmLayout, Op};
 
 /// What to take; `None` takes whatever is there.
@@ -25,21 +26,26 @@ impl Filter {
                         && self.direction.is_none_or(|direction| direction == conv.direction)
                 }
                 KernelKind::Gemm(gemm) => fits(self.dtype, gemm.dtype_a),
+                KernelKind::Fmha(attention) => fits(self.dtype, attention.dtype),
             }
     }
 }
 
 /// What a kernel's name says about the problem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[allow(clippy::large_enum_variant)] // a few of them
 enum Class {
     Conv(Direction, Dtype, u8),
     Gemm(Dtype, Dtype, Dtype, GemmLayout),
+    /// The whole signature, as a problem without sizes.
+    Fmha(FmhaProblem),
 }
 
 impl Class {
     fn of(kernel: &KernelKind) -> Self {
         match kernel {
             KernelKind::Conv(conv) => Self::Conv(conv.direction, conv.dtype_in, conv.ndim),
+            KernelKind::Fmha(kernel) => Self::Fmha(kernel.sign(&FmhaProblem::new([1, 1], 1, 1))),
             KernelKind::Gemm(gemm) => Self::Gemm(gemm.dtype_a, gemm.dtype_b, gemm.dtype_c, gemm.layout),
         }
     }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use ck_select_types::cells::Fields;
 use ck_select_types::kernel::{Kernel, KernelKind};
-use ck_select_types::problem::{CONV_COLUMNS, Problem, ProblemDefaults, check_names};
+use ck_select_types::problem::{CONV_COLUMNS, FMHA_COLUMNS, Problem, ProblemDefaults, check_names};
 use ck_select_types::vocab::{Arch, Op};
 
 use super::DataError;
@@ -51,6 +51,7 @@ fn op_of(columns: &[String], wanted: Option<Op>) -> Op {
     match wanted {
         Some(wanted) if is_conv && ["m", "n", "k"].into_iter().all(has) => wanted,
         _ if is_conv => Op::GroupedConv,
+        _ if has("seqlen_q") => Op::Fmha,
         _ => Op::Gemm,
     }
 }
@@ -74,6 +75,7 @@ pub(super) fn need_columns(file: &str, columns: &[String], wanted: Option<Op>) -
     let needed: &[[&'static str; 2]] = match op_of(columns, wanted) {
         Op::GroupedConv => &[["C"; 2], ["K"; 2], ["Wi"; 2], ["X"; 2]],
         Op::Gemm => &[["m", "M"], ["n", "N"], ["k", "K"]],
+        Op::Fmha => &[["seqlen_q"; 2], ["nhead_q"; 2], ["hdim_q"; 2]],
     };
     let has = |name: &&'static str| columns.iter().any(|column| column == name);
     match needed.iter().find(|names| !names.iter().any(has)) {
@@ -148,6 +150,15 @@ impl Fields for ByName<'_> {
     }
 }
 
+/// The cells of attention that no kernel says.
+struct Sizes<'a>(&'a dyn Fields);
+
+impl Fields for Sizes<'_> {
+    fn get(&self, name: &str) -> Option<&str> {
+        if FMHA_COLUMNS.contains(&name) || name == "arch" { self.0.get(name) } else { None }
+    }
+}
+
 /// The problem of a row: extents from its cells, direction, dimensions, types and layout from its kernel's name.
 pub(super) fn problem_of(kernel: &Kernel, cells: &dyn Fields, arch: Option<Arch>) -> Result<Problem, String> {
     let mut defaults = ProblemDefaults { arch, ..ProblemDefaults::of(kernel.op()) };
@@ -160,6 +171,14 @@ pub(super) fn problem_of(kernel: &Kernel, cells: &dyn Fields, arch: Option<Arch>
             2 => "2",
             _ => "3",
         });
+    }
+    if let KernelKind::Fmha(own) = &kernel.kind {
+        let read =
+            Problem::from_fields(kernel.op(), &Sizes(cells), &defaults).map_err(|error| error.to_string())?;
+        return match read {
+            Problem::Fmha(sizes) => Ok(own.sign(&sizes).into()),
+            other => Ok(other),
+        };
     }
     let read = Problem::from_fields(kernel.op(), &ByName { cells, ndim }, &defaults);
     let mut problem = read.map_err(|error| error.to_string())?;

@@ -224,7 +224,7 @@ mod tests {
     fn conv(problem: &Problem) -> &ConvProblem {
         match problem {
             Problem::Conv(problem) => problem,
-            Problem::Gemm(_) => panic!(),
+            _ => panic!(),
         }
     }
 

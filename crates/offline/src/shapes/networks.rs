@@ -134,7 +134,7 @@ mod tests {
         layers
             .map(|problem| match problem {
                 Problem::Conv(problem) => problem,
-                Problem::Gemm(_) => panic!(),
+                _ => panic!(),
             })
             .collect()
     }

@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use ck_select_types::problem::{ConvProblem, GemmProblem, Problem};
 use ck_select_types::vocab::{ConvLayout, Op};
 
-use super::Choice;
 use super::random::Random;
+use super::{Choice, fmha};
 
 /// What is drawn.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -39,6 +39,7 @@ pub fn validation(op: Op, choice: &Choice, draw: &Draw, known: &[Problem]) -> Ve
         let problem = match op {
             Op::Gemm => gemm(choice, &mut random),
             Op::GroupedConv => conv(choice, draw, problems.len() % 6 == 5, &mut random),
+            Op::Fmha => fmha::drawn(choice, &mut random),
         };
         let key = key(&problem);
         let fits = draw.most_gflop.is_none_or(|most| problem.flops() <= most * 1e9);
@@ -56,6 +57,10 @@ fn key(problem: &Problem) -> Key {
     let mut key = [0; 22];
     match problem {
         Problem::Gemm(p) => key[..4].copy_from_slice(&[p.m, p.n, p.k, p.split_k.into()]),
+        Problem::Fmha(p) => {
+            key[..13].copy_from_slice(&p.columns());
+            key[13] = p.mask as i64;
+        }
         Problem::Conv(p) => {
             let axes = [p.input, p.filter, p.stride, p.dilation, p.pad_left, p.pad_right];
             let values = [p.n, p.c, p.k, p.g].into_iter().chain(axes.into_iter().flatten());

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use ck_select_types::problem::{CONV_COLUMNS, Problem};
+use ck_select_types::problem::{CONV_COLUMNS, FMHA_COLUMNS, Problem};
 use serde_json::{Map, Value};
 
 /// Writes a CSV: a row a problem, numbered in `problem_idx`.
@@ -52,6 +52,24 @@ fn cells(problem: &Problem) -> Vec<(&'static str, Value)> {
             cells.push(("ndim", p.ndim.into()));
             cells.push(("direction", p.direction.as_str().into()));
             cells.push(("dtype", p.dtype_in.as_str().into()));
+            cells
+        }
+        Problem::Fmha(p) => {
+            let mut cells: Vec<(&'static str, Value)> =
+                FMHA_COLUMNS.into_iter().zip(p.columns().map(Value::from)).collect();
+            cells.extend(
+                [
+                    ("family", p.family.as_str()),
+                    ("dtype", p.dtype.as_str()),
+                    ("mode", p.mode.as_str()),
+                    ("mask", p.mask.as_str()),
+                    ("bias", p.bias.as_str()),
+                ]
+                .map(|(name, word)| (name, word.into())),
+            );
+            cells.extend(
+                [("lse", p.lse), ("dropout", p.dropout)].map(|(name, flag)| (name, i64::from(flag).into())),
+            );
             cells
         }
     }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use ck_select_model::model::{Model, Target, TrainedOn, TrainedRange};
 use ck_select_types::files;
 use ck_select_types::hardware::Hardware;
-use ck_select_types::problem::{CONV_COLUMNS, Problem};
+use ck_select_types::problem::{CONV_COLUMNS, FMHA_COLUMNS, Problem};
 use flate2::{Compression, GzBuilder};
 use serde_json::{Map, Value, json};
 
@@ -270,5 +270,6 @@ pub(super) fn dimensions(problem: &Problem) -> Vec<(&'static str, i64)> {
             vec![("m", p.m), ("n", p.n), ("k", p.k), ("split_k", p.split_k.into())]
         }
         Problem::Conv(p) => CONV_COLUMNS.into_iter().zip(p.columns()).collect(),
+        Problem::Fmha(p) => FMHA_COLUMNS.into_iter().zip(p.columns()).collect(),
     }
 }

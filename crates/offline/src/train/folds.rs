@@ -22,6 +22,9 @@ impl GroupBy {
         match (self, problem) {
             (Self::Problem, problem) => problem.to_string(),
             (Self::Upstream, Problem::Gemm(p)) => format!("{}_{}_{}", p.m, p.n, p.k),
+            (Self::Upstream, Problem::Fmha(p)) => {
+                p.columns()[..7].iter().map(ToString::to_string).collect::<Vec<_>>().join("_")
+            }
             (Self::Upstream, Problem::Conv(p)) => [
                 p.n,
                 p.c,

@@ -39,7 +39,7 @@ pub(super) fn parquet(measurements: &Measurements, trained: &[Trained]) -> Resul
     // Upstream's names differ by operation.
     let speed = match measurements.wanted().op {
         Op::Gemm => "measured_tflops",
-        Op::GroupedConv => "tflops",
+        Op::GroupedConv | Op::Fmha => "tflops",
     };
     columns.push((speed.to_owned(), real(|row| row.tflops)));
     columns.push(("latency_ms".to_owned(), real(|row| row.latency_ms)));

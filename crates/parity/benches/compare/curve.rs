@@ -93,7 +93,7 @@ fn one(
 fn gemm(setting: &Setting) -> Vec<&GemmKernel> {
     let kernels = setting.pool.iter().filter_map(|kernel| match &kernel.kind {
         KernelKind::Gemm(kernel) => Some(kernel),
-        KernelKind::Conv(_) => None,
+        _ => None,
     });
     kernels.collect()
 }

@@ -7,7 +7,6 @@ use std::sync::Arc;
 
 use ck_select::kernel::Kernel;
 use ck_select::model::{Model, Target};
-use ck_select::vocab::Op;
 use ck_select_parity::synthetic::Random;
 use ck_select_parity::{Matrix, Training};
 use flate2::read::MultiGzDecoder;
@@ -160,10 +159,7 @@ impl Recipe {
 
 /// The `feature_spec.json` of a setting's models.
 pub(crate) fn spec(setting: &Setting) -> String {
-    let op = match setting.pool[0].op() {
-        Op::GroupedConv => "grouped_conv",
-        Op::Gemm => "gemm_universal",
-    };
+    let op = setting.pool[0].op().as_str();
     let names = setting.extractor.schema.names();
     json!({ "op_type": op, "feature_names": names, "log_targets": ["tflops"] }).to_string()
 }

@@ -11,7 +11,7 @@ use std::io::Write as _;
 use std::path::Path;
 
 use ck_select::features::{Engine, Extractor};
-use ck_select::kernel::KernelKind;
+use ck_select::kernel::{KernelKind, Mnk};
 use ck_select::pool::Pool;
 use ck_select::problem::{ConvProblem, GemmProblem, Problem, ProblemDefaults};
 use ck_select::vocab::{Dtype, Op};
@@ -84,6 +84,7 @@ impl Family {
         let categories: &[&str] = match self.engine.op() {
             Op::GroupedConv => &["pipeline"],
             Op::Gemm => &["layout", "pipeline", "scheduler", "epilogue"],
+            Op::Fmha => &["dtype", "pipeline", "mask", "bias", "qscale"],
         };
         let log_targets: Vec<_> = self.targets.iter().filter(|&&target| target != "latency").collect();
         let columns: Vec<String> = categories
@@ -112,7 +113,7 @@ impl Family {
         }
         let spec = json!({
             "op_type": self.engine.op().as_str(),
-            "dtype": match self.engine.op() { Op::GroupedConv => "bf16", Op::Gemm => "fp8" },
+            "dtype": ProblemDefaults::of(self.engine.op()).dtype.as_str(),
             "arch": "gfx950",
             "feature_names": names,
             "categorical_features": categories,
@@ -215,10 +216,15 @@ fn speed(problem: &Problem, kernel: &KernelKind) -> f64 {
             (p.n * height * width, p.k, p.c / p.g * p.filter[1] * p.filter[2])
         }
         Problem::Gemm(p) => (p.m, p.n, p.k),
+        Problem::Fmha(p) => (p.longest_q(), p.hdim_q + p.hdim_v, p.longest_k()),
     };
-    let (tile, pipeline) = match kernel {
-        KernelKind::Conv(kernel) => (kernel.tile, kernel.pipeline),
-        KernelKind::Gemm(kernel) => (kernel.tile, kernel.pipeline),
+    let tile = match kernel {
+        KernelKind::Conv(kernel) => kernel.tile,
+        KernelKind::Gemm(kernel) => kernel.tile,
+        KernelKind::Fmha(kernel) => {
+            let [m, n, k, ..] = kernel.tile.numbers().map(u32::from);
+            Mnk::new(m, n, k)
+        }
     };
     let rounds = |extent: i64, tile: u32| (extent as f64 / f64::from(tile)).ceil();
     let used = |extent: i64, tile: u32| extent as f64 / (rounds(extent, tile) * f64::from(tile));
@@ -226,7 +232,7 @@ fn speed(problem: &Problem, kernel: &KernelKind) -> f64 {
     let busy = tiles / ((tiles / 256.0).ceil() * 256.0);
     let depth = k as f64 / (k as f64 + 4.0 * f64::from(tile.k));
     let reuse = f64::from(tile.m * tile.n) / f64::from(tile.m + tile.n) / 128.0;
-    let taste = match pipeline.as_str() {
+    let taste = match kernel.pipeline() {
         "compv4" => 0.9 + 0.2 * depth,
         "compv5" => 0.8 + 0.35 * depth,
         "mem" => 1.2 - 0.5 * depth,

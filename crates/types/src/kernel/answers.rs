@@ -4,8 +4,9 @@ use super::{Kernel, KernelKind};
 use crate::problem::Problem;
 
 impl Kernel {
-    /// Whether the kernel computes what the problem asks for: the operation, and for convolutions the direction and
-    /// the number of spatial dimensions. Layouts and the types of results are the registry's to match: a model ranks
+    /// Whether the kernel computes what the problem asks for: the operation, for convolutions the direction and
+    /// the number of spatial dimensions, and for attention everything but the architecture: there a kernel that breaks
+    /// a rule computes something else ([`FmhaKernel::check`](super::FmhaKernel::check)). Layouts and the types of results are the registry's to match: a model ranks
     /// across them.
     pub fn answers(&self, problem: &Problem) -> bool {
         match (&self.kind, problem) {
@@ -13,6 +14,7 @@ impl Kernel {
                 kernel.direction == problem.direction && kernel.ndim == problem.ndim
             }
             (KernelKind::Gemm(_), Problem::Gemm(_)) => true,
+            (KernelKind::Fmha(kernel), Problem::Fmha(problem)) => kernel.supports(problem),
             _ => false,
         }
     }
@@ -33,6 +35,7 @@ impl Kernel {
                     && k.dtype_c == p.dtype_c
                     && k.layout == p.layout
             }
+            (KernelKind::Fmha(kernel), Problem::Fmha(problem)) => kernel.dtype == problem.dtype,
             _ => false,
         }
     }

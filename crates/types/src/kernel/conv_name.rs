@@ -97,7 +97,7 @@ impl ConvName {
         }
         let direction = scan.word(Direction::WORDS)?;
         scan.separator("the dtype")?;
-        let dtype = scan.word(Dtype::WORDS)?;
+        let dtype = scan.element()?;
         scan.separator("the number of dimensions")?;
         let layout: Option<ConvLayout> = if scan.token().starts_with('n') || scan.token().starts_with('g') {
             let layout = scan.word(ConvLayout::WORDS)?;

@@ -21,7 +21,7 @@ use std::fmt::Write as _;
 
 use super::scan::{MAX_EXTENT, MAX_SMALL, Scan};
 use super::{GemmBody, GemmKernel, NameError};
-use crate::vocab::{Arch, Dtype, Elementwise, Epilogue, Pipeline, Scheduler};
+use crate::vocab::{Arch, Elementwise, Epilogue, Pipeline, Scheduler};
 
 /// What [`GemmKernel::parse_name`] understood, and the rest.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,8 +47,8 @@ impl GemmKernel {
     /// The vector widths may stand anywhere in the name; a `_vec` and a digit that do not go on as three numbers are
     /// an error. Without them the widths are 0, the kernel's own.
     ///
-    /// What no name carries: B has A's type, C the type that A gives ([`Dtype::result`]), sums are kept in
-    /// [`Dtype::accumulator`]; `block_size` is 0 (not known) until [`GemmKernel::set_arch`]; `double_buffer` follows
+    /// What no name carries: B has A's type, C the type that A gives ([`Dtype::result`](crate::vocab::Dtype::result)), sums are kept in
+    /// [`Dtype::accumulator`](crate::vocab::Dtype::accumulator); `block_size` is 0 (not known) until [`GemmKernel::set_arch`]; `double_buffer` follows
     /// from the pipeline; one wave group; no transposes, not grouped.
     pub fn parse_name(name: &str) -> Result<ParsedGemmName, NameError> {
         let whole = Scan::whole(name)?;
@@ -163,7 +163,7 @@ impl GemmKernel {
 
 /// Reads the part that names and identifiers share.
 fn body(scan: &mut Scan<'_>) -> Result<GemmBody, NameError> {
-    let dtype: Dtype = scan.word(Dtype::WORDS)?;
+    let dtype = scan.element()?;
     scan.separator("the layout")?;
     let layout = scan.word(&[])?;
     scan.separator("the pipeline")?;

@@ -2,6 +2,7 @@
 
 mod answers;
 mod conv_name;
+mod fmha;
 mod gemm_body;
 mod gemm_name;
 mod name;
@@ -11,6 +12,7 @@ mod tiles;
 mod valid;
 
 pub use conv_name::ConvName;
+pub use fmha::{FmhaKernel, FmhaTile, Unsupported};
 pub use gemm_body::GemmBody;
 pub use gemm_name::ParsedGemmName;
 pub use name::NameError;
@@ -184,6 +186,8 @@ pub enum KernelKind {
     Conv(ConvKernel),
     /// A GEMM.
     Gemm(GemmKernel),
+    /// Attention.
+    Fmha(FmhaKernel),
 }
 
 impl KernelKind {
@@ -192,6 +196,7 @@ impl KernelKind {
         match self {
             Self::Conv(_) => Op::GroupedConv,
             Self::Gemm(_) => Op::Gemm,
+            Self::Fmha(_) => Op::Fmha,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! From any kernel name to a kernel.
 
-use super::{ConvKernel, GemmKernel, Kernel, KernelKind};
+use super::{ConvKernel, FmhaKernel, GemmKernel, Kernel, KernelKind};
 use crate::vocab::{Dtype, Op};
 
 /// A name that does not follow its grammar.
@@ -22,6 +22,7 @@ impl Kernel {
     /// |---|---|
     /// | `grouped_conv_` | [`ConvKernel::parse_name`] |
     /// | `gemm_` | [`GemmKernel::parse_name`]; the part that it does not understand lives on in the name only |
+    /// | `fmha_` | [`FmhaKernel::parse_name`] |
     /// | a dtype | [`GemmKernel::parse_identifier`] |
     ///
     /// Nothing is guessed: a word outside its vocabulary, a number out of range or a missing part is an error.
@@ -46,13 +47,15 @@ impl Kernel {
             KernelKind::Conv(ConvKernel::parse_name(name)?)
         } else if name.starts_with("gemm_") {
             KernelKind::Gemm(GemmKernel::parse_name(name)?.kernel)
+        } else if name.starts_with("fmha_") {
+            KernelKind::Fmha(FmhaKernel::parse_name(name)?)
         } else {
             KernelKind::Gemm(GemmKernel::parse_identifier(name).map_err(|mut error| {
                 if error.at == 0 && !name.starts_with(|c: char| c.is_ascii_digit()) {
                     error.reason = format!(
-                        "begins neither with 'grouped_conv_' nor with 'gemm_' nor, as the dispatcher's identifiers \
-                         do, with a dtype: {}",
-                        Dtype::WORDS.join(", ")
+                        "begins neither with 'grouped_conv_' nor with 'gemm_' nor with 'fmha_' nor, as the dispatcher's \
+                         identifiers of GEMMs do, with a dtype: {}",
+                        Dtype::ELEMENTS.join(", ")
                     );
                 }
                 error

@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use super::{Mnk, NameError};
-use crate::vocab::UnknownWord;
+use crate::vocab::{Dtype, UnknownWord};
 
 /// Largest tile extent, vector width or count in a name; the dispatcher's GEMM key stores extents in 16 bits.
 pub(crate) const MAX_EXTENT: u32 = u16::MAX as u32;
@@ -105,12 +105,40 @@ impl<'a> Scan<'a> {
         }
     }
 
+    /// Takes the type of an element.
+    pub(super) fn element(&mut self) -> Result<Dtype, NameError> {
+        let before = self.clone();
+        let found = longest(self.rest(), Dtype::WORDS).unwrap_or_else(|| self.token());
+        if found.is_empty() || found == "*" || Dtype::ELEMENTS.contains(&found) {
+            return self.word(Dtype::ELEMENTS);
+        }
+        let unknown = UnknownWord { what: "dtype", found: found.to_owned(), accepted: Dtype::ELEMENTS };
+        Err(before.fail(unknown.to_string()))
+    }
+
     /// Takes `_` and a word of a vocabulary if they come next.
     pub(super) fn optional_word<T: FromStr>(&mut self, words: &[&str]) -> Option<T> {
         let word = longest(self.rest().strip_prefix('_')?, words)?;
         let value = word.parse().ok()?;
         self.at += 1 + word.len();
         Some(value)
+    }
+
+    /// The first characters of what is still to be read, for errors.
+    pub(super) fn ahead(&self) -> &'a str {
+        let rest = self.rest();
+        rest.char_indices().nth(20).map_or(rest, |(end, _)| &rest[..end])
+    }
+
+    /// Takes one of these characters.
+    pub(super) fn one_of(&mut self, accepted: &[char]) -> Result<char, NameError> {
+        match self.rest().chars().next().filter(|found| accepted.contains(found)) {
+            Some(found) => {
+                self.at += found.len_utf8();
+                Ok(found)
+            }
+            None => Err(self.fail(format!("found '{}', expected one of {accepted:?}", self.ahead()))),
+        }
     }
 
     /// Takes `True` or `False`.

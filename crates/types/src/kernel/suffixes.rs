@@ -1,14 +1,24 @@
 //! What a kernel has beside types, tile and pipeline, as its names write it.
 
 use super::{ConvKernel, ConvTile, GemmKernel, KernelKind, StreamK};
-use crate::vocab::{Elementwise, Epilogue, Pipeline, Scheduler, Specialization};
+use crate::vocab::{Arch, Elementwise, Epilogue, Scheduler, Specialization};
 
 impl KernelKind {
-    /// How loads overlap with arithmetic.
-    pub const fn pipeline(&self) -> Pipeline {
+    /// The word of its pipeline: how loads overlap with arithmetic.
+    pub const fn pipeline(&self) -> &'static str {
         match self {
-            Self::Conv(kernel) => kernel.pipeline,
-            Self::Gemm(kernel) => kernel.pipeline,
+            Self::Conv(kernel) => kernel.pipeline.as_str(),
+            Self::Gemm(kernel) => kernel.pipeline.as_str(),
+            Self::Fmha(kernel) => kernel.pipeline.as_str(),
+        }
+    }
+
+    /// The architecture that it was built for, when known.
+    pub const fn arch(&self) -> Option<Arch> {
+        match self {
+            Self::Conv(kernel) => kernel.arch,
+            Self::Gemm(kernel) => kernel.arch,
+            Self::Fmha(kernel) => kernel.arch,
         }
     }
 
@@ -18,6 +28,7 @@ impl KernelKind {
         match self {
             Self::Conv(kernel) => conv(kernel),
             Self::Gemm(kernel) => gemm(kernel),
+            Self::Fmha(kernel) => kernel.suffixes(),
         }
     }
 }

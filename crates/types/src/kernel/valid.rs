@@ -2,7 +2,7 @@
 
 use super::scan::{MAX_EXTENT, MAX_SMALL};
 use super::{ConvKernel, GemmKernel, Kernel, KernelKind, Mnk};
-use crate::problem::InvalidField;
+use crate::problem::{InvalidField, element};
 
 impl Kernel {
     /// Checks what a caller who fills a descriptor can get wrong; names and exports are checked when they are read.
@@ -20,6 +20,7 @@ impl Kernel {
         match &self.kind {
             KernelKind::Conv(kernel) => kernel.validate(),
             KernelKind::Gemm(kernel) => kernel.validate(),
+            KernelKind::Fmha(kernel) => kernel.validate(),
         }
     }
 }
@@ -27,6 +28,9 @@ impl Kernel {
 impl ConvKernel {
     /// Checks the numbers.
     pub fn validate(&self) -> Result<(), InvalidField> {
+        element("dtype_in", self.dtype_in)?;
+        element("dtype_wei", self.dtype_wei)?;
+        element("dtype_out", self.dtype_out)?;
         within("ndim", u32::from(self.ndim), 1, 3)?;
         shape("tile", self.tile, MAX_EXTENT)?;
         shape("wave", self.wave, MAX_SMALL)?;
@@ -41,6 +45,9 @@ impl ConvKernel {
 impl GemmKernel {
     /// Checks the numbers.
     pub fn validate(&self) -> Result<(), InvalidField> {
+        element("dtype_a", self.dtype_a)?;
+        element("dtype_b", self.dtype_b)?;
+        element("dtype_c", self.dtype_c)?;
         shape("tile", self.tile, MAX_EXTENT)?;
         shape("wave", self.wave, MAX_SMALL)?;
         shape("warp_tile", self.warp_tile, MAX_SMALL)?;

@@ -1,5 +1,7 @@
 //! Kernels as the JSON that CK's registries and upstream's builder write, with the keys in their order.
 
+mod fmha;
+
 use std::collections::BTreeMap;
 
 use serde::Serialize;
@@ -7,7 +9,7 @@ use serde::Serialize;
 use crate::kernel::{ConvKernel, GemmKernel, Kernel, KernelKind, Mnk};
 use crate::vocab::{Major, Op};
 
-/// A document of either registry; kernels of the other operation are not in it.
+/// A document of a registry; kernels of other operations are not in it.
 #[derive(Serialize)]
 struct Document<M, S, K> {
     metadata: M,
@@ -57,7 +59,7 @@ struct GemmStatistics {
 }
 
 #[derive(Serialize)]
-struct ConvMetadata<'a> {
+struct Metadata<'a> {
     registry_name: &'a str,
     total_kernels: usize,
 }
@@ -71,14 +73,15 @@ struct GemmMetadata<'a> {
     export_version: &'a str,
 }
 
-/// A kernel of either registry.
+/// A kernel of any registry.
 #[derive(Serialize)]
 #[serde(untagged)]
 #[allow(clippy::large_enum_variant)] // lives only while it is written
-enum Either<'a> {
+enum Exported<'a> {
     Conv(RegistryConv<'a>),
     Config(Conv<'a, ConfigSignature<'a>, ConfigWords<'a>>),
     Gemm(Gemm<'a>),
+    Fmha(fmha::Fmha<'a>),
 }
 
 /// A convolution as CK's registry exports it.
@@ -202,7 +205,7 @@ pub fn export_json<'k>(
     let text = match op {
         Op::GroupedConv => {
             let kernels: Vec<_> = kernels.filter_map(conv).collect();
-            let metadata = ConvMetadata { registry_name, total_kernels: kernels.len() };
+            let metadata = Metadata { registry_name, total_kernels: kernels.len() };
             let statistics = (statistics && !kernels.is_empty()).then(|| conv_statistics(&kernels));
             serde_json::to_string_pretty(&Document { metadata, statistics, kernels })
         }
@@ -213,28 +216,35 @@ pub fn export_json<'k>(
             let statistics = (statistics && !kernels.is_empty()).then(|| gemm_statistics(&kernels));
             serde_json::to_string_pretty(&Document { metadata, statistics, kernels })
         }
+        Op::Fmha => {
+            let kernels: Vec<_> = kernels.filter_map(fmha::of).collect();
+            let metadata = Metadata { registry_name, total_kernels: kernels.len() };
+            let statistics = (statistics && !kernels.is_empty()).then(|| fmha::statistics(&kernels));
+            serde_json::to_string_pretty(&Document { metadata, statistics, kernels })
+        }
     };
     text.map(|text| text + "\n")
 }
 
 /// One kernel as CK's registry of its operation exports it: an element of [`export_json`].
 pub fn kernel_json(kernel: &Kernel) -> impl Serialize + '_ {
-    Either::from(kernel)
+    Exported::from(kernel)
 }
 
-impl<'a> From<&'a Kernel> for Either<'a> {
+impl<'a> From<&'a Kernel> for Exported<'a> {
     fn from(kernel: &'a Kernel) -> Self {
         match &kernel.kind {
             KernelKind::Conv(conv) => Self::Conv(registry_conv(&kernel.name, conv)),
             KernelKind::Gemm(gemm) => Self::Gemm(registry_gemm(&kernel.name, gemm)),
+            KernelKind::Fmha(attention) => Self::Fmha(fmha::exported(&kernel.name, attention)),
         }
     }
 }
 
-/// One kernel as upstream's builder writes it: a convolution as a Python configuration, a GEMM, for which upstream has no
-/// such file, as in the export of a registry.
+/// One kernel as upstream's builder writes it: a convolution as a Python configuration, the others, for which
+/// upstream has no such file, as in the export of a registry.
 pub fn config_json(kernel: &Kernel) -> impl Serialize + '_ {
-    let KernelKind::Conv(conv) = &kernel.kind else { return Either::from(kernel) };
+    let KernelKind::Conv(conv) = &kernel.kind else { return Exported::from(kernel) };
     let signature = ConfigSignature {
         variant: conv.direction.as_str(),
         dtype: conv.dtype_in.as_str(),
@@ -246,20 +256,20 @@ pub fn config_json(kernel: &Kernel) -> impl Serialize + '_ {
         epilogue: conv.epilogue.as_str(),
         scheduler: conv.scheduler.as_str(),
     };
-    Either::Config(exported_conv(&kernel.name, conv, signature, words))
+    Exported::Config(exported_conv(&kernel.name, conv, signature, words))
 }
 
 fn conv(kernel: &Kernel) -> Option<RegistryConv<'_>> {
     match &kernel.kind {
         KernelKind::Conv(conv) => Some(registry_conv(&kernel.name, conv)),
-        KernelKind::Gemm(_) => None,
+        _ => None,
     }
 }
 
 fn gemm(kernel: &Kernel) -> Option<Gemm<'_>> {
     match &kernel.kind {
         KernelKind::Gemm(gemm) => Some(registry_gemm(&kernel.name, gemm)),
-        KernelKind::Conv(_) => None,
+        _ => None,
     }
 }
 

@@ -4,6 +4,7 @@
 
 mod conv;
 mod fields;
+mod fmha;
 mod gemm;
 mod raw;
 
@@ -80,6 +81,9 @@ impl<'de> Visitor<'de> for Document<'_> {
                 "algorithm" => one.algorithm = map.next_value()?,
                 "arch" => one.arch = map.next_value()?,
                 "gfx_arch" => one.gfx_arch = map.next_value()?,
+                "family" => one.family = map.next_value()?,
+                "dtype" => one.dtype = map.next_value()?,
+                "pipeline" => one.pipeline = map.next_value()?,
                 _ => {
                     map.next_value::<IgnoredAny>()?;
                 }
@@ -191,6 +195,10 @@ fn readable(text: &str) -> Result<(), PoolError> {
 fn kernel(raw: RawKernel) -> Result<Kernel, PoolError> {
     for (field, text) in [("name", &raw.name), ("identifier", &raw.identifier)] {
         readable(text.as_deref().unwrap_or_default()).map_err(|error| error.within(field))?;
+    }
+    if fmha::is_one(&raw) {
+        let arch = arch(raw.arch.clone(), raw.gfx_arch.clone())?;
+        return fmha::kernel(raw, arch);
     }
     match (raw.identifier, raw.name) {
         (None, None) => Err(PoolError::value("no name", "a field 'name' or 'identifier'").within("name")),

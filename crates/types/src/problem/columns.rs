@@ -1,6 +1,7 @@
-//! The columns by which tables of measurements say a convolution: upstream's nineteen, in its order.
+//! The columns by which tables of measurements say a convolution (upstream's nineteen, in its order) and the sizes of
+//! attention, of which kernels say the rest.
 
-use super::ConvProblem;
+use super::{ConvProblem, FmhaProblem};
 
 /// Their names. `pad_*` is the padding before an axis.
 pub const CONV_COLUMNS: [&str; 19] = [
@@ -31,6 +32,45 @@ impl ConvProblem {
         let [[di, hi, wi], [z, y, x]] = [self.input, self.filter];
         let [[sd, sh, sw], [pd, ph, pw], [dd, dh, dw]] = [self.stride, self.pad_left, self.dilation];
         [self.n, self.c, self.k, self.g, di, hi, wi, z, y, x, sd, sh, sw, pd, ph, pw, dd, dh, dw]
+    }
+}
+
+/// The sizes of attention: upstream's seven, then those that its tables lack.
+pub const FMHA_COLUMNS: [&str; 13] = [
+    "batch",
+    "seqlen_q",
+    "seqlen_k",
+    "nhead_q",
+    "nhead_k",
+    "hdim_q",
+    "hdim_v",
+    "max_seqlen_q",
+    "max_seqlen_k",
+    "page_size",
+    "num_splits",
+    "window_left",
+    "window_right",
+];
+
+impl FmhaProblem {
+    /// The values of [`FMHA_COLUMNS`].
+    pub const fn columns(&self) -> [i64; 13] {
+        let p = self;
+        [
+            p.batch,
+            p.seqlen_q,
+            p.seqlen_k,
+            p.nhead_q,
+            p.nhead_k,
+            p.hdim_q,
+            p.hdim_v,
+            p.max_seqlen_q,
+            p.max_seqlen_k,
+            p.page_size,
+            p.num_splits,
+            p.window_left,
+            p.window_right,
+        ]
     }
 }
 

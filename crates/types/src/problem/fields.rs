@@ -1,12 +1,12 @@
 //! A problem field by field: its numbers, its words, and sets of them.
 
-use super::Problem;
+use super::{Problem, fmha};
 use crate::vocab::{ConvLayout, Direction, Dtype, GemmLayout, Major, Op};
 
 /// Numbers that a problem has at most.
-pub const NUMBERS: usize = 24;
+pub const NUMBERS: usize = fmha::NUMBERS;
 /// Words that a problem has at most, apart from its architecture.
-pub const CODES: usize = 5;
+pub const CODES: usize = fmha::CODES;
 
 const CONV_FIELDS: &[&str] = &[
     "N",
@@ -59,6 +59,7 @@ impl FieldSet {
         match op {
             Op::GroupedConv => CONV_FIELDS,
             Op::Gemm => GEMM_FIELDS,
+            Op::Fmha => fmha::FIELDS,
         }
     }
 
@@ -92,16 +93,18 @@ impl FieldSet {
 /// How many of an operation's fields are numbers; then come [`words`] words, the architecture, and `features`.
 pub const fn numbers(op: Op) -> usize {
     match op {
-        Op::GroupedConv => NUMBERS,
+        Op::GroupedConv => 24,
         Op::Gemm => 4,
+        Op::Fmha => fmha::NUMBERS,
     }
 }
 
 /// How many of an operation's fields are words, without the architecture.
 pub const fn words(op: Op) -> usize {
     match op {
-        Op::GroupedConv => CODES,
+        Op::GroupedConv => 5,
         Op::Gemm => 4,
+        Op::Fmha => fmha::CODES,
     }
 }
 
@@ -116,7 +119,8 @@ impl Problem {
         match self {
             Self::Conv(p) => {
                 let [i, f, s, d, l, r] = [p.input, p.filter, p.stride, p.dilation, p.pad_left, p.pad_right];
-                [
+                let mut numbers = [0; NUMBERS];
+                numbers[..24].copy_from_slice(&[
                     p.n,
                     p.c,
                     p.k,
@@ -141,38 +145,44 @@ impl Problem {
                     r[2],
                     p.split_k.into(),
                     p.ndim.into(),
-                ]
+                ]);
+                numbers
             }
             Self::Gemm(p) => {
                 let mut numbers = [0; NUMBERS];
                 numbers[..4].copy_from_slice(&[p.m, p.n, p.k, p.split_k.into()]);
                 numbers
             }
+            Self::Fmha(p) => p.numbers(),
         }
     }
 
     /// Its words as numbers below 32, in the order of [`FieldSet::fields`]; those that its operation lacks are 0.
-    pub const fn codes(&self) -> [u8; CODES] {
+    pub fn codes(&self) -> [u8; CODES] {
+        let mut codes = [0; CODES];
         match self {
-            Self::Conv(p) => [
+            Self::Conv(p) => codes[..5].copy_from_slice(&[
                 p.direction as u8,
                 p.dtype_in as u8,
                 p.dtype_wei as u8,
                 p.dtype_out as u8,
                 p.layout.order() as u8,
-            ],
+            ]),
             Self::Gemm(p) => {
                 let GemmLayout { a, b, c } = p.layout;
                 let layout = a as u8 * 9 + b as u8 * 3 + c as u8;
-                [p.dtype_a as u8, p.dtype_b as u8, p.dtype_c as u8, layout, 0]
+                codes[..4].copy_from_slice(&[p.dtype_a as u8, p.dtype_b as u8, p.dtype_c as u8, layout]);
             }
+            Self::Fmha(p) => codes = p.codes(),
         }
+        codes
     }
 }
 
 /// The number of a field's word; `None` when it has none.
 pub fn code(field: &str, op: Op, word: &str) -> Option<u8> {
     Some(match (field, op) {
+        (_, Op::Fmha) => fmha::code(field, word)?,
         ("direction", _) => word.parse::<Direction>().ok()? as u8,
         ("layout", Op::GroupedConv) => word.parse::<ConvLayout>().ok()?.order() as u8,
         ("layout", Op::Gemm) => {
@@ -188,6 +198,12 @@ pub fn word(field: &str, op: Op, code: u8) -> String {
     let at = usize::from(code);
     let plain = |words: &[&str]| words.get(at).copied().unwrap_or_default().to_owned();
     match (field, op) {
+        (_, Op::Fmha) => {
+            let place = fmha::FIELDS[fmha::NUMBERS..].iter().position(|name| *name == field);
+            place
+                .filter(|&place| place < fmha::CODES)
+                .map_or_else(String::new, |place| plain(fmha::words(place)))
+        }
         ("direction", _) => plain(Direction::WORDS),
         ("layout", Op::GroupedConv) => plain(ConvLayout::WORDS),
         ("layout", Op::Gemm) => [at / 9, at / 3 % 3, at % 3]
@@ -207,6 +223,7 @@ mod tests {
         for (op, problem) in [
             (Op::GroupedConv, Problem::from(ConvProblem::new_2d([8, 8], [1, 1]))),
             (Op::Gemm, GemmProblem { layout: "crp".parse().unwrap(), ..GemmProblem::new(1, 2, 3) }.into()),
+            (Op::Fmha, crate::problem::FmhaProblem::new([8, 8], 1, 64).into()),
         ] {
             let fields = FieldSet::fields(op);
             assert_eq!(fields.len(), arch_place(op) + 2);

@@ -121,6 +121,15 @@ const fn needed(op: Op) -> &'static [&'static str] {
     match op {
         Op::GroupedConv => &["C", "K", "Hi", "Wi", "Y", "X"],
         Op::Gemm => &["M", "N", "K"],
+        Op::Fmha => &["seqlen_q", "nhead_q", "hdim_q"],
+    }
+}
+
+/// The columns by which a table for another operation shows that it has problems of this one, too.
+const fn shown_by(op: Op) -> &'static [&'static str] {
+    match op {
+        Op::Gemm => &["m", "n", "k"],
+        other => needed(other),
     }
 }
 
@@ -150,6 +159,7 @@ pub fn check_columns(op: Op, columns: &[&str], also: &[&'static str]) -> Result<
     let stands = |name: &'static str| match op {
         Op::Gemm => has(name) || has(&name.to_lowercase()),
         Op::GroupedConv => has(name) || (matches!(name, "Hi" | "Y") && (has("ndim") || has("ndim_spatial"))),
+        Op::Fmha => has(name),
     };
     match needed(op).iter().find(|name| !stands(name)) {
         Some(column) => {
@@ -177,17 +187,11 @@ pub fn check_names(op: Op, columns: &[&str], also: &[&'static str]) -> Result<Ve
         }
     }
     let has = |name: &str| columns.contains(&name);
-    let other = match op {
-        Op::GroupedConv => Op::Gemm,
-        Op::Gemm => Op::GroupedConv,
-    };
-    // A table of both operations has the columns of both; `n` and `k` alone are misspelt.
-    let both = match op {
-        Op::GroupedConv => ["m", "n", "k"].iter().all(|name| has(name)),
-        Op::Gemm => needed(other).iter().all(|name| has(name)),
-    };
+    // A table of several operations has the columns of all; `n` and `k` alone are misspelt.
+    let is_there = |other: &&Op| **other != op && shown_by(**other).iter().all(|name| has(name));
+    let others: Vec<Op> = Op::ALL.iter().filter(is_there).copied().collect();
     if op == Op::Gemm
-        && !both
+        && !others.contains(&Op::GroupedConv)
         && let Some((upper, lower)) =
             [("M", "m"), ("N", "n"), ("K", "k")].into_iter().find(|(a, b)| has(a) && has(b))
     {
@@ -198,8 +202,8 @@ pub fn check_names(op: Op, columns: &[&str], also: &[&'static str]) -> Result<Ve
         is_field(name)
             || also.contains(&name)
             || BESIDE.contains(&name)
-            || (both && keys(other).contains(&name))
-            || [op, other].iter().any(|&op| cells::of_kernel(op).contains(&name))
+            || others.iter().any(|&other| keys(other).contains(&name))
+            || Op::ALL.iter().any(|&op| cells::of_kernel(op).contains(&name))
             || cells::of_problem(op).contains(&name)
             || is_hardware(name)
             || name.is_empty()

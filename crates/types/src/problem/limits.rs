@@ -25,6 +25,7 @@ impl Problem {
         let dtype = match self {
             Self::Conv(problem) => problem.dtype_in,
             Self::Gemm(problem) => problem.dtype_a,
+            Self::Fmha(problem) => problem.dtype,
         };
         let most = MOST_TFLOPS_BITS / f64::from(dtype.bits());
         let expected = |of: &str| format!("{of}: no device does more with {dtype}");

@@ -69,7 +69,7 @@ impl Said {
         let has = |name: &str| fields.cell(name).is_some();
         Self {
             direction: has("direction"),
-            dtype: ["dtype", "dtype_in", "dtype_a"].into_iter().any(has),
+            dtype: ["dtype", "dtype_in", "dtype_a", "data_type"].into_iter().any(has),
             layout: has("layout"),
         }
     }
@@ -402,14 +402,12 @@ fn parse_silent_line(
     mine: Op,
     defaults: &ProblemDefaults,
 ) -> Result<ProblemLine, ProblemLineFault> {
-    let other = match mine {
-        Op::GroupedConv => Op::Gemm,
-        Op::Gemm => Op::GroupedConv,
+    let by_another = || {
+        let mut others = Op::ALL.iter().filter(|op| **op != mine);
+        others.find_map(|&op| Problem::parse(op, line, &ProblemDefaults::of(op)).ok())
     };
     let read = match Problem::parse(mine, line, defaults) {
-        Err(error @ ProblemError::UnknownKey { .. }) => {
-            Problem::parse(other, line, &ProblemDefaults::of(other)).map_err(|_| error)
-        }
+        Err(error @ ProblemError::UnknownKey { .. }) => by_another().ok_or(error),
         read => read,
     };
     read.map(ProblemLine::Problem).map_err(ProblemLineFault::Problem)

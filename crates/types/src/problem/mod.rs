@@ -1,7 +1,8 @@
-//! What is asked: a grouped convolution or a GEMM, as a plain value.
+//! What is asked: a grouped convolution, a GEMM or attention, as a plain value.
 
 mod columns;
 pub mod fields;
+mod fmha;
 mod header;
 mod limits;
 mod list;
@@ -9,8 +10,9 @@ mod source;
 mod text;
 mod words;
 
-pub use columns::CONV_COLUMNS;
+pub use columns::{CONV_COLUMNS, FMHA_COLUMNS};
 pub use fields::FieldSet;
+pub use fmha::FmhaProblem;
 pub use header::{HeaderError, UnknownColumn, check_columns, check_names};
 pub use list::line as problem_line;
 pub use list::{
@@ -193,7 +195,9 @@ impl ConvProblem {
         if self.split_k < 1 {
             return Err(InvalidField::new("split_k", self.split_k, "at least 1"));
         }
-        Ok(())
+        element("dtype_in", self.dtype_in)?;
+        element("dtype_wei", self.dtype_wei)?;
+        element("dtype_out", self.dtype_out)
     }
 
     /// Multiplications and additions of the whole problem, as f64.
@@ -313,7 +317,9 @@ impl GemmProblem {
         if self.split_k < 1 {
             return Err(InvalidField::new("split_k", self.split_k, "at least 1"));
         }
-        Ok(())
+        element("dtype_a", self.dtype_a)?;
+        element("dtype_b", self.dtype_b)?;
+        element("dtype_c", self.dtype_c)
     }
 
     /// Multiplications and additions of the whole problem, as f64.
@@ -322,13 +328,15 @@ impl GemmProblem {
     }
 }
 
-/// A problem of either operation.
+/// A problem of any operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Problem {
     /// A grouped convolution.
     Conv(ConvProblem),
     /// A GEMM.
     Gemm(GemmProblem),
+    /// Attention.
+    Fmha(FmhaProblem),
 }
 
 impl Problem {
@@ -337,6 +345,7 @@ impl Problem {
         match self {
             Self::Conv(_) => Op::GroupedConv,
             Self::Gemm(_) => Op::Gemm,
+            Self::Fmha(_) => Op::Fmha,
         }
     }
 
@@ -345,6 +354,7 @@ impl Problem {
         match self {
             Self::Conv(problem) => problem.validate(),
             Self::Gemm(problem) => problem.validate(),
+            Self::Fmha(problem) => problem.validate(),
         }
     }
 
@@ -353,6 +363,7 @@ impl Problem {
         match self {
             Self::Conv(problem) => problem.flops(),
             Self::Gemm(problem) => problem.flops(),
+            Self::Fmha(problem) => problem.flops(),
         }
     }
 
@@ -361,6 +372,7 @@ impl Problem {
         match self {
             Self::Conv(problem) => problem.arch,
             Self::Gemm(problem) => problem.arch,
+            Self::Fmha(problem) => problem.arch,
         }
     }
 }
@@ -375,6 +387,24 @@ impl From<GemmProblem> for Problem {
     fn from(problem: GemmProblem) -> Self {
         Self::Gemm(problem)
     }
+}
+
+impl From<FmhaProblem> for Problem {
+    fn from(problem: FmhaProblem) -> Self {
+        Self::Fmha(problem)
+    }
+}
+
+/// Refuses element types that only attention has.
+pub(crate) fn element(field: &str, dtype: Dtype) -> Result<(), InvalidField> {
+    if dtype.is_only_of_fmha() {
+        return Err(InvalidField::new(
+            field,
+            format_args!("'{dtype}'"),
+            "a type that is not of attention alone",
+        ));
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::{ConvProblem, GemmProblem, InvalidField, Problem};
+use super::{ConvProblem, GemmProblem, InvalidField, Problem, fmha};
 use crate::cells::Fields;
 use crate::vocab::{Arch, ConvLayout, Direction, Dtype, GemmLayout, Op, UnknownWord};
 
@@ -19,11 +19,12 @@ pub struct ProblemDefaults {
 }
 
 impl ProblemDefaults {
-    /// Upstream's defaults: forward, `bf16` for convolutions and `fp8` for GEMMs, no architecture.
+    /// Upstream's defaults: forward, `bf16` for convolutions, `fp8` for GEMMs, `fp16` for attention, no architecture.
     pub const fn of(op: Op) -> Self {
         let dtype = match op {
             Op::GroupedConv => Dtype::Bf16,
             Op::Gemm => Dtype::Fp8,
+            Op::Fmha => Dtype::Fp16,
         };
         Self { direction: Direction::Forward, dtype, arch: None }
     }
@@ -98,13 +99,15 @@ pub(super) const fn keys(op: Op) -> &'static [&'static str] {
     match op {
         Op::GroupedConv => CONV_KEYS,
         Op::Gemm => GEMM_KEYS,
+        Op::Fmha => fmha::KEYS,
     }
 }
 
 impl Problem {
     /// Reads `key=value` pairs, separated by commas or blanks, and validates the problem.
     ///
-    /// A convolution needs `C`, `K`, `Wi`, `X`, and `Hi`, `Y` unless `ndim=1`; a GEMM needs `M`, `N`, `K`.
+    /// A convolution needs `C`, `K`, `Wi`, `X`, and `Hi`, `Y` unless `ndim=1`; a GEMM needs `M`, `N`, `K`; attention needs
+    /// `seqlen_q`, `nhead_q`, `hdim_q`.
     /// Everything else has a neutral default.
     ///
     /// ```
@@ -144,6 +147,7 @@ impl Problem {
         let problem = match op {
             Op::GroupedConv => Self::Conv(cells.conv(defaults)?),
             Op::Gemm => Self::Gemm(cells.gemm(defaults)?),
+            Op::Fmha => Self::Fmha(fmha::read(&cells, defaults)?),
         };
         problem.validate()?;
         Ok(problem)
@@ -190,6 +194,7 @@ impl fmt::Display for Problem {
                 )?;
                 arch(f, p.arch)
             }
+            Self::Fmha(p) => p.fmt(f),
         }
     }
 }
@@ -202,9 +207,46 @@ impl Fields for Pairs<'_> {
     }
 }
 
-struct Cells<'a>(&'a dyn Fields);
+/// Named cells, read as what they should be.
+pub(super) struct Cells<'a>(&'a dyn Fields);
 
 impl Cells<'_> {
+    /// The first of a field's names that has a cell. All that have one must say the same.
+    fn one_of<'n>(&self, names: &[&'n str]) -> Result<Option<&'n str>, InvalidField> {
+        let mut given = names.iter().filter_map(|&name| Some((name, self.0.get(name)?)));
+        let Some((name, text)) = given.next() else { return Ok(None) };
+        match given.find(|(_, other)| *other != text) {
+            Some((other, found)) => {
+                let expected = format!("'{text}' as in {name}");
+                Err(InvalidField::new(other, format_args!("'{found}'"), expected))
+            }
+            None => Ok(Some(name)),
+        }
+    }
+
+    /// A number under one of several names.
+    pub(super) fn int_of(&self, names: &[&str]) -> Result<Option<i64>, InvalidField> {
+        self.one_of(names)?.map_or(Ok(None), |name| self.int(name))
+    }
+
+    /// A word under one of several names.
+    pub(super) fn word_of<T: FromStr<Err = UnknownWord>>(
+        &self,
+        names: &[&str],
+    ) -> Result<Option<T>, InvalidField> {
+        self.one_of(names)?.map_or(Ok(None), |name| self.word(name))
+    }
+
+    /// Yes or no under one of several names.
+    pub(super) fn flag_of(&self, names: &[&str]) -> Result<Option<bool>, InvalidField> {
+        let Some(name) = self.one_of(names)? else { return Ok(None) };
+        match self.0.get(name).unwrap_or_default() {
+            "1" | "true" | "True" | "1.0" => Ok(Some(true)),
+            "0" | "false" | "False" | "0.0" => Ok(Some(false)),
+            text => Err(InvalidField::new(name, format_args!("'{text}'"), "0, 1, true or false")),
+        }
+    }
+
     fn int(&self, name: &str) -> Result<Option<i64>, InvalidField> {
         let Some(text) = self.0.get(name) else { return Ok(None) };
         // Tables that went through a data frame hold whole numbers as floats.
@@ -215,7 +257,7 @@ impl Cells<'_> {
         }
     }
 
-    fn needed(&self, name: &str) -> Result<i64, InvalidField> {
+    pub(super) fn needed(&self, name: &str) -> Result<i64, InvalidField> {
         self.int(name)?.ok_or_else(|| InvalidField::new(name, "nothing", "a whole number"))
     }
 

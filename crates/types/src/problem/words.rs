@@ -53,6 +53,10 @@ impl Problem {
                 words[3..5].copy_from_slice(&pack([[p.m, p.n], [p.k, 0]])?);
                 (head, p.split_k, p.arch)
             }
+            Self::Fmha(p) => {
+                words[3..].copy_from_slice(&p.packed()?);
+                ([2, 0, 0, 0, 0, 0, 0, 0], 1, p.arch)
+            }
         };
         words[0] = u64::from_le_bytes(head);
         // The longest architecture that there is has 7 characters.

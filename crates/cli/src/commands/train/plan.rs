@@ -126,6 +126,7 @@ fn extractor(args: &Args, ranks: bool) -> Result<Extractor, CliError> {
     let op = args.op;
     let default = match (op, ranks) {
         (Op::Gemm, _) => Engine::Gemm72,
+        (Op::Fmha, _) => Engine::Fmha68Python,
         (Op::GroupedConv, true) if matches!(args.variant, None | Some(Direction::Forward)) => {
             Engine::ConvSelect
         }
@@ -162,6 +163,7 @@ fn categories(op: Op, names: &[&str]) -> Vec<String> {
     let known: &[&str] = match op {
         Op::GroupedConv => &["pipeline"],
         Op::Gemm => &["layout", "pipeline", "scheduler", "epilogue"],
+        Op::Fmha => &["dtype", "pipeline", "mask", "bias", "qscale"],
     };
     known.iter().filter(|name| names.contains(name)).map(|&name| name.to_owned()).collect()
 }

@@ -1,5 +1,6 @@
 use super::*;
 use crate::kernel::Mnk;
+use crate::vocab::Dtype;
 use crate::vocab::{GemmLayout, Major};
 
 /// A body with every field away from the first word of its vocabulary.

@@ -36,7 +36,7 @@ impl Source {
             let name = name.unwrap_or_default();
             return match Kernel::from_name(&name).map_err(|error| fault(error).within("name"))?.kind {
                 KernelKind::Gemm(kernel) => Ok(Self { complete: !name.starts_with("gemm_"), name, kernel }),
-                KernelKind::Conv(_) => {
+                KernelKind::Conv(_) | KernelKind::Fmha(_) => {
                     Err(PoolError::value(quoted(&name), "the name of a GEMM kernel").within("name"))
                 }
             };

@@ -10,6 +10,10 @@ pub(super) struct RawKernel {
     pub(super) algorithm: Option<RawAlgorithm>,
     pub(super) arch: Option<String>,
     pub(super) gfx_arch: Option<String>,
+    // attention
+    pub(super) family: Option<String>,
+    pub(super) dtype: Option<String>,
+    pub(super) pipeline: Option<String>,
 }
 
 #[derive(Default, Deserialize)]

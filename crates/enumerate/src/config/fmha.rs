@@ -1,0 +1,79 @@
+//! Configurations of attention sweeps.
+
+use ck_select_types::vocab::{Dtype, FmhaBias, FmhaMask, FmhaMode, FmhaPipeline, FmhaQscale};
+
+use super::reader::{Fault, Object, flag, kind, word};
+
+/// A sweep: allow-lists by trait. What is `None` takes everything.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct FmhaConfig {
+    /// Element types; by default those of the rules.
+    pub dtypes: Option<Vec<Dtype>>,
+    /// Pipelines.
+    pub pipelines: Option<Vec<FmhaPipeline>>,
+    /// Masks.
+    pub masks: Option<Vec<FmhaMask>>,
+    /// Biases.
+    pub biases: Option<Vec<FmhaBias>>,
+    /// Batch, group.
+    pub modes: Option<Vec<FmhaMode>>,
+    /// Scales of 8-bit operands.
+    pub qscales: Option<Vec<FmhaQscale>>,
+    /// Logarithms of sums.
+    pub lse: Option<Vec<bool>>,
+    /// Dropout.
+    pub dropout: Option<Vec<bool>>,
+    /// Soft caps.
+    pub logits: Option<Vec<bool>>,
+    /// First keys that all see.
+    pub sink: Option<Vec<bool>>,
+    /// Workgroups of a compute unit, -1 for the pipeline's own; by default that.
+    pub block_per_cu: Option<Vec<i64>>,
+    /// For which build: a number of the rules.
+    pub receipt: u32,
+    /// Also the tiles that are only for tuning.
+    pub tuning_tiles: bool,
+}
+
+/// Keys that are often written in `trait_config`.
+const TRAIT_HINTS: &[(&str, &str)] = &[
+    ("dtype", "the key for types is 'data_type'"),
+    ("skip", "skip cannot be chosen: both values stay"),
+    ("causal", "a causal mask is 'top_left' under 'mask'"),
+];
+
+pub(super) fn read(root: &mut Object<'_>) -> Result<FmhaConfig, Fault> {
+    root.needed("variant", "fwd", |value| match value.as_str() {
+        Some("fwd") => Ok(()),
+        _ => Err(format!("found {}, expected fwd: the rules have no tiles of other families", kind(value))),
+    })?;
+    let mut config = FmhaConfig::default();
+    if let Some(mut traits) = root.object("trait_config")? {
+        config.dtypes = traits.values("data_type", word)?;
+        config.pipelines = traits.values("pipeline", word)?;
+        config.masks = traits.values("mask", word)?;
+        config.biases = traits.values("bias", word)?;
+        config.modes = traits.values("mode", word)?;
+        config.qscales = traits.values("qscale", word)?;
+        config.lse = traits.values("lse", flag)?;
+        config.dropout = traits.values("dropout", flag)?;
+        config.logits = traits.values("logits", flag)?;
+        config.sink = traits.values("sink", flag)?;
+        config.block_per_cu = traits.values("block_per_cu", |value| match value.as_i64() {
+            Some(blocks) if blocks == -1 || (1..=254).contains(&blocks) => Ok(blocks),
+            _ => Err(format!("found {}, expected -1 or 1 to 254", kind(value))),
+        })?;
+        // No forward kernel of these tables has pages; a sweep that asks for them means another family.
+        traits.values("paged_kv", |value| {
+            let none = "found true, expected false: the rules have no paged kernels";
+            if flag(value)? { Err(none.to_owned()) } else { Ok(()) }
+        })?;
+        traits.finish_with(TRAIT_HINTS)?;
+    }
+    if let Some(mut ours) = root.object("ck_select")? {
+        config.receipt = ours.optional("receipt", super::reader::count(0, 9999))?.unwrap_or(0);
+        config.tuning_tiles = ours.optional("tuning_tiles", flag)?.unwrap_or(false);
+        ours.finish()?;
+    }
+    Ok(config)
+}

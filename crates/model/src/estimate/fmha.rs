@@ -1,0 +1,339 @@
+//! The estimate of attention: two products and a softmax for each pair of a tile of queries and a tile of keys.
+//!
+//! ```text
+//! workgroup  = one tile of queries of one head, one part of the keys, one tile of elements of values
+//! step       = one tile of keys: scores, softmax, product with values
+//! steps      = tiles of keys that the mask leaves, by the tile of queries: their mean and their most
+//! time       = launch + norm4(cycles of the rounds, caches, memory) + what adds up the parts
+//! ```
+//!
+//! Queries and keys of other families are the same work in another order: backward kernels take keys as rows and form five
+//! products, combining and appending kernels and those that only convert move bytes. `docs/fmha.md` has the terms.
+
+use super::constants::{FLOWING, LANES};
+use super::device::{Device, Library};
+use super::fmha_load::{FmhaLoad, Steps};
+use super::shape::ShapeError;
+use super::terms::{Terms, norm, sharp_norm};
+use crate::kernel::FmhaKernel;
+use crate::vocab::{FmhaBias, FmhaFamily, FmhaPipeline, FmhaQscale};
+
+/// Names of the terms, in the order in which they are added.
+pub const FMHA_TERMS: [&str; 11] = [
+    "launch",
+    "products",
+    "softmax",
+    "fragments",
+    "loads",
+    "barriers",
+    "waits",
+    "workgroups",
+    "cache",
+    "memory",
+    "second_stage",
+];
+
+/// What is not known of a device but of its attention kernels.
+struct Constants {
+    /// Share of the peak rate that the two products reach.
+    matrix_share: f64,
+    /// Operations of a lane for each score: scaling, maximum, exponential, sum, conversion.
+    softmax: f64,
+    /// Operations of a lane for each element of the result, which a new maximum scales down.
+    rescale: f64,
+    /// More operations for each score: of a soft cap, of a bias, of dropout, and of a mask where it cuts the tile.
+    extras: [f64; 4],
+    /// Share of the fragments of keys and values that is read from shared memory.
+    fragment_share: f64,
+    /// Lane-cycles of one access of 16 bytes.
+    issue: f64,
+    /// Cycles that each workgroup of a compute unit adds to a step.
+    barrier: f64,
+    /// Cycles that a step waits for memory where loads do not run ahead, and where they do; and for each access of a thread.
+    waits: [f64; 3],
+    /// Multiple of the waits and of the accesses for keys that lie in pages of one key; it falls with their size.
+    paged: f64,
+    /// Share of a step's work that one workgroup's others do not hide, and the same of a workgroup alone.
+    unhidden: [f64; 2],
+    /// Cycles of a workgroup to begin and to end, and for each element of its tile of the result.
+    workgroup: [f64; 2],
+    /// Microseconds to start a kernel.
+    launch: f64,
+    /// Shares of the bandwidth of caches and of memory.
+    shares: [f64; 2],
+    /// Registers of a thread beside scores, results and queries, and the most that a thread has.
+    registers: [f64; 2],
+}
+
+/// Where a constant means the same as for its GEMMs, it is theirs (`constants.rs`); softmax, rescaling and extras are the CUDA
+/// kernels'. No public measurements tell attention kernels of this library apart.
+const COMPOSABLE_KERNEL: Constants = Constants {
+    matrix_share: 0.85,
+    softmax: 7.6,
+    rescale: 13.0,
+    extras: [6.0, 4.0, 20.0, 1.1],
+    fragment_share: 0.53,
+    issue: 17.0,
+    barrier: 250.0,
+    waits: [950.0, 400.0, 92.0],
+    paged: 1.5,
+    unhidden: [0.19, 0.19],
+    workgroup: [3500.0, 0.05],
+    launch: 0.61,
+    shares: [0.59, 0.85],
+    registers: [55.0, 512.0],
+};
+
+/// Chosen on every second problem of `data/h100/attention.csv` (105 of 210, 28 kernels each), by a search from reasoned values;
+/// rounded to two digits. Soft cap, bias, dropout and pages were not measured.
+const CUDA: Constants = Constants {
+    matrix_share: 0.38,
+    softmax: 7.6,
+    rescale: 13.0,
+    extras: [6.0, 4.0, 20.0, 1.1],
+    fragment_share: 0.35,
+    issue: 14.0,
+    barrier: 6.4,
+    waits: [830.0, 420.0, 24.0],
+    paged: 1.5,
+    unhidden: [0.88, 0.12],
+    workgroup: [2400.0, 0.052],
+    launch: 2.2,
+    shares: [1.0, 0.9],
+    registers: [59.0, 255.0],
+};
+
+impl Constants {
+    const fn of(library: Library) -> &'static Self {
+        match library {
+            Library::ComposableKernel => &COMPOSABLE_KERNEL,
+            Library::Cuda => &CUDA,
+        }
+    }
+}
+
+/// An attention kernel on a device.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct FmhaShape {
+    /// Whether it multiplies; else it moves bytes.
+    pub(super) family: FmhaFamily,
+    /// Queries, keys and elements of values of a tile.
+    pub(super) tile: [f64; 3],
+    resident: f64,
+    occupied: f64,
+    /// Cycles of a step on a whole compute unit.
+    products: f64,
+    softmax: f64,
+    /// The same more where a mask cuts the tile.
+    masked: f64,
+    fragments: f64,
+    waits: f64,
+    /// Bytes of keys and values of a step.
+    staged: f64,
+}
+
+impl FmhaShape {
+    pub(super) fn new(kernel: &FmhaKernel, device: &Device) -> Result<Self, ShapeError> {
+        let constants = Constants::of(device.library);
+        let dtype = kernel.dtype;
+        let macs = device.macs(dtype);
+        if macs <= 0.0 {
+            return Err(ShapeError { dtype });
+        }
+        let hardware = &device.hardware;
+        let [m0, n0, k0, n1, _, k0max] = kernel.tile.numbers().map(f64::from);
+        let (m0, n0) = (m0.max(1.0), n0.max(1.0));
+        // Tiles without a depth of their own are those of kernels that do not multiply.
+        let depth = if k0max > 0.0 { k0max } else { f64::from(kernel.hdim_q) };
+        let values = if n1 > 0.0 { n1 } else { f64::from(kernel.hdim_v) };
+        let bytes = f64::from(dtype.bits()) / 8.0;
+        let waves = f64::from(kernel.waves().max(1));
+        let threads = waves * hardware.wavefront_size.max(1) as f64;
+
+        let ahead = !matches!(kernel.pipeline, FmhaPipeline::Qr | FmhaPipeline::Qs | FmhaPipeline::QrPagedkv);
+        let staged = n0 * (depth + values) * bytes;
+        let held = match (device.library, ahead) {
+            // All keys and values of a step, twice where the next step's are loaded meanwhile.
+            (Library::Cuda, _) => staged * (1.0 + f64::from(u8::from(ahead))),
+            // Three pieces of the larger operand, or one slice of both.
+            (Library::ComposableKernel, true) => 3.0 * n0 * k0.max(32.0) * bytes,
+            (Library::ComposableKernel, false) => (m0 + n0) * k0.max(16.0) * bytes,
+        };
+        let by_memory = hardware.lds_capacity as f64 / held.max(1.0);
+        let by_waves = hardware.max_waves_per_cu as f64 / waves;
+        // Scores and results in 32 bits, queries in their own.
+        let [constant, most] = constants.registers;
+        let registers = ((m0 * (n0 + values) + m0 * depth * bytes / 4.0) / threads + constant).min(most);
+        let by_registers = device.rates.registers_per_cu / (threads * registers);
+        // `block_per_cu` is what the compiler makes room for at least, and no limit.
+        let resident = by_memory.min(by_waves).min(by_registers).floor().max(1.0);
+
+        let instruction = |at: usize| f64::from(kernel.warp_tile[at]) * f64::from(kernel.warp_tile[at + 2]);
+        let rate =
+            |at: usize| macs * constants.matrix_share * device.instruction_share(dtype, instruction(at));
+        let products = match kernel.family {
+            // Scores once more, and four products of gradients.
+            FmhaFamily::BwdDqDkDv => m0 * n0 * (3.0 * depth + 2.0 * values) / rate(0),
+            _ => m0 * n0 * depth / rate(0) + m0 * n0 * values / rate(3),
+        };
+        let [cap, bias, dropout, mask] = constants.extras;
+        let scaled = if kernel.qscale == FmhaQscale::No { 0.0 } else { 2.0 };
+        let added = if kernel.bias == FmhaBias::No { 0.0 } else { bias };
+        let operations = constants.softmax
+            + added
+            + scaled
+            + if kernel.logits { cap } else { 0.0 }
+            + if kernel.dropout { dropout } else { 0.0 };
+        // Each wave reads all keys and values for its own queries.
+        let rows = f64::from(kernel.wave[0].max(1));
+        let pages = if kernel.paged_kv {
+            1.0 + (constants.paged - 1.0) / f64::from(kernel.page_size).sqrt()
+        } else {
+            1.0
+        };
+        Ok(Self {
+            family: kernel.family,
+            tile: [m0, n0, values],
+            resident,
+            occupied: (waves / hardware.simds_per_cu.max(1) as f64).min(1.0),
+            products,
+            softmax: (m0 * n0 * operations + m0 * values * constants.rescale) / LANES,
+            masked: m0 * n0 * mask / LANES,
+            fragments: staged * rows * constants.fragment_share / device.rates.lds_bytes_per_cycle,
+            waits: (constants.waits[usize::from(ahead)] + constants.waits[2] * staged / 16.0 / threads)
+                * pages,
+            staged: staged * pages,
+        })
+    }
+}
+
+/// What the time is computed from.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct FmhaParts {
+    /// Cycles of a step of one workgroup, each as if it were alone.
+    products: f64,
+    softmax: f64,
+    fragments: f64,
+    loads: f64,
+    barriers: f64,
+    waits: f64,
+    /// Cycles of a workgroup beside its steps.
+    workgroup: f64,
+    cache: f64,
+    memory: f64,
+    second_stage: f64,
+    launch: f64,
+    steps: Steps,
+    /// Workgroups for each place that the device has for one.
+    flowing: f64,
+    resident: f64,
+    /// Workgroups a compute unit of the last round.
+    last: f64,
+    occupied: f64,
+    unhidden: [f64; 2],
+    clock_mhz: f64,
+}
+
+impl FmhaParts {
+    pub(super) fn new(load: &FmhaLoad, shape: &FmhaShape, device: &Device) -> Self {
+        let constants = Constants::of(device.library);
+        let cus = device.hardware.num_cus.max(1) as f64;
+        let [m0, _, values] = shape.tile;
+        let cut = load.cut(shape.family, shape.tile);
+        let slots = cus * shape.resident;
+        let workgroups = cut.workgroups;
+        let whole = (workgroups / slots).floor();
+        let cache_rate = device.rates.cache_gb_s * 1e3 * constants.shares[0];
+        let memory_rate = device.rates.memory_gb_s * 1e3 * constants.shares[1];
+        let uncached = (load.bytes(shape.family) - device.rates.cache_kb * 1024.0).max(0.0);
+        let multiplies = shape.family.is_forward() || shape.family == FmhaFamily::BwdDqDkDv;
+        let or_none = |value: f64| if multiplies { value } else { 0.0 };
+        let staged =
+            if multiplies { workgroups * cut.steps.mean * shape.staged } else { load.bytes(shape.family) };
+        let accesses = shape.staged / 16.0;
+        let [begin, each] = constants.workgroup;
+        // Parts are written and read in 32 bits, with their sums.
+        let parts = if cut.parts > 1.0 { load.results * 8.0 * cut.parts / cache_rate } else { 0.0 };
+        Self {
+            products: or_none(shape.products),
+            softmax: or_none(shape.softmax + shape.masked * cut.steps.cut),
+            fragments: or_none(shape.fragments),
+            loads: accesses * constants.issue / LANES,
+            barriers: constants.barrier,
+            waits: shape.waits,
+            workgroup: begin + each * m0 * values,
+            cache: staged / cache_rate,
+            memory: uncached / memory_rate,
+            second_stage: parts,
+            launch: constants.launch,
+            steps: cut.steps,
+            flowing: workgroups / slots,
+            resident: shape.resident,
+            last: ((workgroups - whole * slots) / cus).ceil(),
+            occupied: shape.occupied,
+            unhidden: constants.unhidden,
+            clock_mhz: device.hardware.max_clock_mhz.max(1) as f64,
+        }
+    }
+
+    /// The time in microseconds.
+    pub(super) fn time(&self) -> f64 {
+        // Matrix and vector units work side by side, each for another wave.
+        let work = norm(self.products, self.softmax, norm(self.fragments, self.loads, 0.0));
+        let in_turn = self.products + self.softmax;
+        let [unhidden, alone] = self.unhidden;
+        let cycles = |workgroups: f64, steps: f64| {
+            let busy = workgroups * (work + self.barriers);
+            let own = in_turn / self.occupied * unhidden.max(alone / workgroups.max(1.0)) + self.waits;
+            steps * norm(busy, own, 0.0) + self.workgroup
+        };
+        let rounds = self.flowing.floor();
+        let full = cycles(self.resident, self.steps.mean);
+        // The last round waits for the longest of its workgroups.
+        let last = if self.last > 0.0 { cycles(self.last, self.steps.most) } else { 0.0 };
+        let in_rounds = rounds * full + last;
+        let cycles =
+            if rounds >= 1.0 { in_rounds + FLOWING * (self.flowing * full - in_rounds) } else { in_rounds };
+        self.launch + sharp_norm(cycles / self.clock_mhz, self.cache, self.memory) + self.second_stage
+    }
+
+    /// The terms, which add up to the time but for rounding.
+    pub(super) fn terms(&self) -> Terms {
+        let mut parts = Self {
+            products: 0.0,
+            softmax: 0.0,
+            fragments: 0.0,
+            loads: 0.0,
+            barriers: 0.0,
+            waits: 0.0,
+            workgroup: 0.0,
+            cache: 0.0,
+            memory: 0.0,
+            second_stage: 0.0,
+            launch: 0.0,
+            ..*self
+        };
+        let add: [fn(&mut Self, &Self); FMHA_TERMS.len()] = [
+            |parts, all| parts.launch = all.launch,
+            |parts, all| parts.products = all.products,
+            |parts, all| parts.softmax = all.softmax,
+            |parts, all| parts.fragments = all.fragments,
+            |parts, all| parts.loads = all.loads,
+            |parts, all| parts.barriers = all.barriers,
+            |parts, all| parts.waits = all.waits,
+            |parts, all| parts.workgroup = all.workgroup,
+            |parts, all| parts.cache = all.cache,
+            |parts, all| parts.memory = all.memory,
+            |parts, all| parts.second_stage = all.second_stage,
+        ];
+        let mut known = 0.0;
+        let values = add.map(|add| {
+            add(&mut parts, self);
+            let time = parts.time();
+            let grown = time - known;
+            known = time;
+            grown
+        });
+        Terms { names: &FMHA_TERMS, values }
+    }
+}

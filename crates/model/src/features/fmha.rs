@@ -1,0 +1,319 @@
+//! Features of attention: the 68 of upstream's engine, in its two encodings.
+//!
+//! Upstream's C++ header converts every number to a float first and computes in floats; its Python twin, with which the
+//! shipped forest was trained, keeps integers exact. Both are computed here by the same formulas: for the header, integers
+//! are rounded to floats before ([`FmhaInputs::side`]), and products of them are formed in floats
+//! ([`FmhaSide::product`]).
+
+use super::axis::{Axis, AxisBlock, Cut};
+use super::block::blocks;
+use super::exact::{flag, float, log2, max1, product, ratio};
+use super::{Feature, FmhaEncoding, Meets, features};
+use crate::hardware::Hardware;
+
+/// The numbers of a problem as features see them.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct FmhaInputs {
+    /// Sequences.
+    pub batch: i64,
+    /// Queries and keys of a sequence.
+    pub seqlens: [i64; 2],
+    /// Heads of queries and of keys.
+    pub heads: [i64; 2],
+    /// Elements of a query and of a value.
+    pub hdims: [i64; 2],
+    /// Number of the element type.
+    pub dtype_code: f64,
+    /// Bytes of one element.
+    pub element_bytes: f64,
+    /// Whose arithmetic.
+    pub encoding: FmhaEncoding,
+}
+
+/// What the features know of a problem, with everything that depends on it alone.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct FmhaSide {
+    batch: i128,
+    sq: i128,
+    sk: i128,
+    hq: i128,
+    /// In the header's encoding at least 1.
+    hk: i128,
+    dq: i128,
+    dv: i128,
+    dtype_code: f64,
+    element_bytes: f64,
+    exact: bool,
+    ops: f64,
+    intensity: f64,
+}
+
+impl FmhaInputs {
+    /// Computes everything that depends on the problem alone.
+    pub fn side(&self) -> FmhaSide {
+        let exact = self.encoding == FmhaEncoding::Python;
+        let whole = |x: i64| if exact { i128::from(x) } else { x as f64 as i128 };
+        let [sq, sk] = self.seqlens.map(whole);
+        let [hq, hk] = self.heads.map(whole);
+        let [dq, dv] = self.hdims.map(whole);
+        let mut side = FmhaSide {
+            batch: whole(self.batch),
+            sq,
+            sk,
+            hq,
+            hk: if exact { hk } else { max1(hk) },
+            dq,
+            dv,
+            dtype_code: self.dtype_code,
+            element_bytes: self.element_bytes,
+            exact,
+            ops: 0.0,
+            intensity: 0.0,
+        };
+        let FmhaSide { batch, hk, .. } = side;
+        side.ops = 2.0 * float(batch) * float(hq) * float(sq) * float(sk) * float(dq.saturating_add(dv));
+        let tensors = [[batch, hq, sq, dq], [batch, hk, sk, dq], [batch, hk, sk, dv], [batch, hq, sq, dv]];
+        let bytes = side.sum(tensors) * self.element_bytes;
+        side.intensity = side.ops / bytes.max(1.0);
+        side
+    }
+}
+
+impl FmhaSide {
+    /// A product of numbers in the encoding's arithmetic.
+    fn product<const N: usize>(&self, factors: [i128; N]) -> f64 {
+        if self.exact { float(product(factors)) } else { factors.into_iter().map(float).product() }
+    }
+
+    /// A sum of products, from left to right.
+    fn sum<const N: usize, const M: usize>(&self, products: [[i128; N]; M]) -> f64 {
+        if self.exact {
+            float(products.into_iter().map(product).fold(0, i128::saturating_add))
+        } else {
+            products.into_iter().map(|factors| self.product(factors)).fold(0.0, |sum, part| sum + part)
+        }
+    }
+}
+
+/// What the features know of a kernel.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct FmhaKernelSide {
+    /// Number of the pipeline.
+    pub pipeline_code: f64,
+    /// `m0`, `n0`, `k0`, `n1`, `k1`, `k0max`.
+    pub tile: [i64; 6],
+    /// Handles queries, keys, elements of queries, elements of values that the tile does not divide.
+    pub pad: [bool; 4],
+    /// Number of the mask.
+    pub mask_code: f64,
+    /// Number of the bias.
+    pub bias_code: f64,
+    /// Number of the scale.
+    pub qscale_code: f64,
+    /// Stores logarithms of sums.
+    pub lse: bool,
+    /// Drops weights.
+    pub dropout: bool,
+    /// Caps scores softly.
+    pub logits: bool,
+    /// The first keys are seen by all.
+    pub sink: bool,
+    /// Skips short sequences.
+    pub skip: bool,
+    /// Keys and values lie in pages.
+    pub paged_kv: bool,
+}
+
+impl FmhaKernelSide {
+    fn tile_of<const N: usize>(&self, places: [usize; N]) -> f64 {
+        float(product(places.map(|place| self.tile[place].into())))
+    }
+
+    fn feature_count(&self) -> f64 {
+        let flags = [self.lse, self.dropout, self.logits, self.sink, self.skip, self.paged_kv];
+        let flags: f64 = flags.into_iter().map(flag).sum();
+        flags + flag(self.mask_code > 0.0) + flag(self.bias_code > 0.0)
+    }
+}
+
+blocks! {
+    /// Attention on a kernel.
+    pub struct FmhaPair in FmhaPairs {
+        /// Queries, keys and elements of a query.
+        pub(super) axes: [Axis; 3],
+        /// Bytes of shared memory for one step.
+        pub(super) lds: f64,
+        /// Tiles of queries times tiles of keys, of all heads.
+        pub(super) tiles: f64,
+    }
+}
+
+impl Cut for FmhaPair {
+    fn axes(block: &mut FmhaPairs) -> &mut [AxisBlock; 3] {
+        &mut block.axes
+    }
+}
+
+blocks! {
+    /// What pairs ask of a kernel.
+    pub struct FmhaShape in FmhaShapes {
+        /// Elements that a step loads.
+        step_elements: f64,
+    }
+}
+
+/// What pairs ask of a problem.
+#[derive(Debug, Clone, Copy)]
+pub struct FmhaLoad {
+    element_bytes: f64,
+    /// Sequences times heads, in floats and exact where the encoding is.
+    rows: f64,
+    exact: Option<[i128; 2]>,
+}
+
+/// Where whole numbers in floats stop to be exact.
+const EXACT: f64 = (1_u64 << 53) as f64;
+
+/// Not inlined: real problems do not have so many tiles, and the loop should have no calls.
+#[cold]
+#[inline(never)]
+fn exact_tiles([batch, heads]: [i128; 2], rows: f64, columns: f64) -> f64 {
+    float(product([batch, heads, rows as i128, columns as i128]))
+}
+
+impl Meets<FmhaKernelSide> for FmhaSide {
+    type Pair = FmhaPair;
+    type Shape = FmhaShape;
+    type Load = FmhaLoad;
+
+    fn gemm(&self) -> [i128; 3] {
+        [self.sq, self.sk, self.dq]
+    }
+
+    fn tile(kernel: &FmhaKernelSide) -> [i64; 3] {
+        [kernel.tile[0], kernel.tile[1], kernel.tile[2]]
+    }
+
+    fn shape(kernel: &FmhaKernelSide, _hardware: &Hardware) -> FmhaShape {
+        FmhaShape { step_elements: kernel.tile_of([0, 2]) + kernel.tile_of([1, 2]) }
+    }
+
+    fn load(&self, _hardware: &Hardware) -> FmhaLoad {
+        FmhaLoad {
+            element_bytes: self.element_bytes,
+            rows: float(self.batch) * float(self.hq),
+            exact: self.exact.then_some([self.batch, self.hq]),
+        }
+    }
+
+    #[inline(always)]
+    fn pair(load: &FmhaLoad, shape: &FmhaShape, axes: [Axis; 3], _own: bool) -> FmhaPair {
+        let mut tiles = load.rows * axes[0].tiles * axes[1].tiles;
+        if let (Some(rows), false) = (load.exact, tiles.abs() < EXACT) {
+            tiles = exact_tiles(rows, axes[0].tiles, axes[1].tiles);
+        }
+        FmhaPair { axes, lds: shape.step_elements * load.element_bytes, tiles }
+    }
+}
+
+/// Every feature of attention, in upstream's order.
+pub static FEATURES: &[Feature<FmhaSide, FmhaKernelSide>] = features! { <FmhaSide, FmhaKernelSide>
+    Problem batch = |p| float(p.batch), "sequences";
+    Problem seqlen_q = |p| float(p.sq), "queries of a sequence";
+    Problem seqlen_k = |p| float(p.sk), "keys of a sequence";
+    Problem nhead_q = |p| float(p.hq), "heads of queries";
+    Problem nhead_k = |p| float(p.hk), "heads of keys and values";
+    Problem hdim_q = |p| float(p.dq), "elements of a query";
+    Problem hdim_v = |p| float(p.dv), "elements of a value";
+    Problem dtype = |p| p.dtype_code, "number of the element type (categorical)";
+    Problem log2_batch = |p| log2(p.batch), "log2 of batch";
+    Problem log2_sq = |p| log2(p.sq), "log2 of seqlen_q";
+    Problem log2_sk = |p| log2(p.sk), "log2 of seqlen_k";
+    Problem log2_hq = |p| log2(p.hq), "log2 of nhead_q";
+    Problem log2_hk = |p| log2(p.hk), "log2 of nhead_k";
+    Problem log2_dq = |p| log2(p.dq), "log2 of hdim_q";
+    Problem log2_dv = |p| log2(p.dv), "log2 of hdim_v";
+    Problem gqa_ratio = |p| ratio(p.hq, p.hk), "heads of queries for each head of keys";
+    Problem aspect_ratio_sq_sk = |p| ratio(p.sq, p.sk), "queries / keys";
+    Problem num_ops_log2 = |p| p.ops.max(1.0).log2(), "log2 of the operations, masked or not";
+    Problem arithmetic_intensity = |p| p.intensity, "operations for each byte moved once";
+    Problem is_decode = |p| flag(p.sq <= 1), "one query at most";
+    Kernel pipeline = |k| k.pipeline_code, "number of the pipeline (categorical)";
+    Kernel tile_m0 = |k| k.tile[0] as f64, "queries of a tile";
+    Kernel tile_n0 = |k| k.tile[1] as f64, "keys of a tile";
+    Kernel tile_k0 = |k| k.tile[2] as f64, "elements of queries and keys in one step";
+    Kernel tile_n1 = |k| k.tile[3] as f64, "elements of values of a tile";
+    Kernel tile_k1 = |k| k.tile[4] as f64, "keys in one step of the second product";
+    Kernel tile_k0max = |k| k.tile[5] as f64, "elements of a query, padded";
+    Kernel pad_s = |k| flag(k.pad[0]), "handles queries that the tile does not divide";
+    Kernel pad_sk = |k| flag(k.pad[1]), "handles keys that the tile does not divide";
+    Kernel pad_d = |k| flag(k.pad[2]), "handles smaller heads of queries";
+    Kernel pad_dv = |k| flag(k.pad[3]), "handles smaller heads of values";
+    Kernel mask = |k| k.mask_code, "number of the kernel's mask (categorical)";
+    Kernel bias = |k| k.bias_code, "number of the kernel's bias (categorical)";
+    Kernel lse = |k| flag(k.lse), "stores logarithms of sums";
+    Kernel dropout = |k| flag(k.dropout), "drops weights";
+    Kernel logits = |k| flag(k.logits), "caps scores softly";
+    Kernel sink = |k| flag(k.sink), "the first keys are seen by all";
+    Kernel skip = |k| flag(k.skip), "skips short sequences";
+    Kernel qscale = |k| k.qscale_code, "number of the scale (categorical)";
+    Kernel paged_kv = |k| flag(k.paged_kv), "keys and values lie in pages";
+    Pair num_tiles_sq = |_, _, _, m| m.axes[0].tiles, "tiles of queries";
+    Pair num_tiles_sk = |_, _, _, m| m.axes[1].tiles, "tiles of keys";
+    Pair total_output_tiles = |_, _, _, m| m.tiles, "tiles of scores, of all heads";
+    Pair tile_eff_sq = |_, _, _, m| m.axes[0].efficiency, "share of the last tile of queries that is used";
+    Pair tile_eff_sk = |_, _, _, m| m.axes[1].efficiency, "share of the last tile of keys that is used";
+    Pair overall_tile_efficiency = |_, _, _, m| m.axes[0].efficiency * m.axes[1].efficiency, "product of the two";
+    Pair cu_utilization = |_, _, h, m| m.tiles / h.num_cus.max(1) as f64, "tiles for each compute unit, not clamped";
+    Kernel tile_volume = |k| k.tile_of([0, 1, 2]), "volume of the first product's tile";
+    Kernel tile_area_m0_n0 = |k| k.tile_of([0, 1]), "scores of a tile";
+    Pair lds_estimate = |_, _, _, m| m.lds, "bytes of shared memory for one step";
+    Pair lds_ratio = |_, _, h, m| m.lds / h.lds_capacity.max(1) as f64, "share of the shared memory for one step";
+    Pair ratio_dq_to_k0 = |_, _, _, m| m.axes[2].quotient, "elements of a query / those of a step";
+    Pair ratio_dv_to_n1 = |p, k, _, _| if k.tile[3] > 0 { ratio(p.dv, k.tile[3].into()) } else { 0.0 },
+        "elements of a value / those of a tile";
+    Pair sq_fits_single_tile = |p, k, _, _| flag(p.sq <= k.tile[0].into()), "one tile has all queries";
+    Pair sk_fits_single_tile = |p, k, _, _| flag(p.sk <= k.tile[1].into()), "one tile has all keys";
+    Problem hdim_q_eq_hdim_v = |p| flag(p.dq == p.dv), "queries and values are of one size";
+    Problem is_gqa = |p| flag(p.hq != p.hk), "heads of queries share keys";
+    Problem total_q_elements = |p| p.product([p.batch, p.hq, p.sq, p.dq]), "elements of all queries";
+    Problem total_kv_elements = |p| p.product([p.batch, p.hk, p.sk, p.dq.saturating_add(p.dv)]), "elements of all keys and values";
+    Kernel feature_count = FmhaKernelSide::feature_count, "how many of mask, bias and the flags the kernel has";
+    Hardware hw_num_cus = |h| h.num_cus as f64, "compute units";
+    Hardware hw_simds_per_cu = |h| h.simds_per_cu as f64, "SIMD units of a compute unit";
+    Hardware hw_total_simds = |h| h.total_simds() as f64, "SIMD units of the device";
+    Hardware hw_shader_engines = |h| h.shader_engines as f64, "shader engines";
+    Hardware hw_max_clock_mhz = |h| h.max_clock_mhz as f64, "highest clock in MHz";
+    Hardware hw_wavefront_size = |h| h.wavefront_size as f64, "threads of a wave";
+    Hardware hw_lds_capacity = |h| h.lds_capacity as f64, "shared memory of a compute unit in bytes";
+    Hardware hw_num_xcd = |h| h.num_xcd as f64, "dies that share the work";
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_as_many_as_upstreams() {
+        let names: std::collections::HashSet<_> = FEATURES.iter().map(|f| f.name).collect();
+        assert_eq!((names.len(), FEATURES.len()), (68, 68));
+    }
+
+    #[test]
+    fn encodings_differ_in_arithmetic_beyond_what_floats_hold() {
+        let inputs = FmhaInputs {
+            batch: 1,
+            seqlens: [(1 << 53) + 1, 8],
+            heads: [3, 0],
+            hdims: [64, 64],
+            dtype_code: 0.0,
+            element_bytes: 2.0,
+            encoding: FmhaEncoding::Python,
+        };
+        let (python, header) =
+            (inputs.side(), FmhaInputs { encoding: FmhaEncoding::Header, ..inputs }.side());
+        assert_eq!((python.hk, header.hk), (0, 1));
+        assert_eq!(python.product([python.sq, 3]), float(3 * ((1 << 53) + 1)));
+        assert_eq!(header.product([header.sq, 3]), 3.0 * EXACT);
+    }
+}

@@ -1,0 +1,122 @@
+//! Models without a spec: upstream stores the forest of attention alone, with columns that have no names.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::load::forest_path;
+use super::{FeatureSpec, Model, ModelError, Target};
+use crate::features::{Engine, FmhaEncoding};
+use crate::vocab::{Arch, Op};
+
+impl FeatureSpec {
+    /// The spec that upstream's trainer would have written for a forest of these columns, as a document. Only attention has
+    /// trainers that write none: its 68 columns, encoded as they were in training, its target as ln(1 + TFLOPS).
+    ///
+    /// `fmha68` names the columns, and so does `fmha68_python`: a forest is asked as it was trained, which is not how
+    /// upstream's header asks it.
+    pub fn of_bare(engine: Engine, arch: Arch) -> Option<Value> {
+        if engine.op() != Op::Fmha {
+            return None;
+        }
+        let hardware = engine.hardware();
+        Some(json!({
+            "op_type": Op::Fmha.as_str(),
+            "feature_names": engine.feature_names(),
+            "categorical_features": ["dtype", "pipeline", "mask", "bias", "qscale"],
+            "log_targets": [Target::Tflops.as_str()],
+            "arch": arch.as_str(),
+            "hardware": { "num_cus": hardware.num_cus, "lds_capacity": hardware.lds_capacity },
+            "ck_select": { "fmha_encoding": FmhaEncoding::Python },
+        }))
+    }
+}
+
+impl Model {
+    /// Loads a directory that has a forest and no spec, or a forest's file, under the spec of [`FeatureSpec::of_bare`].
+    pub fn load_bare(path: impl AsRef<Path>, spec: &Value) -> Result<Self, ModelError> {
+        let path = path.as_ref();
+        let label = path.display().to_string();
+        let spec = FeatureSpec::from_json(&label, spec.to_string().as_bytes())?;
+        let file = if path.is_dir() { forest_path(path, Target::Tflops) } else { Some(path.to_owned()) };
+        let no_forest = || ModelError::NoForest { model: label, file: Target::Tflops.file_name() };
+        Self::load_forest(Target::Tflops, file.ok_or_else(no_forest)?, spec)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::features::Rules;
+    use crate::kernel::Kernel;
+    use crate::problem::FmhaProblem;
+
+    /// One split, at `tile_m0`, column 21.
+    fn forest() -> String {
+        let names: Vec<String> = (0..68).map(|column| format!("Column_{column}")).collect();
+        let tree = "Tree=0\nnum_leaves=2\nnum_cat=0\nsplit_feature=21\nsplit_gain=1\nthreshold=64\ndecision_type=2\n\
+                    left_child=-1\nright_child=-2\nleaf_value=1.5 2.5\nleaf_weight=1 1\nleaf_count=1 1\n\
+                    internal_value=0\ninternal_weight=2\ninternal_count=2\nis_linear=0\nshrinkage=1\n\n\n";
+        format!(
+            "tree\nversion=v4\nnum_class=1\nnum_tree_per_iteration=1\nlabel_index=0\nmax_feature_idx=67\n\
+             objective=regression\nfeature_names={}\nfeature_infos={}\ntree_sizes={}\n\n{tree}end of trees\n",
+            names.join(" "),
+            vec!["[0:1e+09]"; 68].join(" "),
+            tree.len(),
+        )
+    }
+
+    #[test]
+    fn a_forest_alone_is_a_model_of_attention() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("model_tflops.lgbm"), forest()).unwrap();
+        let arch = "gfx950".parse().unwrap();
+        let spec = FeatureSpec::of_bare(Engine::Fmha68, arch).unwrap();
+        let model = Model::load_bare(folder.path(), &spec).unwrap();
+        assert_eq!((model.spec().op(), model.spec().arch), (Op::Fmha, Some(arch)));
+        assert_eq!(model.extractor().rules, Engine::Fmha68Python.rules());
+        assert_eq!(model.extractor().hardware, Engine::Fmha68.hardware());
+        assert_ne!(model.extractor().rules, Rules { fmha_encoding: FmhaEncoding::Header, ..Rules::CONV97 });
+        // What was written reads back as the same model.
+        std::fs::write(folder.path().join("feature_spec.json"), spec.to_string()).unwrap();
+        let again = Model::load(folder.path()).unwrap();
+        assert_eq!(format!("{:?}", again.spec()), format!("{:?}", model.spec()));
+
+        let name = |m0: u16| {
+            format!(
+                "fmha_fwd_fp16_batch_h128_qr_async_t{m0}x128x32x128x32x128_w32x32x16_pad1111_mask=no_bias=no_bpc=-1"
+            )
+        };
+        let names = [name(64), name(128)].join("\n");
+        let pool = crate::pool::Pool::from_bytes("pool.txt", names.as_bytes()).unwrap();
+        let ranker = crate::select::Ranker::new(model.into(), pool.into()).unwrap();
+        let ranked = ranker.rank(&FmhaProblem::new([2048, 2048], 32, 128).into()).unwrap();
+        assert_eq!((ranked[0].index, ranked[0].score), (1, 2.5_f64.exp_m1()));
+        assert_eq!(ranked[1].score, 1.5_f64.exp_m1());
+        let other = FmhaProblem { dropout: true, ..FmhaProblem::new([2048, 2048], 32, 128) };
+        let error = ranker.rank(&other.into()).unwrap_err().to_string();
+        assert!(error.contains("attention (fwd)"), "{error}");
+    }
+
+    #[test]
+    fn stages_that_are_not_forward_are_not_the_models() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("model_tflops.lgbm");
+        std::fs::write(&path, forest()).unwrap();
+        let spec = FeatureSpec::of_bare(Engine::Fmha68Python, "gfx950".parse().unwrap()).unwrap();
+        let key = crate::model::ModelKey::of(Model::load_bare(&path, &spec).unwrap().spec());
+        let forward = FmhaProblem::new([128, 128], 1, 64);
+        assert!(key.fit(&forward.into(), None).is_some());
+        let backward = FmhaProblem { api_family: crate::vocab::FmhaApi::Bwd, ..forward };
+        let backward = backward.stage(crate::vocab::FmhaFamily::BwdDqDkDv);
+        let misfits = crate::model::listed(&key.misfits(&backward.into(), None));
+        assert_eq!(misfits, "family is bwd_dq_dk_dv, the model is for forward");
+        let combine = "fmha_fwd_splitkv_combine_fp16_batch_h128_splitkv_combine_t32x128x32x32x0x0_w16x16x16_pad0111_mask=no_bias=no_lse=1_bpc=-1";
+        assert!(!key.fits_kernel(&Kernel::from_name(combine).unwrap()));
+    }
+
+    #[test]
+    fn other_operations_write_specs() {
+        assert_eq!(FeatureSpec::of_bare(Engine::Gemm72, "gfx950".parse().unwrap()), None);
+    }
+}

@@ -1,0 +1,66 @@
+//! The estimate of attention on what was measured: `data/h100/attention.csv.gz`, figures of docs/fmha.md.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+
+use ck_select_model::estimate::{Device, Estimator};
+use ck_select_types::kernel::{Kernel, KernelKind};
+use ck_select_types::problem::FmhaProblem;
+use serde_json::json;
+
+/// Speed of the chosen kernel relative to the fastest, by problem.
+fn choices() -> BTreeMap<usize, f64> {
+    // An H100 has slower memory than the profile's H200.
+    let device = json!({ "based_on": "sm_90", "memory_gb_s": 3350.0 });
+    let estimator = Estimator::new(Device::from_json(device.as_object().unwrap()).unwrap());
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../data/h100/attention.csv.gz");
+    let mut text = String::new();
+    flate2::read::GzDecoder::new(std::fs::File::open(path).unwrap()).read_to_string(&mut text).unwrap();
+    // Of each problem the fastest time, and the estimate and the time of the kernel that is chosen so far.
+    let mut problems: BTreeMap<usize, (f64, f64, f64)> = BTreeMap::new();
+    for line in text.lines().skip(1) {
+        let cells: Vec<&str> = line.split(',').collect();
+        let number = |place: usize| cells[place].parse::<i64>().unwrap();
+        let KernelKind::Fmha(kernel) = Kernel::from_name(cells[0]).unwrap().kind else { panic!("{line}") };
+        let sizes = FmhaProblem {
+            batch: number(2),
+            nhead_k: number(6),
+            num_splits: number(9),
+            ..FmhaProblem::new([number(3), number(4)], number(5), number(7))
+        };
+        let problem = kernel.sign(&sizes);
+        kernel.check(&problem).unwrap();
+        let (load, kind) = (estimator.load(&problem.into()), KernelKind::Fmha(kernel));
+        let shape = estimator.shape(&kind).unwrap();
+        let estimated = estimator.time(&load, &shape);
+        let terms = estimator.terms(&load, &shape).total();
+        assert!((terms / estimated - 1.0).abs() < 1e-9, "{line}: {terms} {estimated}");
+        let measured: f64 = cells[10].parse().unwrap();
+        let one = problems.entry(cells[1].parse().unwrap()).or_insert((f64::MAX, f64::MAX, 0.0));
+        one.0 = one.0.min(measured);
+        if estimated < one.1 {
+            (one.1, one.2) = (estimated, measured);
+        }
+    }
+    problems.into_iter().map(|(problem, (fastest, _, chosen))| (problem, fastest / chosen)).collect()
+}
+
+/// The mean and, as numpy has it, the 10th percentile, in percent.
+fn judged(choices: impl Iterator<Item = f64>) -> String {
+    let mut sorted: Vec<f64> = choices.collect();
+    sorted.sort_by(f64::total_cmp);
+    let place = 0.1 * (sorted.len() - 1) as f64;
+    let (low, high) = (sorted[place.floor() as usize], sorted[place.ceil() as usize]);
+    let tenth = low + (high - low) * place.fract();
+    let mean = sorted.iter().sum::<f64>() / sorted.len() as f64;
+    format!("{} problems: {:.1}, {:.1}", sorted.len(), 100.0 * mean, 100.0 * tenth)
+}
+
+#[test]
+fn figures_of_the_page_are_true() {
+    let choices = choices();
+    let of = |rest: usize| {
+        judged(choices.iter().filter(|(problem, _)| **problem % 2 == rest).map(|(_, choice)| *choice))
+    };
+    assert_eq!([of(0), of(1)], ["105 problems: 97.1, 89.3", "105 problems: 96.6, 88.3"]);
+}

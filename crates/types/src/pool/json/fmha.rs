@@ -1,0 +1,63 @@
+//! Attention kernels: the C++ registry's export, which has tile and flags only inside the identifier.
+
+use super::fields::{Fields, word};
+use super::raw::RawKernel;
+use crate::kernel::{FmhaKernel, Kernel, KernelKind};
+use crate::pool::{PoolError, PoolFault};
+use crate::vocab::Arch;
+
+/// Whether a kernel of an export is one of attention.
+pub(super) fn is_one(raw: &RawKernel) -> bool {
+    let text = raw.identifier.as_deref().or(raw.name.as_deref());
+    text.is_some_and(|text| text.starts_with("fmha_"))
+}
+
+/// The kernel that an identifier or, without one, a name describes. It is called by what described it.
+pub(super) fn kernel(raw: RawKernel, arch: Option<Arch>) -> Result<Kernel, PoolError> {
+    let (field, name) = match (raw.identifier, raw.name) {
+        (Some(identifier), _) => ("identifier", identifier),
+        (None, name) => ("name", name.unwrap_or_default()),
+    };
+    let read = FmhaKernel::parse_name(&name);
+    let mut kernel = read.map_err(|error| PoolError::new(PoolFault::Name(error)).within(field))?;
+    let fields = Fields { name: &name };
+    let said = (kernel.family, kernel.dtype, kernel.pipeline);
+    fields.set(&mut kernel.family, "family", word("family", raw.family)?, Some(said.0))?;
+    fields.set(&mut kernel.dtype, "dtype", word("dtype", raw.dtype)?, Some(said.1))?;
+    fields.set(&mut kernel.pipeline, "pipeline", word("pipeline", raw.pipeline)?, Some(said.2))?;
+    kernel.arch = arch;
+    Ok(Kernel { name, kind: KernelKind::Fmha(kernel) })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::kernel::KernelKind;
+    use crate::pool::{ExportOptions, Pool, export_json};
+    use crate::vocab::Op;
+
+    const NAME: &str =
+        "fmha_fwd_fp16_batch_h128_qr_async_t128x128x32x128x32x128_w32x32x16_pad1111_mask=no_bias=no_bpc=-1";
+
+    #[test]
+    fn exports_read_back() {
+        let pool = Pool::from_bytes("names.txt", NAME.as_bytes()).unwrap();
+        let options = ExportOptions { statistics: true, ..ExportOptions::default() };
+        let text = export_json(Op::Fmha, pool.iter(), &options).unwrap();
+        let read = Pool::from_bytes("export.json", text.as_bytes()).unwrap();
+        let (KernelKind::Fmha(ours), KernelKind::Fmha(again)) =
+            (&pool.kernels()[0].kind, &read.kernels()[0].kind)
+        else {
+            panic!()
+        };
+        assert_eq!(ours, again);
+        assert_eq!(read.kernels()[0].name, ours.identifier());
+        assert!(text.contains("\"by_family\": {\n      \"fwd\": 1"), "{text}");
+    }
+
+    #[test]
+    fn contradictions_are_errors() {
+        let text = format!(r#"{{"kernels": [{{"name": "{NAME}", "dtype": "bf16", "gfx_arch": "gfx950"}}]}}"#);
+        let error = Pool::from_bytes("export.json", text.as_bytes()).unwrap_err().to_string();
+        assert!(error.contains("kernels[0].dtype: the field says bf16, but the name"), "{error}");
+    }
+}

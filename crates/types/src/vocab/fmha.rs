@@ -1,0 +1,167 @@
+//! The words of attention. Files and upstream's headers also say most of them as numbers, which are the places here.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::UnknownWord;
+
+vocabulary! {
+    /// What a caller wants of attention.
+    FmhaApi, "attention API" {
+        Fwd = "fwd", FwdPagedkv = "fwd_pagedkv", FwdSplitkv = "fwd_splitkv", FwdAppendkv = "fwd_appendkv",
+        BatchPrefill = "batch_prefill", Bwd = "bwd",
+    }
+}
+
+vocabulary! {
+    /// What one kernel of attention does.
+    FmhaFamily, "attention family" {
+        Fwd = "fwd", FwdPagedkv = "fwd_pagedkv", FwdSplitkv = "fwd_splitkv", FwdSplitkvCombine = "fwd_splitkv_combine",
+        FwdAppendkv = "fwd_appendkv", BatchPrefill = "batch_prefill", BwdDotDoO = "bwd_dot_do_o",
+        BwdDqDkDv = "bwd_dq_dk_dv", BwdConvertDq = "bwd_convert_dq",
+    }
+}
+
+vocabulary! {
+    /// Whether all sequences of a batch have one length (`batch`) or each its own (`group`).
+    FmhaMode, "attention mode" { Batch = "batch" | "0" | "false" | "False", Group = "group" | "1" | "true" | "True" }
+}
+
+vocabulary! {
+    /// Which keys a query does not see.
+    FmhaMask, "attention mask" {
+        No = "no" | "no_mask" | "0", TopLeft = "top_left" | "causal" | "t" | "mask_top_left" | "1",
+        BottomRight = "bottom_right" | "b" | "mask_bottom_right" | "2",
+        Generic = "generic" | "g" | "window_generic" | "3",
+    }
+}
+
+vocabulary! {
+    /// What is added to the scores.
+    FmhaBias, "attention bias" {
+        No = "no" | "0", Elementwise = "bias" | "elementwise" | "elementwise_bias" | "1", Alibi = "alibi" | "2",
+    }
+}
+
+vocabulary! {
+    /// How 8-bit operands are scaled.
+    FmhaQscale, "attention scale" {
+        No = "no" | "no_scale" | "0", Pertensor = "pertensor" | "1", Blockscale = "blockscale" | "2",
+        KvBlockscale = "kv_blockscale" | "3", Mx = "mx" | "4", PerTokenHead = "per_token_head" | "5",
+    }
+}
+
+vocabulary! {
+    /// How positions are rotated into appended keys.
+    FmhaRope, "rotary embedding" {
+        None = "none" | "no" | "0", Interleaved = "inter" | "interleaved" | "1",
+        HalfRotated = "half" | "half_rotated" | "2",
+    }
+}
+
+vocabulary! {
+    /// Memory order of a paged cache.
+    FmhaKvLayout, "cache layout" { Vectorized = "vectorized" | "0", Linear = "linear" | "1" }
+}
+
+vocabulary! {
+    /// How the pages of a cache are found.
+    FmhaKvLookup, "cache lookup" { Vllm = "vllm" | "0", Sglang = "sglang" | "1" }
+}
+
+vocabulary! {
+    /// How an attention kernel brings keys and values to the matrix units.
+    FmhaPipeline, "attention pipeline" {
+        Qr = "qr", QrAsync = "qr_async", QrAsyncTrload = "qr_async_trload", QrAsyncTrloadV3 = "qr_async_trload_v3",
+        QrPagedkv = "qr_pagedkv", Qs = "qs", QrNwarpSshuffle = "qr_nwarp_sshuffle", V3 = "v3",
+        SplitkvCombine = "splitkv_combine", Appendkv = "appendkv", Bwd = "bwd",
+        BatchPrefillGfx11 = "batch_prefill_gfx11",
+    }
+}
+
+impl FmhaApi {
+    /// The kernels that it needs, in the order in which they run. The last of backward is optional.
+    pub const fn stages(self) -> &'static [FmhaFamily] {
+        match self {
+            Self::Fwd => &[FmhaFamily::Fwd],
+            Self::FwdPagedkv => &[FmhaFamily::FwdPagedkv],
+            Self::FwdSplitkv => &[FmhaFamily::FwdSplitkv, FmhaFamily::FwdSplitkvCombine],
+            Self::FwdAppendkv => &[FmhaFamily::FwdAppendkv],
+            Self::BatchPrefill => &[FmhaFamily::BatchPrefill],
+            Self::Bwd => &[FmhaFamily::BwdDotDoO, FmhaFamily::BwdDqDkDv, FmhaFamily::BwdConvertDq],
+        }
+    }
+
+    /// The stage that does most of the work, for which a problem asks unless it says another.
+    pub const fn main_stage(self) -> FmhaFamily {
+        match self {
+            Self::Bwd => FmhaFamily::BwdDqDkDv,
+            other => other.stages()[0],
+        }
+    }
+}
+
+impl FmhaFamily {
+    /// What a caller wants who needs such a kernel.
+    pub const fn api(self) -> FmhaApi {
+        match self {
+            Self::Fwd => FmhaApi::Fwd,
+            Self::FwdPagedkv => FmhaApi::FwdPagedkv,
+            Self::FwdSplitkv | Self::FwdSplitkvCombine => FmhaApi::FwdSplitkv,
+            Self::FwdAppendkv => FmhaApi::FwdAppendkv,
+            Self::BatchPrefill => FmhaApi::BatchPrefill,
+            Self::BwdDotDoO | Self::BwdDqDkDv | Self::BwdConvertDq => FmhaApi::Bwd,
+        }
+    }
+
+    /// Whether it computes scores and their products with values: what a forward model was trained on.
+    pub const fn is_forward(self) -> bool {
+        matches!(self, Self::Fwd | Self::FwdPagedkv | Self::FwdSplitkv | Self::BatchPrefill)
+    }
+
+    /// Whether its keys and values may lie in pages, whose size then is a part of its signature.
+    pub const fn is_paged(self) -> bool {
+        matches!(
+            self,
+            Self::FwdPagedkv
+                | Self::FwdAppendkv
+                | Self::FwdSplitkv
+                | Self::FwdSplitkvCombine
+                | Self::BatchPrefill
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_upstreams() {
+        for (number, mask) in FmhaMask::ALL.iter().enumerate() {
+            assert_eq!((number.to_string().parse(), *mask as usize), (Ok(*mask), number));
+        }
+        for (number, scale) in FmhaQscale::ALL.iter().enumerate() {
+            assert_eq!(number.to_string().parse(), Ok(*scale));
+        }
+        assert_eq!(
+            ["causal", "g", "window_generic"].map(|word| word.parse::<FmhaMask>().unwrap() as u8),
+            [1, 3, 3]
+        );
+        assert_eq!(FmhaKvLookup::Sglang as u8, 1);
+        assert_eq!(
+            "sideways".parse::<FmhaMask>().unwrap_err().to_string(),
+            "unknown attention mask 'sideways', expected one of: no, top_left, bottom_right, generic"
+        );
+    }
+
+    #[test]
+    fn stages_belong_to_their_api() {
+        for &api in FmhaApi::ALL {
+            assert!(api.stages().contains(&api.main_stage()));
+            assert!(api.stages().iter().all(|family| family.api() == api));
+        }
+        let all: usize = FmhaApi::ALL.iter().map(|api| api.stages().len()).sum();
+        assert_eq!(all, FmhaFamily::ALL.len());
+    }
+}

@@ -1,0 +1,294 @@
+/* Reads CK's FmhaProblem, FmhaKernelKey and FmhaKernelInstance, and chooses among the kernels of an FmhaRegistry. */
+
+#ifndef CK_SELECT_DISPATCHER_FMHA_HPP
+#define CK_SELECT_DISPATCHER_FMHA_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "core.hpp"
+#include "selector.hpp"
+#include "snapshot.hpp"
+
+namespace ck_select {
+
+/// A kernel for one stage of attention.
+template <class Instance>
+struct FmhaStage {
+  /// CK's FmhaKernelFamily, by its number.
+  ck_fmha_family family = CK_FMHA_FAMILY_FWD;
+  Solution<Instance> solution;
+};
+
+/// The kernels of an attention, in the order in which they run. Without stages there is no way to run it.
+template <class Instance>
+struct FmhaPlan {
+  std::vector<FmhaStage<Instance>> stages;
+  /// Into how many parts keys are split; what the stages were chosen for.
+  std::int64_t num_splits = 1;
+};
+
+namespace detail {
+
+template <class T> using KeyPipeline = decltype(std::string(a<T>().pipeline));
+template <class T> using KeyPads = decltype(a<T>().pad_sk);
+
+struct FmhaAdapter {
+  using Kernel = FmhaKernel;
+  using New = NewFmhaKernel;
+
+  /// The dispatcher looks identifiers up exactly, and asks `supports` itself.
+  static constexpr bool matches_parts = false;
+
+  struct Scope {
+    template <class Problem>
+    explicit Scope(const Problem& /*problem*/) noexcept {}
+  };
+
+  template <class Instance>
+  [[nodiscard]] static Known<Instance, Kernel> describe(const Instance& instance) {
+    const auto& key = instance.get_key();
+    Known<Instance, Kernel> known;
+    known.name = key.encode_identifier();
+    known.arch = key.gfx_arch;
+    known.signature = {static_cast<int>(key.signature.family), key.signature.data_type, {}, {}, {}};
+    try {
+      known.kernel = kernel_of(key);
+      known.key = key_text(key, known.name);
+    } catch (const Error& error) {
+      known.reason = error.what();
+    }
+    return known;
+  }
+
+  /// All that a key says.
+  template <class Key>
+  [[nodiscard]] static FmhaKernel kernel_of(const Key& key) {
+    const auto& signature = key.signature;
+    const auto& algorithm = key.algorithm;
+    FmhaKernel kernel;
+    ck_fmha_kernel_desc& raw = kernel.key;
+    raw.family = static_cast<std::int32_t>(signature.family);
+    raw.dtype = static_cast<std::int32_t>(type(signature.data_type, Status::invalid_kernel));
+    raw.mode = signature.is_group_mode;
+    raw.v_rowmajor = signature.is_v_rowmajor;
+    raw.logits = signature.has_logits_soft_cap;
+    raw.mask = signature.mask_type;
+    raw.bias = signature.bias_type;
+    raw.lse = signature.has_lse;
+    raw.dropout = signature.has_dropout;
+    raw.qscale = signature.qscale_type;
+    raw.rope = signature.rope_type;
+    raw.paged_kv = signature.use_paged_kv;
+    raw.fp8_static_quant = signature.do_fp8_static_quant;
+    raw.skip = signature.skip_min_seqlen_q;
+    raw.sink = signature.has_sink;
+    raw.dbias = signature.has_dbias;
+    raw.store_randval = signature.is_store_randval;
+    raw.deterministic = signature.is_deterministic;
+    raw.kv_layout = signature.kv_memory_layout;
+    raw.kv_lookup = signature.kv_lookup_table;
+    raw.page_size = signature.page_size;
+    raw.hdim_q = signature.hdim_q;
+    raw.hdim_v = signature.hdim_v;
+    raw.receipt = signature.receipt;
+    const auto& tile = algorithm.tile_shape;
+    fill(raw.tile, {tile.m0, tile.n0, tile.k0, tile.n1, tile.k1, tile.k0max});
+    nine(raw.wave, algorithm.wave_shape);
+    nine(raw.warp_tile, algorithm.warp_tile_shape);
+    // Older revisions call the pipeline otherwise, and have the pads in the signature.
+    if constexpr (is_valid<KeyPipeline, std::decay_t<decltype(algorithm)>>) {
+      kernel.pipeline = algorithm.pipeline;
+    } else {
+      kernel.pipeline = algorithm.pipeline_name;
+    }
+    if constexpr (is_valid<KeyPads, std::decay_t<decltype(algorithm)>>) {
+      fill(raw.pad, {algorithm.pad_s, algorithm.pad_sk, algorithm.pad_d, algorithm.pad_dv});
+    } else {
+      fill(raw.pad, {signature.pad_s, signature.pad_sk, signature.pad_d, signature.pad_dv});
+    }
+    raw.trload = algorithm.use_trload;
+    raw.block_per_cu = algorithm.block_per_cu;
+    raw.num_wave_groups = algorithm.num_wave_groups;
+    raw.max_splits_log2 = algorithm.max_splits_log2;
+    raw.max_seq_len_q = algorithm.max_seq_len_q;
+    raw.hdim_q_alignment = algorithm.hdim_q_alignment;
+    raw.hdim_v_alignment = algorithm.hdim_v_alignment;
+    raw.selection_rank = algorithm.selection_rank;
+    kernel.constraint_tag = algorithm.constraint_tag;
+    return kernel;
+  }
+
+  /// The identifier, and what it leaves out: two kernels of one identifier are two kernels here.
+  template <class Key>
+  [[nodiscard]] static std::string key_text(const Key& key, const std::string& identifier) {
+    std::string text = identifier + (key.signature.has_logits_soft_cap ? "|sc1" : "|sc0");
+    const auto& waves = key.algorithm.wave_shape;
+    const auto& tiles = key.algorithm.warp_tile_shape;
+    text += '|' + triple(waves.m2, waves.n2, waves.k2) + '|' + triple(tiles.m2, tiles.n2, tiles.k2);
+    return text + '|' + key.algorithm.constraint_tag;
+  }
+
+  static void add(Registry& registry, const std::vector<NewFmhaKernel>& kernels) { registry.add_fmha(kernels); }
+
+  /// A search would need operands of every kind that attention has.
+  [[nodiscard]] static bool may_run(const SelectorOptions& /*options*/) noexcept { return false; }
+  template <class Known, class Problem>
+  [[nodiscard]] static float run(const Known&, const Problem&, void*, const SelectorOptions&, LazyOperands&) {
+    return -1.0F;
+  }
+
+  template <class Problem, class State>
+  [[nodiscard]] static Asked<FmhaProblem> map(const Problem& problem, const SelectorOptions& options,
+                                              const State& /*state*/) {
+    Asked<FmhaProblem> asked;
+    ck_fmha_problem& raw = asked.problem.capi();
+    raw.api_family = static_cast<std::int32_t>(problem.api_family);
+    raw.family = static_cast<std::int32_t>(problem.requested_family);
+    raw.dtype = static_cast<std::int32_t>(type(problem.data_type, Status::invalid_problem));
+    raw.mode = problem.is_group_mode;
+    raw.mask = problem.mask_type;
+    raw.bias = problem.bias_type;
+    raw.qscale = problem.qscale_type;
+    raw.rope = problem.rope_type;
+    raw.kv_layout = problem.kv_memory_layout;
+    raw.kv_lookup = problem.kv_lookup_table;
+    raw.batch = problem.batch;
+    raw.seqlen_q = problem.seqlen_q;
+    raw.seqlen_k = problem.seqlen_k;
+    raw.nhead_q = problem.nhead_q;
+    raw.nhead_k = problem.nhead_k;
+    raw.hdim_q = problem.hdim_q;
+    raw.hdim_v = problem.hdim_v;
+    raw.max_seqlen_q = problem.max_seqlen_q;
+    raw.max_seqlen_k = problem.max_seqlen_k;
+    raw.page_size = problem.page_size;
+    raw.num_splits = problem.num_splits;
+    raw.window_left = problem.window_size_left;
+    raw.window_right = problem.window_size_right;
+    raw.sink_size = problem.sink_size;
+    raw.min_seqlen_q = problem.min_seqlen_q;
+    raw.rotary_dim = problem.rotary_dim;
+    raw.v_rowmajor = problem.is_v_rowmajor;
+    raw.logits = problem.has_logits_soft_cap;
+    raw.lse = problem.has_lse;
+    raw.dropout = problem.has_dropout;
+    raw.paged_kv = problem.use_paged_kv;
+    raw.fp8_static_quant = problem.do_fp8_static_quant;
+    raw.skip = problem.skip_min_seqlen_q;
+    raw.sink = problem.has_sink;
+    raw.dbias = problem.has_dbias;
+    raw.store_randval = problem.is_store_randval;
+    raw.deterministic = problem.is_deterministic;
+    raw.has_seqstart_q_ptr = problem.has_seqstart_q_ptr;
+    raw.has_seqstart_k_ptr = problem.has_seqstart_k_ptr;
+    raw.has_seqlen_q_ptr = problem.has_seqlen_q_ptr;
+    raw.has_seqlen_k_ptr = problem.has_seqlen_k_ptr;
+    raw.has_cu_seqlen_q_ptr = problem.has_cu_seqlen_q_ptr;
+    raw.has_cu_seqlen_k_ptr = problem.has_cu_seqlen_k_ptr;
+    raw.has_block_table_ptr = problem.has_block_table_ptr;
+    raw.has_cache_batch_idx = problem.has_cache_batch_idx;
+    raw.is_gappy = problem.is_gappy;
+    raw.has_rotary_cos_sin = problem.has_rotary_cos_sin;
+    asked.arch = problem.gfx_arch.empty() ? std::string_view(options.arch) : std::string_view(problem.gfx_arch);
+    asked.problem.arch(asked.arch);
+    asked.signature = {static_cast<int>(problem.requested_family), problem.data_type, {}, {}, {}};
+    return asked;
+  }
+
+  template <class Instance, class Problem>
+  [[nodiscard]] static bool supports(const Instance& instance, const Problem& problem) {
+    return instance.supports(problem);
+  }
+
+ private:
+  [[nodiscard]] static Dtype type(std::string_view word, Status status) {
+    if (const auto known = dtype_from(word)) return *known;
+    throw Error(status, "data_type: unknown word '" + std::string(word) + "'");
+  }
+
+  template <std::size_t N>
+  static void fill(std::int32_t (&to)[N], std::initializer_list<int> from) noexcept {
+    std::size_t at = 0;
+    for (const int value : from) to[at++] = value;
+  }
+
+  template <class Shape>
+  static void nine(std::int32_t (&to)[9], const Shape& shape) noexcept {
+    fill(to, {shape.m0, shape.n0, shape.k0, shape.m1, shape.n1, shape.k1, shape.m2, shape.n2, shape.k2});
+  }
+};
+
+}  // namespace detail
+
+/// Chooses among the kernels of an FmhaRegistry: for one stage, or all stages of a plan. CK's FmhaDispatcher keeps running
+/// them, by heuristic() or by run_explicit with the identifiers of a plan.
+template <class CkRegistry>
+class FmhaSelector : public detail::Selector<CkRegistry, detail::FmhaAdapter> {
+  using Base = detail::Selector<CkRegistry, detail::FmhaAdapter>;
+
+ public:
+  using Base::Base;
+  using typename Base::Instance;
+
+  /// The kernels of all stages that the problem's API has, each asked for by itself. A stage without a kernel leaves the plan
+  /// without stages, but for the last of backward, which CK takes for optional, too.
+  template <class Problem>
+  [[nodiscard]] FmhaPlan<Instance> plan(const Problem& problem) const {
+    FmhaPlan<Instance> plan;
+    plan.num_splits = problem.num_splits;
+    Problem asked = problem;
+    using Family = decltype(asked.requested_family);
+    for (const ck_fmha_family family : stages_of(static_cast<int>(problem.api_family))) {
+      asked.requested_family = static_cast<Family>(family);
+      FmhaStage<Instance> stage{family, this->find(asked)};
+      if (stage.solution.instance != nullptr) {
+        plan.stages.push_back(std::move(stage));
+      } else if (family != CK_FMHA_FAMILY_BWD_CONVERT_DQ) {
+        plan.stages.clear();
+        return plan;
+      }
+    }
+    return plan;
+  }
+
+  /// The same for split keys, where the number of splits is the selector's to choose: a power of two up to `most`, the one for
+  /// which the estimate gives both stages together the least time.
+  template <class Problem>
+  [[nodiscard]] FmhaPlan<Instance> plan_splits(const Problem& problem, std::int64_t most) const {
+    Problem asked = problem;
+    using Family = decltype(asked.requested_family);
+    asked.requested_family = static_cast<Family>(CK_FMHA_FAMILY_FWD_SPLITKV);
+    asked.num_splits = this->ask([&](const Registry& registry, const FmhaProblem& as) { return registry.fmha_splits(as, most); },
+                                 asked);
+    return plan(asked);
+  }
+
+ private:
+  [[nodiscard]] static std::vector<ck_fmha_family> stages_of(int api) {
+    switch (api) {
+      case CK_FMHA_API_FWD: return {CK_FMHA_FAMILY_FWD};
+      case CK_FMHA_API_FWD_PAGEDKV: return {CK_FMHA_FAMILY_FWD_PAGEDKV};
+      case CK_FMHA_API_FWD_SPLITKV: return {CK_FMHA_FAMILY_FWD_SPLITKV, CK_FMHA_FAMILY_FWD_SPLITKV_COMBINE};
+      case CK_FMHA_API_FWD_APPENDKV: return {CK_FMHA_FAMILY_FWD_APPENDKV};
+      case CK_FMHA_API_BATCH_PREFILL: return {CK_FMHA_FAMILY_BATCH_PREFILL};
+      case CK_FMHA_API_BWD:
+        return {CK_FMHA_FAMILY_BWD_DOT_DO_O, CK_FMHA_FAMILY_BWD_DQ_DK_DV, CK_FMHA_FAMILY_BWD_CONVERT_DQ};
+      default: return {};
+    }
+  }
+};
+template <class CkRegistry>
+FmhaSelector(const CkRegistry&) -> FmhaSelector<CkRegistry>;
+template <class CkRegistry>
+FmhaSelector(const CkRegistry&, SelectorOptions) -> FmhaSelector<CkRegistry>;
+
+}  // namespace ck_select
+
+#endif  // CK_SELECT_DISPATCHER_FMHA_HPP

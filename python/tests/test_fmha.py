@@ -1,0 +1,60 @@
+"""Attention over the C interface."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+import ck_select
+from ck_select import FmhaProblem, NoKernelError, Registry
+from ck_select._library import lib
+from ck_select.fmha import _WORDS, of_struct
+
+NAME = "fmha_fwd_fp16_batch_h128_qr_async_t{m0}x128x32x128x32x128_w{warp}x{warp}x16_pad1111_mask=no_bias=no_bpc=-1"
+SMALL, LARGE = NAME.format(m0=16, warp=16), NAME.format(m0=128, warp=32)
+DECODE = FmhaProblem(seqlen_q=1, seqlen_k=8192, nhead_q=32, nhead_k=8, hdim_q=128, batch=64)
+
+
+def test_the_estimate_chooses_among_what_supports_the_problem():
+    registry = Registry(arch="gfx950", kernels=[SMALL, LARGE], environment=False)
+    chosen = registry.select(DECODE)
+    assert (chosen.name, chosen.source) == (SMALL, "estimate")
+    assert "products" in registry.explain(DECODE)
+    with pytest.raises(NoKernelError):
+        registry.select(dataclasses.replace(DECODE, dropout=True))
+    with pytest.raises(ck_select.CkSelectError, match="seqlen_k: found 0"):
+        registry.select(dataclasses.replace(DECODE, seqlen_k=0))
+    with pytest.raises(ValueError, match="mask: found 'diagonal', expected one of no, top_left"):
+        registry.select(dataclasses.replace(DECODE, mask="diagonal"))
+    assert registry.fmha_splits(DECODE) == 1, "nothing combines"
+
+
+def test_supports_gets_the_problem():
+    seen = []
+    registry = Registry(arch="gfx950", environment=False)
+    registry.register(LARGE, supports=lambda problem: seen.append(problem) or False)
+    with pytest.raises(NoKernelError):
+        registry.select(DECODE)
+    # The estimate asks, and then the priority.
+    assert set(map(repr, seen)) == {repr(dataclasses.replace(DECODE, hdim_v=128, family="fwd", arch=None))}
+
+
+def test_structs_hold_every_field():
+    names = {name for name, _ in ck_select._library.FmhaProblem._fields_} - {"struct_size", "reserved"}
+    assert names == {field.name for field in dataclasses.fields(FmhaProblem)}
+    for word, values in _WORDS.items():
+        for value in values:
+            problem = dataclasses.replace(DECODE, **{word: value})
+            assert getattr(of_struct(problem.as_struct()), word) == value
+    flipped = dataclasses.replace(DECODE, lse=True, is_gappy=True, v_rowmajor=False, window_left=-1)
+    again = of_struct(flipped.as_struct())
+    assert (again.lse, again.is_gappy, again.v_rowmajor, again.window_left) == (True, True, False, -1)
+
+
+def test_the_library_knows_the_fields():
+    import ctypes
+
+    name = ctypes.c_char_p()
+    assert lib.ck_problem_field_name(2, 0, ctypes.byref(name)) == 0
+    assert name.value == b"batch"

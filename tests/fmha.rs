@@ -1,0 +1,74 @@
+//! Attention through the registry: rules, plans, the number of splits.
+
+use ck_select::kernel::{FmhaKernel, FmhaTile, Kernel, KernelKind};
+use ck_select::problem::{FmhaProblem, Problem};
+use ck_select::registry::{Options, Priority, Registry, SelectError, Source, UserData};
+use ck_select::vocab::{FmhaApi, FmhaFamily, FmhaMask, FmhaPipeline};
+
+fn kernel(family: FmhaFamily, hdim: u16, m0: u16) -> Kernel {
+    let tile = FmhaTile { m0, n0: 64, k0: 32, n1: hdim, k1: 32, k0max: hdim };
+    let pipeline =
+        if family == FmhaFamily::FwdSplitkvCombine { FmhaPipeline::SplitkvCombine } else { FmhaPipeline::Qr };
+    let mut kernel = FmhaKernel::plain(family, [hdim; 2], pipeline, tile);
+    kernel.lse = family.api() == FmhaApi::FwdSplitkv;
+    kernel.set_warp_tile([16, 16, 16]);
+    Kernel { name: kernel.identifier(), kind: KernelKind::Fmha(kernel) }
+}
+
+fn registry(kernels: Vec<Kernel>) -> Registry {
+    let options = Options { arch: "gfx950".parse().ok(), ..Options::default() };
+    let registry = Registry::new(options).unwrap();
+    for kernel in kernels {
+        registry.add(kernel, Priority::NORMAL, UserData::default(), None).unwrap();
+    }
+    registry
+}
+
+fn decode(keys: i64) -> FmhaProblem {
+    FmhaProblem { nhead_k: 8, ..FmhaProblem::new([1, keys], 32, 128) }
+}
+
+#[test]
+fn only_kernels_that_support_the_problem_are_chosen() {
+    let [small, large] = [16, 128].map(|m0| kernel(FmhaFamily::Fwd, 128, m0));
+    let registry = registry(vec![small.clone(), large.clone(), kernel(FmhaFamily::Fwd, 64, 128)]);
+    let chosen = |problem: FmhaProblem| {
+        let selection = registry.select(&problem.into()).unwrap();
+        assert_eq!(selection.source, Source::Estimate);
+        selection.entry.name().to_owned()
+    };
+    let busy = FmhaProblem { batch: 64, ..decode(8192) };
+    assert_eq!(chosen(busy), small.name, "one query wastes a tall tile");
+    assert_eq!(chosen(FmhaProblem::new([8192, 8192], 32, 128)), large.name);
+    for refused in [
+        FmhaProblem { mask: FmhaMask::TopLeft, ..decode(8192) },
+        FmhaProblem { hdim_q: 256, ..decode(8192) },
+        FmhaProblem { dtype: "bf16".parse().unwrap(), ..decode(8192) },
+    ] {
+        let error = registry.select(&refused.into()).err().unwrap();
+        assert!(matches!(error, SelectError::NoKernel { .. }), "{error}");
+    }
+    let empty = registry.select(&FmhaProblem { seqlen_k: 0, ..decode(1) }.into()).err().unwrap();
+    assert_eq!(empty.to_string(), "seqlen_k: found 0, expected at least 1, or a max_seqlen_k");
+}
+
+#[test]
+fn splits_are_chosen_where_both_stages_have_a_kernel() {
+    let split = kernel(FmhaFamily::FwdSplitkv, 128, 16);
+    let both = registry(vec![split.clone(), kernel(FmhaFamily::FwdSplitkvCombine, 128, 32)]);
+    let asked = FmhaProblem { lse: true, ..decode(65_536) };
+    assert!(both.fmha_splits(&asked, 64) > 4, "32 workgroups and a long cache leave a device idle");
+    assert_eq!(both.fmha_splits(&asked, 1), 1);
+    let full = FmhaProblem { batch: 64, seqlen_q: 4096, seqlen_k: 4096, ..asked };
+    assert_eq!(both.fmha_splits(&full, 64), 1);
+    assert_eq!(registry(vec![split]).fmha_splits(&asked, 64), 1);
+}
+
+#[test]
+fn terms_add_up_and_are_named() {
+    let registry = registry(vec![kernel(FmhaFamily::Fwd, 128, 128)]);
+    let told = registry.explain(&Problem::from(decode(4096))).unwrap();
+    for term in ["products", "softmax", "second_stage"] {
+        assert!(told.contains(term), "{told}");
+    }
+}
