@@ -415,3 +415,35 @@ fn pairs_are_the_rows_without_their_figures() {
         }
     }
 }
+
+/// What a variant's kernel computes is the problem's, too; what only the cells can say has to be there.
+#[test]
+fn rows_of_variants_are_problems_of_variants() {
+    let folder = TempDir::new().unwrap();
+    let body = "fp8_rcr_compv3_cshuffle_intrawave_False_False_False";
+    let shapes = "128x128x128_1x4x1_16x16x128";
+    let text = format!(
+        "kernel,M,N,K,batch_count,groups,tflops,latency_ms\n\
+         gemm_{body}_False_{shapes}_streamk_tree,64,64,64,,,1,1\n\
+         batched_gemm_{body}_{shapes},64,64,64,4,,1,1\n\
+         grouped_gemm_{body}_False_{shapes},64,64,64,,64x64x64*4,1,1\n\
+         gemm_bquant_fp8_rcr_compv3_cshuffle_intrawave_{shapes}_qg1x1x64,64,64,64,,,1,1\n\
+         batched_gemm_{body}_{shapes},64,64,64,,,1,1\n\
+         gemm_{body}_False_{shapes},64,64,64,4,,1,1\n"
+    );
+    let path = file(&folder, "variants.csv", &text);
+    let output = folder.path().join("out.parquet");
+    let (_, rejects) = converted(std::slice::from_ref(&path), &output, &options());
+    let reasons: Vec<&str> = rejects.iter().map(|reject| reject.reason.as_str()).collect();
+    assert_eq!(reasons.len(), 2, "{reasons:?}");
+    assert!(reasons[0].ends_with("needs 'batch' of 1 or more and no list of GEMMs"), "{}", reasons[0]);
+    assert!(reasons[1].ends_with("needs no batch and no list of GEMMs"), "{}", reasons[1]);
+    for path in [&path, &output] {
+        let data = measured(path, Op::Gemm);
+        let request = |problem: &Problem| problem.to_string().split_once("layout=rcr").unwrap().1.to_owned();
+        let requests: Vec<String> = data.problems().iter().map(request).collect();
+        let arch = if path == &output { ",arch=gfx950" } else { "" };
+        let expected = [",stream_k=tree", ",batch=4", ",groups=64x64x64*4", ",quant=bquant,group_b=1x1x64"];
+        assert_eq!(requests, expected.map(|text| format!("{text}{arch}")));
+    }
+}

@@ -10,7 +10,7 @@ mod reader;
 mod strict;
 
 pub use conv::{Compv4Tiles, ConvConfig, NameForm, TraitSource};
-pub use gemm::{GemmConfig, GemmRanges, LdsLimit};
+pub use gemm::{GemmConfig, GemmRanges, GemmVariants, LdsLimit};
 pub use instances::{Family, Instances, OtherKernel};
 
 use std::fmt;

@@ -90,7 +90,12 @@ impl Shape {
             }
             KernelKind::Gemm(kernel) => {
                 let shape = Self::of(&Kernel::of_gemm(kernel), device, constants)?;
-                Ok(Self { persistent: kernel.persistent, preshuffled: kernel.preshuffle, ..shape })
+                Ok(Self {
+                    balanced: kernel.variant.stream_k.is_some(),
+                    persistent: kernel.persistent,
+                    preshuffled: kernel.preshuffle,
+                    ..shape
+                })
             }
         }
     }

@@ -260,7 +260,7 @@ fn said_of_kernel(kernel: &KernelKind) -> Vec<(&'static str, Said)> {
 
 /// Whether a text can hardly be anything but a kernel's name.
 fn begins_like_a_kernel(name: &str) -> bool {
-    name.starts_with("grouped_conv_") || name.starts_with("gemm_universal_")
+    name.starts_with("grouped_conv_") || GemmKernel::begins_a_name(name)
 }
 
 fn agree(

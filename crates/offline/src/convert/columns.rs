@@ -22,6 +22,8 @@ pub(super) enum Source {
     GemmFlag(fn(&GemmKernel) -> bool),
     ConvProblem(fn(&ConvProblem) -> i64),
     GemmProblem(fn(&GemmProblem) -> i64),
+    /// A list of GEMMs, null where there is none.
+    Groups,
     Arch,
     /// A hardware constant: what the file records, else what was found out, else the architecture's profile.
     Hardware(&'static str, Option<i64>),
@@ -52,6 +54,7 @@ impl Column {
             | Source::KernelName
             | Source::ConvText(_)
             | Source::GemmText(_)
+            | Source::Groups
             | Source::Arch
             | Source::RunText => DataType::Utf8,
             Source::Tflops | Source::Latency | Source::Bandwidth => DataType::Float64,
@@ -84,6 +87,16 @@ impl Column {
                 Problem::Gemm(problem) => Some(value(problem)),
                 Problem::Conv(_) => Some(0),
             }),
+            Source::Groups => {
+                let groups = |problem: &Problem| match problem {
+                    Problem::Gemm(problem) if !problem.request.groups.is_empty() => {
+                        Some(problem.request.groups.to_string())
+                    }
+                    _ => None,
+                };
+                let of_problem = chunk.problems.iter().map(groups).collect();
+                Content::Texts(of_problem, Places::Stretches(chunk.problem.as_slice()))
+            }
             Source::Arch => {
                 let arch = |problem: &Problem| problem.arch().map(|arch| arch.as_str().to_owned());
                 let of_problem = chunk.problems.iter().map(arch).collect();

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use ck_select_types::kernel::{Kernel, KernelKind};
+use ck_select_types::kernel::{GemmVariant, Kernel, KernelKind};
 use ck_select_types::vocab::{Arch, Direction, Dtype, GemmLayout, Op};
 
 /// What to take; `None` takes whatever is there.
@@ -33,14 +33,17 @@ impl Filter {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Class {
     Conv(Direction, Dtype, u8),
-    Gemm(Dtype, Dtype, Dtype, GemmLayout),
+    Gemm([Dtype; 3], GemmLayout, GemmVariant, bool),
 }
 
 impl Class {
     fn of(kernel: &KernelKind) -> Self {
         match kernel {
             KernelKind::Conv(conv) => Self::Conv(conv.direction, conv.dtype_in, conv.ndim),
-            KernelKind::Gemm(gemm) => Self::Gemm(gemm.dtype_a, gemm.dtype_b, gemm.dtype_c, gemm.layout),
+            KernelKind::Gemm(gemm) => {
+                let types = [gemm.dtype_a, gemm.dtype_b, gemm.dtype_c];
+                Self::Gemm(types, gemm.layout, gemm.variant, gemm.grouped)
+            }
         }
     }
 }
