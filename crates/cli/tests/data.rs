@@ -175,6 +175,29 @@ fn validation_sets_are_seeded_and_apart() {
 }
 
 #[test]
+fn strata_are_shared_out_and_shards_are_the_whole() {
+    let folder = TempDir::new().unwrap();
+    let line = "shapes --set conv-edge --set synthetic --stratify 40";
+    let (whole, _) = good(folder.path(), line);
+    let body = |text: &str| -> Vec<String> {
+        text.lines().skip(1).map(|line| line.split_once(',').unwrap().1.to_owned()).collect()
+    };
+    let whole = body(&whole);
+    assert_eq!(whole.len(), 40);
+    let shards = [1, 2, 3].map(|part| body(&good(folder.path(), &format!("{line} --shard {part}/3")).0));
+    assert_eq!(shards.each_ref().map(Vec::len), [14, 13, 13]);
+    for (place, problem) in whole.iter().enumerate() {
+        assert_eq!(&shards[place % 3][place / 3], problem);
+    }
+    assert!(
+        bad(folder.path(), &format!("{line} --shard 4/3"), 2).contains("expected I/N with I from 1 to N")
+    );
+    assert!(bad(folder.path(), "shapes --set wide --stratify 9", 2).contains("strata are of convolutions"));
+    let all = "shapes --targeted a.parquet --below 1.1";
+    assert!(bad(folder.path(), all, 2).contains("expected a share above 0 and up to 1"));
+}
+
+#[test]
 fn driver_lines_become_problems() {
     let folder = TempDir::new().unwrap();
     let text = "./bin/MIOpenDriver convbfp16 -n 8 -c 64 -H 56 -W 56 -k 64 -y 3 -x 3 -p 1 -q 1 -F 4\nMIOpenDriver bnorm -n 1\n";

@@ -3,6 +3,7 @@
 mod embedded;
 mod error;
 mod key;
+mod known;
 mod load;
 mod range;
 mod spec;
@@ -12,6 +13,7 @@ pub use embedded::EmbeddedModel;
 pub use error::ModelError;
 pub use key::listed;
 pub use key::{Misfit, ModelKey};
+pub use known::Filled;
 pub use load::Limits;
 pub(crate) use load::{forest_path, spec_bytes};
 pub use range::TrainedRange;

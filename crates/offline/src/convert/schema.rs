@@ -215,8 +215,14 @@ mod tests {
 
     #[test]
     fn tables_have_upstreams_columns() {
-        let extras =
-            Extras { op: Op::Gemm, bandwidth: false, split_k: false, pad_sides: false, hardware: false };
+        let extras = Extras {
+            op: Op::Gemm,
+            bandwidth: false,
+            split_k: false,
+            pad_sides: false,
+            hardware: false,
+            many: false,
+        };
         let names = |op| -> Vec<&str> {
             columns(op, &Options::default(), &extras).iter().map(|column| column.name).collect()
         };

@@ -34,12 +34,13 @@ const OTHER_COLUMNS: [&str; 15] = [
 ];
 
 /// Further columns that readers look at, of which a misspelt one would be missed.
-const MEASURED: [&str; 10] = [
+const MEASURED: [&str; 11] = [
     "kernel",
     "kernel_name",
     "tflops",
     "measured_tflops",
     "latency_ms",
+    "latency_us",
     "bandwidth_gb_s",
     "non_zero",
     "is_valid",
