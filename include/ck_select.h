@@ -954,7 +954,7 @@ typedef struct {
    */
   const char *specialization;
   /**
-   * How a stream-K kernel reduces its partial results: "none", "tree" or "linear"; NULL if it is not a
+   * How a stream-K kernel reduces its partial results: "none", "tree", "linear" or "atomic"; NULL if it is not a
    * stream-K kernel.
    */
   const char *stream_k_reduction;

@@ -2,7 +2,9 @@
 
 use std::collections::HashSet;
 
-use ck_select::kernel::{ConvKernel, ConvTile, FmhaKernel, GemmKernel, Kernel, KernelKind, Mnk, StreamK};
+use ck_select::kernel::{
+    ConvKernel, ConvTile, FmhaKernel, GemmKernel, GemmVariant, Kernel, KernelKind, Mnk, StreamK,
+};
 use ck_select::vocab::{
     ConvLayout, Direction, Dtype, Elementwise, Epilogue, GemmLayout, Major, Pipeline, Scheduler,
     Specialization, StreamKReduction,
@@ -33,6 +35,7 @@ prop_compose! {
         epilogue in any_word(Epilogue::ALL), scheduler in any_word(Scheduler::ALL), pad: [bool; 3],
         tile in mnk(65_535), wave in mnk(255), warp_tile in mnk(255), flags: [bool; 3], split_k in 1..=255u8,
         elementwise in any_word(Elementwise::ALL), num_d_tensors: u8,
+        stream_k in proptest::option::of(any_word(&StreamKReduction::ALL[1..])),
     ) -> GemmKernel {
         let [persistent, structured_sparsity, preshuffle] = flags;
         GemmKernel {
@@ -62,6 +65,7 @@ prop_compose! {
             num_wave_groups: 1,
             pad,
             vector: [0; 3],
+            variant: GemmVariant { stream_k, ..GemmVariant::default() },
             arch: None,
         }
     }
@@ -166,7 +170,7 @@ fn near_names() -> impl Strategy<Value = String> {
     let pieces: Vec<&str> = "grouped_conv gemm universal forward fwd bwd_data bf16 pk_fp4 rcr nhwgc 2d 3d compv3 \
         comp_async_eight_waves basic_v1 mem wavelet cshuffle bias_activation intrawave interwave True False 64x128x64 \
         2x2x1 -1x2x1 32x32x16 0x0x0 4294967296x1x1 vec4_8_2 vec4_8 splitk4 Relu d1 sparse preshuffle gm2 dsb si 2stage \
-        filter3x3 streamk tree persistent large_tensor pad110 *  é persist"
+        filter3x3 streamk tree persistent large_tensor pad110 *  é persist batched grouped multid rcrr atomic"
         .split(' ')
         .collect();
     proptest::collection::vec(select(pieces), 0..18).prop_map(|pieces| pieces.join("_"))
@@ -198,7 +202,9 @@ proptest! {
     #[test]
     fn identifiers_read_back(kernel in gemm()) {
         prop_assert_eq!(GemmKernel::parse_identifier(&kernel.identifier()), Ok(kernel.clone()));
-        prop_assert_eq!(format!("gemm_universal_{}", kernel.identifier()), kernel.name());
+        let name = format!("gemm_universal_{}", kernel.identifier());
+        prop_assert_eq!(GemmKernel::parse_name(&name).map(|parsed| parsed.kernel), Ok(kernel.clone()));
+        prop_assert_eq!(GemmKernel::parse_name(&kernel.generated_name()).map(|parsed| parsed.kernel), Ok(kernel));
     }
 
     #[test]

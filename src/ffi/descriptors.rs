@@ -10,7 +10,7 @@ use super::input::{
 };
 use super::kernels::{CkKernelHooks, add, new_kernel, read_all_hooks, read_hooks_at};
 use super::{CkRegistry, CkStatus, words};
-use crate::kernel::{ConvKernel, GemmKernel, Kernel, KernelKind, Mnk, StreamK};
+use crate::kernel::{ConvKernel, GemmKernel, GemmVariant, Kernel, KernelKind, Mnk, StreamK};
 use crate::vocab::{Elementwise, Specialization, UnknownWord};
 
 /// A grouped-convolution kernel, with the fields of CK's `GroupedConvKernelKey` and those that only its names
@@ -37,7 +37,7 @@ pub struct CkConvKernelDesc {
     pub epilogue: *const c_char,
     /// What the kernel assumes of problems: `default`, `filter1x1_stride1_pad0` and so on; NULL is `default`.
     pub specialization: *const c_char,
-    /// How a stream-K kernel reduces its partial results: "none", "tree" or "linear"; NULL if it is not a
+    /// How a stream-K kernel reduces its partial results: "none", "tree", "linear" or "atomic"; NULL if it is not a
     /// stream-K kernel.
     pub stream_k_reduction: *const c_char,
     /// A `ck_direction`.
@@ -396,6 +396,7 @@ impl Descriptor for CkGemmKernelDesc {
                 num_wave_groups: small("num_wave_groups", self.num_wave_groups)?,
                 pad: self.pad.map(|pad| pad != 0),
                 vector: numbers("vector", self.vector)?,
+                variant: GemmVariant::default(),
                 arch: read_arch(self.arch, "arch")?,
             }
         };

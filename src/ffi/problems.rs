@@ -6,7 +6,7 @@ use std::mem::offset_of;
 use super::error::{Failure, boundary};
 use super::input::{Versioned, check_reserved, output, read_arch, read_struct, write_output};
 use super::{CkStatus, words};
-use crate::problem::{ConvProblem, GemmProblem, Problem};
+use crate::problem::{ConvProblem, GemmProblem, GemmRequest, Problem};
 use crate::vocab::Arch;
 
 /// A grouped convolution. Axes are in the order depth, height, width. A 2D problem has extent 1, stride 1,
@@ -237,6 +237,7 @@ impl AsProblem for CkGemmProblem {
             dtype_b: words::dtype("dtype_b", self.dtype_b)?,
             dtype_c: words::dtype("dtype_c", self.dtype_c)?,
             layout: words::gemm_layout([self.layout_a, self.layout_b, self.layout_c])?,
+            request: GemmRequest::NONE,
             arch,
         }))
     }

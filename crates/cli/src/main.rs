@@ -76,6 +76,8 @@ enum Command {
     Bench(Box<commands::bench::Args>),
     #[cfg(feature = "offline")]
     Merge(commands::merge::Args),
+    #[cfg(feature = "offline")]
+    Import(commands::import::Args),
     /// Started by a sweep to kill its remaining processes if it is killed
     #[command(hide = true)]
     #[cfg(feature = "offline")]
@@ -121,6 +123,8 @@ fn main() -> ExitCode {
         },
         #[cfg(feature = "offline")]
         Command::Merge(args) => commands::merge::run(&args),
+        #[cfg(feature = "offline")]
+        Command::Import(args) => commands::import::run(&args),
         #[cfg(feature = "offline")]
         Command::BenchGuard => commands::bench::guard(),
         #[cfg(feature = "offline")]

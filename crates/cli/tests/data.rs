@@ -175,6 +175,67 @@ fn validation_sets_are_seeded_and_apart() {
 }
 
 #[test]
+fn strata_are_shared_out_and_shards_are_the_whole() {
+    let folder = TempDir::new().unwrap();
+    let line = "shapes --set conv-edge --set synthetic --stratify 40";
+    let (whole, _) = good(folder.path(), line);
+    let body = |text: &str| -> Vec<String> {
+        text.lines().skip(1).map(|line| line.split_once(',').unwrap().1.to_owned()).collect()
+    };
+    let whole = body(&whole);
+    assert_eq!(whole.len(), 40);
+    let shards = [1, 2, 3].map(|part| body(&good(folder.path(), &format!("{line} --shard {part}/3")).0));
+    assert_eq!(shards.each_ref().map(Vec::len), [14, 13, 13]);
+    for (place, problem) in whole.iter().enumerate() {
+        assert_eq!(&shards[place % 3][place / 3], problem);
+    }
+    assert!(
+        bad(folder.path(), &format!("{line} --shard 4/3"), 2).contains("expected I/N with I from 1 to N")
+    );
+    assert!(bad(folder.path(), "shapes --set wide --stratify 9", 2).contains("strata are of convolutions"));
+    let all = "shapes --targeted a.parquet --below 1.1";
+    assert!(bad(folder.path(), all, 2).contains("expected a share above 0 and up to 1"));
+}
+
+#[test]
+fn tables_of_others_are_a_roof() {
+    let folder = TempDir::new().unwrap();
+    let table = "8-28-28-3x3-16-28-28-4-1x1-1x1-1x1-0-NHWC-NHWC-NHWC-BF16-F=S:0.02,0,a;T:0.01,0,a\nnothing\n";
+    fs::write(folder.path().join("t.fdb.txt"), table).unwrap();
+    let (out, err) = good(folder.path(), "import t.fdb.txt --fields arch=gfx950 --output roof.txt");
+    assert!(out.is_empty() && err.contains("t.fdb.txt: line 2: no '=' behind the problem"), "{err}");
+    assert!(err.contains("MIOpen: 1 problems, 1 lines are left out"), "{err}");
+    let roof = fs::read_to_string(folder.path().join("roof.txt")).unwrap();
+    assert!(roof.starts_with("# 0.01 ms: T\ndirection=forward,ndim=2,N=4,C=8,K=16,"), "{roof}");
+    let header = "kernel,N,C,K,G,Hi,Wi,Y,X,stride_h,stride_w,pad_h,pad_w,latency_ms,tflops\n";
+    let row = |tile: &str, hi: u32, ms: f64| {
+        let flops = 2.0 * 4.0 * 16.0 * 8.0 * 9.0 * f64::from(hi * 28);
+        format!(
+            "grouped_conv_forward_bf16_2d_{tile}_compv3_intrawave,4,8,16,1,{hi},28,3,3,1,1,1,1,{ms},{}\n",
+            flops / ms / 1e9
+        )
+    };
+    let data = header.to_owned()
+        + &row("64x64x64", 28, 0.0125)
+        + &row("128x128x64", 28, 0.0125)
+        + &row("64x64x64", 30, 0.5);
+    fs::write(folder.path().join("data.csv"), data).unwrap();
+    let line = "evaluate --estimate --arch gfx950 --data data.csv --roof roof.txt";
+    let (json, _) = good(folder.path(), &format!("{line} --format json"));
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    for figures in [&json["roof"]["chosen"], &json["roof"]["fastest"]] {
+        assert_eq!(figures["problems"], 1);
+        assert!((figures["mean"].as_f64().unwrap() - 0.8).abs() < 1e-12, "{figures}");
+    }
+    assert!(good(folder.path(), line).0.contains("share of the roof, chosen"));
+    fs::write(folder.path().join("roof.txt"), roof.replace("N=4", "N=5")).unwrap();
+    assert!(bad(folder.path(), line, 1).contains("none of the measured problems has a best known time"));
+    fs::write(folder.path().join("roof.txt"), roof.replace("# 0.01 ms", "# 0 ms")).unwrap();
+    assert!(bad(folder.path(), line, 1).contains("roof.txt: line 2: no time before the problem"));
+    assert!(bad(folder.path(), "import data.csv", 1).contains("line 1: found 'kernel,N,C,K"));
+}
+
+#[test]
 fn driver_lines_become_problems() {
     let folder = TempDir::new().unwrap();
     let text = "./bin/MIOpenDriver convbfp16 -n 8 -c 64 -H 56 -W 56 -k 64 -y 3 -x 3 -p 1 -q 1 -F 4\nMIOpenDriver bnorm -n 1\n";

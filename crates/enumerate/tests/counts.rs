@@ -78,9 +78,6 @@ fn empty_traits_have_upstreams_counts() {
             }
         }
     }
-    // An architecture that the table of types lacks is treated as gfx950, which is said.
-    let unknown = inline(r#"{"variant": "forward"}"#, &on("gfx1100"));
-    assert_eq!((unknown.kernels.len(), unknown.warnings.len()), (1032, 1));
     assert_eq!(inline(r#"{"variant": "forward"}"#, &on("gfx942:xnack+")).kernels.len(), 1032);
 }
 
@@ -339,12 +336,9 @@ fn targets_outside_of_the_tables_pass_what_is_in_none() {
     assert!(flagged.kernels.len() > plain.kernels.len());
     let names: HashSet<&str> = flagged.kernels.iter().map(|kernel| kernel.name.as_str()).collect();
     assert!(plain.kernels.iter().all(|kernel| names.contains(kernel.name.as_str())));
-    // int8 is in the table of gfx942 alone.
+    // int8 is in the tile engine's table of gfx942 alone; that of gfx950 is the architecture's own.
     let int8 = Request { dtype: Dtype::Int8, ..on("gfx950") };
-    assert_eq!(
-        run("gemm_ci.json", &int8).warnings,
-        ["the rules know no instructions of 'gfx950' for int8_int8_int32, any are accepted"]
-    );
+    assert_eq!((run("gemm_ci.json", &int8).warnings.len(), run("gemm_ci.json", &int8).kernels.len()), (0, 8));
 }
 
 #[test]

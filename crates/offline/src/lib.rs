@@ -23,4 +23,5 @@ pub mod surrogate;
 #[cfg(feature = "lightgbm")]
 pub mod train;
 pub mod trained;
+pub mod tuned;
 pub mod validate;

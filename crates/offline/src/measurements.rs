@@ -22,6 +22,7 @@ use ck_select_types::vocab::{Arch, Direction, Dtype, Op};
 
 pub use error::DataError;
 pub(crate) use names::Filter;
+pub(crate) use parquet::numbers_of;
 pub(crate) use record::{Counts, Figures, Measured, Sink};
 pub use source::files_of;
 use source::read_text;

@@ -5,14 +5,19 @@ mod conv;
 pub mod driver;
 mod fmha;
 mod gemm;
+mod grid;
 mod networks;
 mod random;
+mod strata;
+mod targeted;
 mod validation;
 mod write;
 
 use ck_select_types::problem::{GemmProblem, Problem};
 use ck_select_types::vocab::{Direction, Dtype, Op};
 
+pub use strata::{Stratum, stratified};
+pub use targeted::{Targeted, targeted};
 pub use validation::{Draw, validation};
 pub use write::{write_csv, write_json};
 
@@ -27,6 +32,10 @@ pub enum Set {
     Benchmark,
     /// GEMMs of the heuristic's sweep.
     Sweep,
+    /// Convolutions over all regimes, on a coarse grid.
+    ConvWide,
+    /// Convolutions with extents of 1 and beside the sides of tiles.
+    ConvEdge,
     /// Synthetic convolutions.
     Synthetic,
     /// Layers of `ResNet`-50.
@@ -47,11 +56,21 @@ pub enum Set {
 
 impl Set {
     /// All sets with their names and what is in them.
-    pub const ALL: [(Self, &'static str, &'static str); 12] = [
+    pub const ALL: [(Self, &'static str, &'static str); 14] = [
         (Self::Wide, "wide", "706 GEMMs over all regimes of M, N and K"),
         (Self::Edge, "edge", "546 GEMMs with extents of 1 and near it"),
         (Self::Benchmark, "benchmark", "the 25 GEMMs of upstream's generate_benchmark_data"),
         (Self::Sweep, "sweep", "3,167 GEMMs of upstream's heuristic sweep; --count takes evenly spaced ones"),
+        (
+            Self::ConvWide,
+            "conv-wide",
+            "convolutions over all regimes: channels, maps, filters, strides, groups",
+        ),
+        (
+            Self::ConvEdge,
+            "conv-edge",
+            "convolutions at the edge: 1 and beside the sides of tiles, filters and pads",
+        ),
         (
             Self::Synthetic,
             "synthetic",
@@ -94,7 +113,7 @@ pub struct Choice {
     pub direction: Direction,
     /// Element type of all operands.
     pub dtype: Dtype,
-    /// Spatial dimensions of synthetic convolutions: 2 or 3.
+    /// Spatial dimensions of convolutions that are no network's: 2 or 3.
     pub ndim: u8,
     /// Batches of a network's layers.
     pub batches: Vec<i64>,
@@ -125,6 +144,8 @@ pub fn generate(set: Set, choice: &Choice) -> Vec<Problem> {
         Set::Edge => gemms(gemm::edge()),
         Set::Benchmark => gemms(gemm::benchmark()),
         Set::Sweep => gemms(gemm::sweep()),
+        Set::ConvWide => grid::WIDE.problems(choice),
+        Set::ConvEdge => grid::edge(choice),
         Set::Synthetic => conv::synthetic(choice),
         Set::Resnet50 => layers(&all[..1]),
         Set::Mobilenetv2 => layers(&all[1..2]),
@@ -137,7 +158,7 @@ pub fn generate(set: Set, choice: &Choice) -> Vec<Problem> {
 }
 
 /// `count` problems at even distances, as upstream's sweep takes them: the one at `floor(i * len / count)`.
-pub fn evenly(problems: &[Problem], count: usize) -> Vec<Problem> {
+pub fn evenly<T: Copy>(problems: &[T], count: usize) -> Vec<T> {
     if problems.len() <= count {
         return problems.to_vec();
     }

@@ -415,3 +415,65 @@ fn pairs_are_the_rows_without_their_figures() {
         }
     }
 }
+
+/// CK DSL's sweeps say the tile and the pipeline of a kernel, microseconds, and no type.
+#[test]
+fn sweeps_of_the_dsl_have_kernels_by_their_tiles() {
+    let folder = TempDir::new().unwrap();
+    let text = "N,G,C,K,Hi,Wi,Y,X,stride_h,stride_w,pad_h,pad_w,tile_m,tile_n,tile_k,pipeline,tflops,latency_us\n\
+                16,1,256,128,28,28,3,3,1,1,1,1,64,128,64,compv3,100.0,73.98752256\n\
+                N,G,C,K,Hi,Wi,Y,X,stride_h,stride_w,pad_h,pad_w,tile_m,tile_n,tile_k,pipeline,tflops,latency_us\n\
+                16,1,256,128,28,28,3,3,1,1,1,1,64,128,64,compv9,100.0,73.98\n";
+    let path = file(&folder, "sweep.csv", text);
+    let options = Options { dtype: Some(Dtype::Fp16), ..options() };
+    let output = folder.path().join("out.parquet");
+    let (reports, rejects) = converted(std::slice::from_ref(&path), &output, &options);
+    assert_eq!(reports[0].rows, 1);
+    let reasons: Vec<&str> = rejects.iter().map(|reject| reject.reason.as_str()).collect();
+    // The header of a second shard, and a pipeline that there is not.
+    assert!(reasons[0].contains("unknown pipeline 'pipeline'"), "{reasons:?}");
+    assert!(reasons[1].contains("unknown pipeline 'compv9'"), "{reasons:?}");
+    let data = measured(&output, Op::GroupedConv);
+    let row = &data.rows()[0];
+    let kernel = &data.kernels()[row.kernel as usize];
+    assert_eq!(kernel.name, "grouped_conv_fwd_fp16_nhwgc_2d_compv3_intrawave_64x128x64");
+    assert_eq!((row.tflops, row.latency_ms), (100.0, 0.073_987_522_56));
+    let unsaid = Options { dtype: None, ..options };
+    let mut noted = Noted::default();
+    let error = convert(&[path], &output, &unsaid, &AtomicBool::new(false), &mut noted).unwrap_err();
+    assert!(error.to_string().contains("say --dtype fp16 or bf16"), "{error}");
+}
+
+/// What a variant's kernel computes is the problem's, too; what only the cells can say has to be there.
+#[test]
+fn rows_of_variants_are_problems_of_variants() {
+    let folder = TempDir::new().unwrap();
+    let body = "fp8_rcr_compv3_cshuffle_intrawave_False_False_False";
+    let shapes = "128x128x128_1x4x1_16x16x128";
+    let text = format!(
+        "kernel,M,N,K,batch_count,groups,tflops,latency_ms\n\
+         gemm_{body}_False_{shapes}_streamk_tree,64,64,64,,,1,1\n\
+         batched_gemm_{body}_{shapes},64,64,64,4,,1,1\n\
+         grouped_gemm_{body}_False_{shapes},64,64,64,,64x64x64*4,1,1\n\
+         gemm_bquant_fp8_rcr_compv3_cshuffle_intrawave_{shapes}_qg1x1x64,64,64,64,,,1,1\n\
+         batched_gemm_{body}_{shapes},64,64,64,,,1,1\n\
+         gemm_{body}_False_{shapes},64,64,64,4,,1,1\n"
+    );
+    let path = file(&folder, "variants.csv", &text);
+    let output = folder.path().join("out.parquet");
+    let (_, rejects) = converted(std::slice::from_ref(&path), &output, &options());
+    let reasons: Vec<&str> = rejects.iter().map(|reject| reject.reason.as_str()).collect();
+    assert_eq!(reasons.len(), 2, "{reasons:?}");
+    assert!(reasons[0].ends_with("needs 'batch' of 1 or more and no list of GEMMs"), "{}", reasons[0]);
+    assert!(reasons[1].ends_with("needs no batch and no list of GEMMs"), "{}", reasons[1]);
+    let good: Vec<&str> = text.lines().take(5).collect();
+    let good = file(&folder, "good.csv", &(good.join("\n") + "\n"));
+    for path in [&good, &output] {
+        let data = measured(path, Op::Gemm);
+        let request = |problem: &Problem| problem.to_string().split_once("layout=rcr").unwrap().1.to_owned();
+        let requests: Vec<String> = data.problems().iter().map(request).collect();
+        let arch = if path == &output { ",arch=gfx950" } else { "" };
+        let expected = [",stream_k=tree", ",batch=4", ",groups=64x64x64*4", ",quant=bquant,group_b=1x1x64"];
+        assert_eq!(requests, expected.map(|text| format!("{text}{arch}")));
+    }
+}

@@ -39,7 +39,21 @@ impl std::fmt::Display for Cell<'_> {
 pub fn of_problem(op: Op) -> Vec<&'static str> {
     match op {
         Op::GroupedConv => [CONV_COLUMNS.as_slice(), &["dtype", "direction", "arch"]].concat(),
-        Op::Gemm => vec!["m", "n", "k", "M", "N", "K", "split_k", "dtype", "layout", "arch"],
+        Op::Gemm => vec![
+            "m",
+            "n",
+            "k",
+            "M",
+            "N",
+            "K",
+            "split_k",
+            "dtype",
+            "layout",
+            "batch",
+            "batch_count",
+            "groups",
+            "arch",
+        ],
         Op::Fmha => {
             vec![
                 "batch",

@@ -70,7 +70,7 @@ vocabulary! {
     /// attention alone: what goes in, then what comes out; `mx…` is scaled in blocks of 32.
     Dtype, "dtype" {
         Fp16 = "fp16", Bf16 = "bf16", Fp32 = "fp32", Fp64 = "fp64", Fp8 = "fp8", Bf8 = "bf8", Int8 = "int8",
-        Int4 = "int4", Int32 = "int32", PkFp4 = "pk_fp4", PkInt4 = "pk_int4", Fp8Fp16 = "fp8fp16",
+        Int4 = "int4", Int32 = "int32", PkFp4 = "pk_fp4" | "fp4", PkInt4 = "pk_int4", Fp8Fp16 = "fp8fp16",
         Fp8Bf16 = "fp8bf16", Fp8Fp32 = "fp8fp32", Mxfp8 = "mxfp8", Mxfp4 = "mxfp4",
     }
 }
@@ -97,19 +97,21 @@ vocabulary! {
         BasicAsyncV1 = "basic_async_v1", CompAsync = "comp_async", CompAsyncEightWaves = "comp_async_eight_waves",
         CompTdm = "comp_tdm", CompTdmV2 = "comp_tdm_v2", PreshuffleV1 = "preshufflev1",
         PreshuffleV2 = "preshufflev2", WeightPreshuffle = "weight_preshuffle", Wavelet = "wavelet",
+        EightWaves = "eightwaves", PreshuffleB = "preshuffleb", Microscale = "microscale",
+        CompTdmV1 = "comp_tdm_v1", PreshuffleTdm = "preshuffle_tdm",
     }
 }
 
 vocabulary! {
     /// How the waves of a workgroup are interleaved.
-    Scheduler, "scheduler" { Auto = "auto", Intrawave = "intrawave", Interwave = "interwave" }
+    Scheduler, "scheduler" { Auto = "auto" | "default", Intrawave = "intrawave", Interwave = "interwave" }
 }
 
 vocabulary! {
     /// How results leave the registers.
     Epilogue, "epilogue" {
         None = "none", Default = "default", CShuffle = "cshuffle", Bias = "bias", Activation = "activation",
-        BiasActivation = "bias_activation", Tdm = "tdm",
+        BiasActivation = "bias_activation", Tdm = "tdm", PermuteN = "permute_n",
     }
 }
 
@@ -131,7 +133,15 @@ vocabulary! {
 
 vocabulary! {
     /// How a stream-K kernel adds its partial results.
-    StreamKReduction, "stream-K reduction" { None = "none", Tree = "tree", Linear = "linear" }
+    StreamKReduction, "stream-K reduction" { None = "none", Tree = "tree", Linear = "linear", Atomic = "atomic" }
+}
+
+vocabulary! {
+    /// Which operands of a GEMM come with scales, and for how many elements each.
+    QuantMode, "quantisation" {
+        A = "aquant", B = "bquant", AB = "abquant", RowCol = "rowcolquant", Tensor = "tensor_quant" | "tensorquant",
+        Mx = "mx",
+    }
 }
 
 vocabulary! {

@@ -11,7 +11,8 @@ use ck_select_offline::evaluate::{Evaluation, Slice};
 use ck_select_offline::figures::Spread;
 use ck_select_offline::measurements::Measurements;
 use ck_select_offline::report;
-use serde_json::Value;
+use ck_select_offline::tuned::{Roof, RoofFigures};
+use serde_json::{Value, json};
 
 use super::data::Data;
 use super::estimate::EstimateOption;
@@ -27,6 +28,7 @@ const EXAMPLES: &str = "Examples:
   ckselect evaluate --model models/M --data oracle.parquet --html report.html --json metrics.json
   ckselect evaluate --model models/M --data oracle.csv --problems worst.csv
   ckselect evaluate --estimate --arch gfx942 --data oracle.csv
+  ckselect evaluate --model models/M --data oracle.csv --roof roof.txt
 
 Efficiency is the measured speed of the kernel that the model chooses divided by that of the fastest measured one;
 only valid rows count. Rows that the model was trained on say little: hold some back, or use the cross-validation of
@@ -57,6 +59,9 @@ pub(crate) struct Args {
     force: Force,
     #[command(flatten)]
     hardware: HardwareOption,
+    /// Compare the times with the best known ones of these lists, as `ckselect import` writes them
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    roof: Vec<PathBuf>,
     /// Also write everything as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -105,8 +110,9 @@ fn write(
     measurements: &Measurements,
     model: Option<&Model>,
 ) -> Result<(), CliError> {
+    let roof = roof(args, evaluation, measurements)?;
     if let Some(path) = &args.json {
-        write_file(path, &evaluation.to_json(measurements))?;
+        write_file(path, &to_json(evaluation, measurements, roof.as_ref()))?;
     }
     if let Some(path) = &args.html {
         let place = args.model.as_deref().map(|path| match embedded::named(path) {
@@ -129,13 +135,48 @@ fn write(
     }
     let mut out = Output::create(None)?;
     let written = match args.format {
-        Format::Json => serde_json::to_writer_pretty(&mut out, &evaluation.to_json(measurements))
-            .map_err(Into::into)
-            .and_then(|()| writeln!(out)),
-        format => figures(evaluation, measurements).write(format, &mut out),
+        Format::Json => {
+            serde_json::to_writer_pretty(&mut out, &to_json(evaluation, measurements, roof.as_ref()))
+                .map_err(Into::into)
+                .and_then(|()| writeln!(out))
+        }
+        format => figures(evaluation, measurements, roof.as_ref()).write(format, &mut out),
     };
     written.map_err(|error| CliError::io(out.name(), &error))?;
     out.finish()
+}
+
+/// The comparison with --roof, if it is asked for.
+fn roof(
+    args: &Args,
+    evaluation: &Evaluation,
+    measurements: &Measurements,
+) -> Result<Option<RoofFigures>, CliError> {
+    if args.roof.is_empty() {
+        return Ok(None);
+    }
+    let mut roof = Roof::default();
+    for path in &args.roof {
+        let name = path.display().to_string();
+        let text = ck_select::files::read_to_string(path).map_err(|error| CliError::io(&name, &error))?;
+        roof.add(&name, &text)?;
+    }
+    let figures = roof.compare(evaluation, measurements);
+    figures
+        .map(Some)
+        .ok_or_else(|| CliError::failed("--roof: none of the measured problems has a best known time"))
+}
+
+fn to_json(evaluation: &Evaluation, measurements: &Measurements, roof: Option<&RoofFigures>) -> Value {
+    let mut value = evaluation.to_json(measurements);
+    if let Some(RoofFigures { chosen, fastest }) = roof {
+        let spread = |spread: &Spread| {
+            let Spread { count, mean, p50, p10, min } = *spread;
+            json!({"problems": count, "mean": mean, "p50": p50, "p10": p10, "min": min})
+        };
+        value["roof"] = json!({"chosen": spread(chosen), "fastest": spread(fastest)});
+    }
+    value
 }
 
 fn write_file(path: &Path, value: &Value) -> Result<(), CliError> {
@@ -148,7 +189,7 @@ fn write_file(path: &Path, value: &Value) -> Result<(), CliError> {
 }
 
 /// The figures over all problems, then by kind of problem.
-fn figures(evaluation: &Evaluation, measurements: &Measurements) -> Table {
+fn figures(evaluation: &Evaluation, measurements: &Measurements, roof: Option<&RoofFigures>) -> Table {
     let mut table = Table::new(["figure", "problems", "mean", "median", "p10", "min"]);
     let mut spread = |name: String, spread: &Spread| {
         let Spread { count, mean, p50, p10, min } = *spread;
@@ -156,6 +197,10 @@ fn figures(evaluation: &Evaluation, measurements: &Measurements) -> Table {
     };
     let summary = &evaluation.summary;
     spread("efficiency".to_owned(), &summary.efficiency);
+    if let Some(RoofFigures { chosen, fastest }) = roof {
+        spread("share of the roof, chosen".to_owned(), chosen);
+        spread("share of the roof, fastest measured".to_owned(), fastest);
+    }
     let slices = &evaluation.slices;
     for (kind, list) in [
         ("family", &slices.shape_family),

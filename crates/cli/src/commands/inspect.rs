@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use ck_select::forest::{FeatureInfo, Forest};
 use ck_select::hardware::Hardware;
-use ck_select::model::{Model, Target};
+use ck_select::model::{Filled, Model, Target};
 use ck_select::vocab::Arch;
 use serde_json::{Map, Value, json};
 
@@ -132,6 +132,9 @@ fn summary(model: &Model, directory: &Path) -> Map<String, Value> {
     add("log_targets", json!(spec.log_targets.iter().map(|target| target.as_str()).collect::<Vec<_>>()));
     add("rules", serde_json::to_value(extractor.rules).unwrap_or(Value::Null));
     add("hardware", Value::Object(hardware));
+    let filled =
+        spec.filled.iter().map(|Filled { field, value, reason }| format!("{field}: {value} ({reason})"));
+    add("filled_in", filled.collect::<Vec<_>>().into());
     add("params", spec.params.clone());
     add("train_manifest", manifest(directory));
     summary

@@ -18,6 +18,8 @@ pub(crate) mod evaluate;
 pub(crate) mod explain;
 pub(crate) mod features;
 pub(crate) mod hardware;
+#[cfg(feature = "offline")]
+pub(crate) mod import;
 pub(crate) mod inspect;
 #[cfg(feature = "offline")]
 pub(crate) mod man;

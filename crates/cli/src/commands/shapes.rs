@@ -18,7 +18,9 @@ const EXAMPLES: &str = "Examples:
   ckselect shapes --set wide --set edge --output gemm.csv
   ckselect shapes --set synthetic --set networks --direction bwd_data --output bwd_data.csv
   ckselect shapes --driver driver_lines.txt --training-set --output miopen.csv
-  ckselect shapes --validation 300 --seed 42 --three-d --apart-from miopen.csv --output holdout.csv";
+  ckselect shapes --validation 300 --seed 42 --three-d --apart-from miopen.csv --output holdout.csv
+  ckselect shapes --set conv-wide --set synthetic --stratify 400 --shard 1/4 --output first_gpu.csv
+  ckselect shapes --targeted model/oof_predictions.parquet --below 0.9 --apart-from holdout.csv --stratify 200";
 
 /// How many rejected driver lines are printed.
 const SHOWN: usize = 10;
@@ -42,10 +44,17 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE", group = "source")]
     driver: Option<PathBuf>,
     /// Draw this many problems, to judge a model on
-    #[arg(long, value_name = "COUNT", group = "source")]
+    #[arg(long, value_name = "COUNT", groups = ["source", "avoiding"])]
     validation: Option<usize>,
+    /// The `oof_predictions.parquet` of a trained model of convolutions: a dense grid of the strata where it chooses badly,
+    /// of the file's direction and type, without the problems that it was trained on
+    #[arg(long, value_name = "FILE", groups = ["source", "avoiding"])]
+    targeted: Option<PathBuf>,
+    /// What is bad: a stratum whose chosen kernels reach less than this share of the fastest ones' speed, on average
+    #[arg(long, value_name = "SHARE", default_value_t = 0.9, requires = "targeted", value_parser = share)]
+    below: f64,
     /// List the sets with their sizes
-    #[arg(long, group = "source", conflicts_with_all = ["set", "driver", "validation"])]
+    #[arg(long, group = "source", conflicts_with_all = ["set", "driver", "validation", "targeted"])]
     list: bool,
     /// Select from --driver like upstream's training set: common channels, batches up to 16, two of a kind,
     /// 300 in all (or --count)
@@ -63,8 +72,8 @@ pub(crate) struct Args {
     /// Only draw problems of at most this many GFLOP for --validation, to bound the sweep's time
     #[arg(long, value_name = "GFLOP", requires = "validation")]
     most_gflop: Option<f64>,
-    /// Files of problems that --validation must avoid: as `rank --problems` reads them, or benchmark CSVs
-    #[arg(long, value_name = "FILE", requires = "validation", num_args = 1..)]
+    /// Files of problems that --validation or --targeted must avoid: as `rank --problems` reads them, or benchmark CSVs
+    #[arg(long, value_name = "FILE", requires = "avoiding", num_args = 1..)]
     apart_from: Vec<PathBuf>,
     /// Seed of --validation and --training-set: the same seed draws the same problems
     #[arg(long, default_value_t = 42)]
@@ -75,7 +84,7 @@ pub(crate) struct Args {
     /// Element type; by default bf16 for convolutions and attention, fp16 for GEMMs
     #[arg(long, value_name = "TYPE", value_parser = word::<Dtype>)]
     dtype: Option<Dtype>,
-    /// Dimensions of the set `synthetic`
+    /// Dimensions of the sets `synthetic`, `conv-wide` and `conv-edge`
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u8).range(2..=3))]
     ndim: u8,
     /// Batch sizes of the networks' layers
@@ -84,6 +93,12 @@ pub(crate) struct Args {
     /// At most this many problems, evenly spaced
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
+    /// At most this many convolutions, as many of each stratum as there are (filter, stride, groups, maps, channels)
+    #[arg(long, value_name = "COUNT", conflicts_with = "count", value_parser = clap::value_parser!(u64).range(1..))]
+    stratify: Option<u64>,
+    /// Only the I-th of N equal parts, for sweeps on N GPUs; every N-th problem, so that parts are alike
+    #[arg(long, value_name = "I/N", value_parser = shard)]
+    shard: Option<Shard>,
     /// Output format; by default according to the output's name, else csv
     #[arg(long, value_enum)]
     format: Option<Written>,
@@ -94,6 +109,27 @@ pub(crate) struct Args {
 
 fn set(word: &str) -> Result<Set, String> {
     word.parse()
+}
+
+/// One of several parts, counted from 0.
+#[derive(Debug, Clone, Copy)]
+struct Shard {
+    part: usize,
+    parts: usize,
+}
+
+fn shard(text: &str) -> Result<Shard, String> {
+    let numbers =
+        text.split_once('/').and_then(|(part, parts)| Some((part.parse().ok()?, parts.parse().ok()?)));
+    match numbers {
+        Some((part, parts)) if (1..=parts).contains(&part) => Ok(Shard { part: part - 1, parts }),
+        _ => Err("expected I/N with I from 1 to N, such as 1/4".to_owned()),
+    }
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    let share = text.parse().ok().filter(|share| *share > 0.0 && *share <= 1.0);
+    share.ok_or_else(|| "expected a share above 0 and up to 1, such as 0.9".to_owned())
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {
@@ -110,12 +146,25 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     if let Some(count) = args.validation {
         problems.extend(validation(count, args)?);
     }
+    if let Some(path) = &args.targeted {
+        problems.extend(targeted(path, args)?);
+    }
     let mut problems = driver::without_repetitions(problems);
     if problems.iter().any(|problem| problem.op() != problems[0].op()) {
         return Err(CliError::usage("the sources mix operations: one file has one"));
     }
+    let usize_of = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
     if let Some(count) = args.count {
-        problems = shapes::evenly(&problems, usize::try_from(count).unwrap_or(usize::MAX));
+        problems = shapes::evenly(&problems, usize_of(count));
+    }
+    if let Some(count) = args.stratify {
+        if problems.iter().any(|problem| problem.op() == Op::Gemm) {
+            return Err(CliError::usage("--stratify: strata are of convolutions, and these are GEMMs"));
+        }
+        problems = shapes::stratified(&problems, usize_of(count));
+    }
+    if let Some(Shard { part, parts }) = args.shard {
+        problems = problems.into_iter().skip(part).step_by(parts).collect();
     }
     let is_json = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "json");
     let by_name = if args.output.as_ref().is_some_and(is_json) { Written::Json } else { Written::Csv };
@@ -162,7 +211,24 @@ fn imported(path: &Path, args: &Args) -> Result<Vec<Problem>, CliError> {
 }
 
 fn validation(count: usize, args: &Args) -> Result<Vec<Problem>, CliError> {
-    let choice = choice(args, args.op);
+    let known = known(args, args.op)?;
+    let draw = Draw {
+        count,
+        seed: args.seed,
+        three_d: args.three_d,
+        any_channels: args.any_channels,
+        most_gflop: args.most_gflop,
+    };
+    let problems = shapes::validation(args.op, &choice(args, args.op), &draw, &known);
+    if problems.len() < count {
+        return Err(CliError::failed(format!("only {} of {count} problems could be drawn", problems.len())));
+    }
+    Ok(problems)
+}
+
+/// The problems of --apart-from.
+fn known(args: &Args, op: Op) -> Result<Vec<Problem>, CliError> {
+    let choice = choice(args, op);
     let mut known = Vec::new();
     for path in &args.apart_from {
         let defaults = ProblemDefaults { direction: choice.direction, dtype: choice.dtype, arch: None };
@@ -174,16 +240,22 @@ fn validation(count: usize, args: &Args) -> Result<Vec<Problem>, CliError> {
         }
         problems.finish();
     }
-    let draw = Draw {
-        count,
-        seed: args.seed,
-        three_d: args.three_d,
-        any_channels: args.any_channels,
-        most_gflop: args.most_gflop,
-    };
-    let problems = shapes::validation(args.op, &choice, &draw, &known);
-    if problems.len() < count {
-        return Err(CliError::failed(format!("only {} of {count} problems could be drawn", problems.len())));
+    Ok(known)
+}
+
+fn targeted(path: &Path, args: &Args) -> Result<Vec<Problem>, CliError> {
+    let known = known(args, Op::GroupedConv)?;
+    let targeted = shapes::targeted(path, args.below, &known)?;
+    let (bad, all, below) = (targeted.strata.len(), targeted.looked_at, args.below);
+    say!("ckselect: {}: {bad} of {all} strata are below {below}", path.display());
+    for (stratum, problems, efficiency) in targeted.strata.iter().take(SHOWN) {
+        say!("ckselect: {efficiency:.3} over {problems} problems: {stratum}");
     }
-    Ok(problems)
+    if targeted.problems.is_empty() {
+        return Err(CliError::failed(format!(
+            "{}: no problem of the grid is in a stratum below {below}",
+            path.display()
+        )));
+    }
+    Ok(targeted.problems)
 }

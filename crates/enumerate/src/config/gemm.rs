@@ -1,6 +1,6 @@
 //! Configurations of GEMM enumerations.
 
-use ck_select_types::vocab::{Epilogue, Pipeline, Scheduler};
+use ck_select_types::vocab::{Elementwise, Epilogue, Pipeline, Scheduler, StreamKReduction};
 
 use super::reader::{Fault, Object, count, flag, kind, word};
 
@@ -34,6 +34,25 @@ pub struct GemmRanges {
     pub persistent: Vec<bool>,
     /// How much shared memory a tile may take.
     pub lds: LdsLimit,
+    /// What the kernels have beside that.
+    pub variant: GemmVariants,
+}
+
+/// What sets the kernels of ranges apart from plain ones.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum GemmVariants {
+    /// Nothing.
+    Universal,
+    /// Stream-K, by how it adds.
+    StreamK(Vec<StreamKReduction>),
+    /// D tensors, so many, and what is done with them.
+    MultiD(u8, Elementwise),
+    /// B as it was stored for the kernel; the flag permutes the columns.
+    Preshuffle(bool),
+    /// Batches.
+    Batched,
+    /// Lists of GEMMs.
+    Grouped,
 }
 
 /// How much shared memory a tile may take.
@@ -41,8 +60,10 @@ pub struct GemmRanges {
 pub enum LdsLimit {
     /// What the architecture has, half of it for pipelines with two buffers.
     Hardware,
-    /// A fixed limit by pipeline, whatever the architecture has.
+    /// The share of it that the rules give a pipeline.
     Pipeline,
+    /// The same share of 64 KiB, whatever the architecture has: upstream's rule before version 1.2.0.
+    Flat,
 }
 
 /// Most values of one parameter.
@@ -53,14 +74,33 @@ const MAX_VALUE: u32 = 1 << 16;
 pub(super) fn read(root: &mut Object<'_>) -> Result<GemmConfig, Fault> {
     let mut lds = LdsLimit::Hardware;
     let mut sweep = false;
+    let mut variant = GemmVariants::Universal;
     if let Some(mut ours) = root.object("ck_select")? {
-        let limits = [("hardware", LdsLimit::Hardware), ("pipeline", LdsLimit::Pipeline)];
+        let limits =
+            [("hardware", LdsLimit::Hardware), ("pipeline", LdsLimit::Pipeline), ("flat", LdsLimit::Flat)];
         lds = ours.choice("lds_limit", &limits)?.unwrap_or(lds);
         sweep = ours.choice("kernels", &[("ranges", false), ("ml_sweep", true)])?.unwrap_or(sweep);
+        let family = ours.choice("variant", &FAMILIES)?.unwrap_or(Family::Universal);
+        variant = match family {
+            Family::Universal => GemmVariants::Universal,
+            // What upstream's generators take when a configuration does not say.
+            Family::StreamK => GemmVariants::StreamK(vec![StreamKReduction::Atomic]),
+            Family::MultiD => {
+                let tensors = ours.optional("num_d", count(1, 255))?.unwrap_or(2) as u8;
+                let operation = ours.optional("elementwise", word)?.unwrap_or(Elementwise::MultiDAdd);
+                GemmVariants::MultiD(tensors, operation)
+            }
+            Family::Preshuffle => GemmVariants::Preshuffle(false),
+            Family::Batched => GemmVariants::Batched,
+            Family::Grouped => GemmVariants::Grouped,
+        };
         ours.finish()?;
     }
     if sweep {
         return Ok(GemmConfig::Sweep);
+    }
+    if let GemmVariants::Preshuffle(permute) = &mut variant {
+        *permute = root.optional("permute_n", flag)?.unwrap_or(false);
     }
     // It is no part of a name, and upstream's builder passes it on to the code.
     root.get("k_block_per_cu");
@@ -75,6 +115,11 @@ pub(super) fn read(root: &mut Object<'_>) -> Result<GemmConfig, Fault> {
     let warp_tile = triple(["warp_tile_m", "warp_tile_n", "warp_tile_k"])?;
     tiles.finish()?;
     let mut traits = root.object("trait_config")?.ok_or_else(|| missing("trait_config"))?;
+    if let GemmVariants::StreamK(reductions) = &mut variant
+        && let Some(listed) = traits.values("reduction_strategy", reduction)?
+    {
+        *reductions = listed;
+    }
     let ranges = GemmRanges {
         tile,
         wave,
@@ -89,9 +134,38 @@ pub(super) fn read(root: &mut Object<'_>) -> Result<GemmConfig, Fault> {
         ],
         persistent: needed(&mut traits, "persistent", flag)?,
         lds,
+        variant,
     };
     traits.finish()?;
     Ok(GemmConfig::Ranges(Box::new(ranges)))
+}
+
+/// What `ck_select.variant` may be.
+#[derive(Clone, Copy)]
+enum Family {
+    Universal,
+    StreamK,
+    MultiD,
+    Preshuffle,
+    Batched,
+    Grouped,
+}
+
+const FAMILIES: [(&str, Family); 6] = [
+    ("gemm_universal", Family::Universal),
+    ("gemm_streamk", Family::StreamK),
+    ("gemm_multi_d", Family::MultiD),
+    ("gemm_preshuffle", Family::Preshuffle),
+    ("batched_gemm", Family::Batched),
+    ("grouped_gemm", Family::Grouped),
+];
+
+/// How a Stream-K kernel adds; upstream's word for none belongs to other kernels.
+fn reduction(value: &serde_json::Value) -> Result<StreamKReduction, String> {
+    match word(value)? {
+        StreamKReduction::None => Err("found 'none', expected one of: tree, linear, atomic".to_owned()),
+        reduction => Ok(reduction),
+    }
 }
 
 fn needed<T>(

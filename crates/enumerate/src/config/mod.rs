@@ -12,7 +12,7 @@ mod strict;
 
 pub use conv::{Compv4Tiles, ConvConfig, NameForm, TraitSource};
 pub use fmha::FmhaConfig;
-pub use gemm::{GemmConfig, GemmRanges, LdsLimit};
+pub use gemm::{GemmConfig, GemmRanges, GemmVariants, LdsLimit};
 pub use instances::{Family, Instances, OtherKernel};
 
 use std::fmt;

@@ -5,7 +5,7 @@ use ck_select_types::vocab::{Arch, Dtype, Pipeline, Scheduler, Specialization};
 
 use super::{EnumerateError, Kernels};
 use crate::config::{Compv4Tiles, ConvConfig, NameForm, TraitSource};
-use crate::rules::{DirectionRules, Rules, TileRule};
+use crate::rules::{ArchTable, DirectionRules, Rules, TileRule};
 
 /// Pipeline, scheduler, `_dsb`, `_si`: the combinations of these, and where they come in the order of others.
 struct Traits {
@@ -28,16 +28,16 @@ struct Lists<'a> {
 pub(super) fn expand(
     rules: &Rules,
     config: &ConvConfig,
-    arch: Arch,
+    (arch, table): (Arch, &ArchTable),
     ndim: Option<u8>,
 ) -> Result<Kernels, EnumerateError> {
     let Some(direction) = rules.conv.directions.get(&config.direction) else {
         return Err(EnumerateError::NoDirection(config.direction));
     };
     let mut kernels = Kernels::default();
-    warn(rules, direction, config, arch, &mut kernels.warnings);
     let wanted = config.dtypes.as_deref();
-    let own = rules.arch.conv_dtypes(arch.as_str());
+    let own = table.conv_dtypes();
+    warn(rules, direction, config, (arch, &own), &mut kernels.warnings);
     let lists = Lists {
         dtypes: allowed(&rules.conv.dtypes, wanted).into_iter().filter(|dtype| own.contains(dtype)).collect(),
         ndims: match (ndim, &config.ndims) {
@@ -220,16 +220,9 @@ fn warn(
     rules: &Rules,
     direction: &DirectionRules,
     config: &ConvConfig,
-    arch: Arch,
+    (arch, types): (Arch, &[Dtype]),
     warnings: &mut Vec<String>,
 ) {
-    let known = rules.arch.architectures.get(arch.as_str()).is_some_and(|table| table.conv_dtypes.is_some());
-    if !known {
-        let stand_in = &rules.arch.conv_dtypes_of;
-        warnings
-            .push(format!("the rules know no convolution types of {arch}, those of {stand_in} are taken"));
-    }
-    let types = rules.arch.conv_dtypes(arch.as_str());
     for dtype in config.dtypes.iter().flatten() {
         if !types.contains(dtype) || !rules.conv.dtypes.contains(dtype) {
             warnings.push(format!("{arch} has no convolution kernels of {dtype}, it gives none"));

@@ -4,7 +4,7 @@ use ck_select_types::kernel::{GemmBody, GemmKernel, Kernel, KernelKind, Mnk};
 use ck_select_types::vocab::{Arch, Dtype, GemmLayout, Pipeline};
 
 use super::{EnumerateError, Kernels};
-use crate::config::{GemmConfig, GemmRanges, LdsLimit};
+use crate::config::{GemmConfig, GemmRanges, GemmVariants, LdsLimit};
 use crate::rules::Rules;
 use crate::valid::{GemmRefusal, GemmValidator};
 
@@ -41,11 +41,17 @@ fn expand_ranges(shared: Shared<'_>, ranges: &GemmRanges) -> Result<Kernels, Enu
     if combinations > MAX_COMBINATIONS {
         return Err(EnumerateError::TooManyCombinations { found: combinations, most: MAX_COMBINATIONS });
     }
-    let validator = validator(shared, ranges.lds)?;
+    let preshuffle = matches!(ranges.variant, GemmVariants::Preshuffle(_));
+    let permuted = ranges.variant == GemmVariants::Preshuffle(true);
+    let validator = validator(shared, ranges.lds, preshuffle)?;
     let mut kernels = Kernels { warnings: validator.warnings(), ..Kernels::default() };
     for tile in triples(&ranges.tile) {
         for wave in triples(&ranges.wave) {
             for warp_tile in triples(&ranges.warp_tile) {
+                let repeats = u64::from(tile.n) / (u64::from(warp_tile.n) * u64::from(wave.n));
+                if permuted && !repeats.is_multiple_of(2) {
+                    continue;
+                }
                 for &pipeline in &ranges.pipelines {
                     if validator.refusal(tile, wave, warp_tile, pipeline).is_some() {
                         continue;
@@ -88,7 +94,9 @@ fn push_traits(
                                 pad,
                                 persistent,
                             };
-                            kernels.push(kernel(shared.arch, body))?;
+                            for kernel in variants(shared.arch, body, &ranges.variant) {
+                                kernels.push(kernel)?;
+                            }
                         }
                     }
                 }
@@ -98,10 +106,36 @@ fn push_traits(
     Ok(())
 }
 
+/// The kernels of a variant that share all else.
+fn variants(arch: Arch, body: GemmBody, variant: &GemmVariants) -> Vec<Kernel> {
+    let plain = GemmKernel::from(body);
+    let with = |change: &dyn Fn(&mut GemmKernel)| {
+        let mut kernel = plain.clone();
+        change(&mut kernel);
+        named(arch, kernel)
+    };
+    match variant {
+        GemmVariants::Universal => vec![named(arch, plain)],
+        GemmVariants::StreamK(reductions) => {
+            let of = |&reduction| with(&|kernel| kernel.variant.stream_k = Some(reduction));
+            reductions.iter().map(of).collect()
+        }
+        &GemmVariants::MultiD(tensors, operation) => {
+            vec![with(&|kernel| (kernel.num_d_tensors, kernel.elementwise) = (tensors, operation))]
+        }
+        GemmVariants::Preshuffle(_) => vec![with(&|kernel| kernel.preshuffle = true)],
+        // Their names have no flag for it, because they never stay resident.
+        GemmVariants::Batched => {
+            vec![with(&|kernel| (kernel.variant.batched, kernel.persistent) = (true, false))]
+        }
+        GemmVariants::Grouped => vec![with(&|kernel| kernel.grouped = true)],
+    }
+}
+
 fn expand_sweep(shared: Shared<'_>, valid_only: bool) -> Result<Kernels, EnumerateError> {
     let rules = shared.rules;
     let sweep = &rules.sweep;
-    let validator = validator(shared, LdsLimit::Hardware)?;
+    let validator = validator(shared, LdsLimit::Hardware, false)?;
     let mut kernels = Kernels::default();
     for spec in &sweep.specs {
         let refusal = if rules.gemm.allows(spec.pipeline, sweep.epilogue, spec.scheduler) {
@@ -127,18 +161,23 @@ fn expand_sweep(shared: Shared<'_>, valid_only: bool) -> Result<Kernels, Enumera
             pad: [sweep.pad; 3],
             persistent: sweep.persistent,
         };
-        kernels.push(kernel(shared.arch, body))?;
+        kernels.push(named(shared.arch, body.into()))?;
     }
     Ok(kernels)
 }
 
-fn validator(shared: Shared<'_>, lds: LdsLimit) -> Result<GemmValidator<'_>, EnumerateError> {
+fn validator(
+    shared: Shared<'_>,
+    lds: LdsLimit,
+    preshuffle: bool,
+) -> Result<GemmValidator<'_>, EnumerateError> {
     let Shared { rules, target, dtype, layout, .. } = shared;
-    GemmValidator::new(rules, target, dtype, layout, lds).ok_or(EnumerateError::NoElementSize(dtype))
+    let validator =
+        GemmValidator::new(rules, target, dtype, layout, lds).ok_or(EnumerateError::NoElementSize(dtype))?;
+    Ok(if preshuffle { validator.with_shuffled_b(dtype) } else { validator })
 }
 
-fn kernel(arch: Arch, body: GemmBody) -> Kernel {
-    let mut kernel = GemmKernel::from(body);
+fn named(arch: Arch, mut kernel: GemmKernel) -> Kernel {
     kernel.set_arch(arch);
     Kernel { name: kernel.name(), kind: KernelKind::Gemm(kernel) }
 }

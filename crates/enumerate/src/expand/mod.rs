@@ -73,6 +73,14 @@ pub enum EnumerateError {
     /// An architecture whose name is none.
     #[error(transparent)]
     Arch(#[from] UnknownWord),
+    /// An architecture of which the rules know nothing: what another one has is no answer.
+    #[error("the rules know no architecture {arch}, expected one of {}; --rules takes an arch.json with others", known.join(", "))]
+    UnknownArch {
+        /// What was asked for.
+        arch: Arch,
+        /// Those of the rules.
+        known: Vec<String>,
+    },
     /// Dimensions for a list of instances.
     #[error("instances have the dimensions of their list, which cannot be changed")]
     FixedDimensions,
@@ -163,8 +171,12 @@ impl Kernels {
 /// ```
 pub fn enumerate(rules: &Rules, config: &Config, request: &Request) -> Result<Enumeration, EnumerateError> {
     let arch: Arch = request.target.parse()?;
+    let Some(table) = rules.arch.architectures.get(arch.as_str()) else {
+        let known = rules.arch.architectures.keys().cloned().collect();
+        return Err(EnumerateError::UnknownArch { arch, known });
+    };
     let mut kernels = match config {
-        Config::Conv(config) => conv::expand(rules, config, arch, request.ndim)?,
+        Config::Conv(config) => conv::expand(rules, config, (arch, table), request.ndim)?,
         Config::Instances(_) if request.ndim.is_some() => return Err(EnumerateError::FixedDimensions),
         Config::Instances(config) => instances::expand(config, arch)?,
         Config::Fmha(config) => fmha::expand(&rules.fmha, config, arch)?,

@@ -14,20 +14,46 @@ use super::words;
 pub struct ArchRules {
     /// For readers of the file.
     pub about: String,
-    /// The architecture whose types a convolution sweep takes for one without `conv_dtypes`.
-    pub conv_dtypes_of: String,
+    /// Of upstream's file.
+    pub version: String,
     /// By name.
     pub architectures: BTreeMap<String, ArchTable>,
     /// Bits of an element.
     #[serde(deserialize_with = "words::keyed")]
     pub element_bits: BTreeMap<Dtype, u32>,
-    /// Shared memory that a pipeline may use, whatever the architecture has.
+    /// Shared memory that a pipeline may use.
     #[serde(deserialize_with = "words::keyed")]
-    pub pipeline_lds_bytes: BTreeMap<Pipeline, u64>,
+    pub pipeline_lds: BTreeMap<Pipeline, LdsBudget>,
     /// The same for pipelines that are not listed.
-    pub pipeline_lds_bytes_otherwise: u64,
+    pub pipeline_lds_otherwise: LdsBudget,
+    /// Pipelines that read B as it was stored for them.
+    #[serde(deserialize_with = "words::list")]
+    pub preshuffle_pipelines: Vec<Pipeline>,
     /// Combinations that no architecture supports.
     pub unsupported_traits: Vec<TraitRefusal>,
+}
+
+/// How much shared memory a pipeline may use.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(untagged)]
+pub enum LdsBudget {
+    /// A share of what the architecture has.
+    Share(f64),
+    /// As much on every architecture.
+    Fixed {
+        /// Bytes.
+        bytes: u64,
+    },
+}
+
+impl LdsBudget {
+    /// The bytes on an architecture that has so many.
+    pub fn of(self, lds_bytes: u64) -> u64 {
+        match self {
+            Self::Share(share) => (lds_bytes as f64 * share) as u64,
+            Self::Fixed { bytes } => bytes,
+        }
+    }
 }
 
 /// One architecture.
@@ -49,6 +75,17 @@ pub struct ArchTable {
     /// Matrix instructions by the types of A and B, one word when they are equal.
     #[serde(deserialize_with = "words::named_shapes")]
     pub warp_tiles: BTreeMap<String, Vec<Mnk>>,
+    /// The same of kernels that read B as it was stored for them.
+    #[serde(default, deserialize_with = "words::named_shapes")]
+    pub preshuffle_warp_tiles: BTreeMap<String, Vec<Mnk>>,
+}
+
+impl ArchTable {
+    /// The types that convolution kernels are made for: those that are said, or those that its instructions multiply.
+    pub fn conv_dtypes(&self) -> Vec<Dtype> {
+        let own = || self.warp_tiles.keys().filter_map(|types| types.parse().ok()).collect();
+        self.conv_dtypes.clone().unwrap_or_else(own)
+    }
 }
 
 /// Combinations of pipeline, epilogue and scheduler that are refused: any of each list with any of the others.
@@ -76,14 +113,8 @@ impl TraitRefusal {
 }
 
 impl ArchRules {
-    /// The types that a convolution sweep takes for an architecture, known or not.
-    pub fn conv_dtypes(&self, arch: &str) -> &[Dtype] {
-        let own = |name: &str| self.architectures.get(name)?.conv_dtypes.as_deref();
-        own(arch).or_else(|| own(&self.conv_dtypes_of)).unwrap_or_default()
-    }
-
-    /// The shared memory that a pipeline may use under the flat limits.
-    pub fn pipeline_lds(&self, pipeline: Pipeline) -> u64 {
-        self.pipeline_lds_bytes.get(&pipeline).copied().unwrap_or(self.pipeline_lds_bytes_otherwise)
+    /// The shared memory that a pipeline may use where there is so much.
+    pub fn pipeline_lds(&self, pipeline: Pipeline, lds_bytes: u64) -> u64 {
+        self.pipeline_lds.get(&pipeline).unwrap_or(&self.pipeline_lds_otherwise).of(lds_bytes)
     }
 }

@@ -18,10 +18,6 @@ pub struct GemmRules {
     /// Arrangements of a workgroup's waves by architecture; one that is not here may have any.
     #[serde(deserialize_with = "words::named_shapes")]
     pub waves: BTreeMap<String, Vec<Mnk>>,
-    /// Shared memory by architecture.
-    pub lds_bytes: BTreeMap<String, u64>,
-    /// The same for architectures that are not listed.
-    pub lds_bytes_otherwise: u64,
     /// Pipelines that keep two tiles in shared memory, so that each may take half of it.
     #[serde(deserialize_with = "words::list")]
     pub double_buffered: Vec<Pipeline>,

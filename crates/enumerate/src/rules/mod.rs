@@ -8,7 +8,7 @@ mod gemm;
 mod sweep;
 mod words;
 
-pub use arch::{ArchRules, ArchTable, TraitRefusal};
+pub use arch::{ArchRules, ArchTable, LdsBudget, TraitRefusal};
 pub use conv::{ConvRules, DirectionRules, PoolEntry, Rewrite, ThreadCoverage, TileRule};
 pub use fmha::{FmhaFeatures, FmhaRules, FmhaSpec, FmhaTileRule, FmhaTileTest, FmhaV3};
 pub use full::{Assignment, FullRules};

@@ -43,7 +43,7 @@ fn two_tiles_need_waves_that_only_gfx950_has() {
         let fitting = rules.conv.tiles.iter().filter(|rule| table.waves.contains(&rule.wave)).count();
         let expected = match name.as_str() {
             "gfx950" => 10,
-            "gfx908" | "gfx90a" | "gfx942" => 8,
+            "gfx908" | "gfx90a" | "gfx942" | "gfx1250" => 8,
             _ => 0,
         };
         assert_eq!(fitting, expected, "{name}");

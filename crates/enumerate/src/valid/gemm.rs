@@ -1,5 +1,6 @@
 //! Which tiles of a GEMM the tile engine accepts: its validator, step by step.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use ck_select_types::kernel::Mnk;
@@ -7,6 +8,9 @@ use ck_select_types::vocab::{Dtype, GemmLayout, Major, Pipeline};
 
 use crate::config::LdsLimit;
 use crate::rules::Rules;
+
+/// Shared memory of the architectures for which upstream wrote its limits down.
+const FLAT_LDS: u64 = 64 << 10;
 
 /// The step of the validator that a tile fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -27,6 +31,10 @@ pub enum GemmRefusal {
     CShuffle,
     /// The architecture does not have the matrix instruction for the types.
     WarpTile,
+    /// The pipeline does not read B as it was stored for it.
+    NoPreshuffle,
+    /// A wave's loads of A are no whole vectors.
+    ShuffledLoad,
 }
 
 impl GemmRefusal {
@@ -41,6 +49,8 @@ impl GemmRefusal {
             Self::CoverB => "B not loaded in whole vectors",
             Self::CShuffle => "C not stored in whole vectors",
             Self::WarpTile => "instruction not of this architecture and types",
+            Self::NoPreshuffle => "pipeline not for a shuffled B",
+            Self::ShuffledLoad => "A not loaded in whole vectors beside a shuffled B",
         }
     }
 }
@@ -54,21 +64,26 @@ impl fmt::Display for GemmRefusal {
 /// What the validator knows before it sees a tile.
 pub struct GemmValidator<'a> {
     rules: &'a Rules,
-    /// As the user wrote it: tables of waves and instructions are asked for exactly this text.
+    /// As the user wrote it: the tile engine's tables are asked for exactly this text.
     target: &'a str,
+    lds_bytes: u64,
     layout: GemmLayout,
     warp_size: u32,
     bits: u64,
     bits_c: u64,
     types: String,
     lds: LdsLimit,
+    preshuffle: bool,
+    waves: Option<&'a [Mnk]>,
+    warp_tiles: Option<&'a [Mnk]>,
 }
 
 impl<'a> GemmValidator<'a> {
     /// For A and B of one type. `None` when the rules do not know the size of its elements.
     ///
-    /// `target` is upstream's: with flags, as in `gfx942:xnack+`, it is in no table, and then waves and instructions
-    /// are not checked. Only shared memory and the size of a wave go by the name without flags.
+    /// What the tile engine's tables lack of an architecture is its own in `arch.json`. `target` is upstream's: with flags, as
+    /// in `gfx942:xnack+`, it is in no table, and then waves and instructions are not checked. Only shared memory and the size
+    /// of a wave go by the name without flags.
     pub fn new(
         rules: &'a Rules,
         target: &'a str,
@@ -78,24 +93,47 @@ impl<'a> GemmValidator<'a> {
     ) -> Option<Self> {
         let bits = |dtype: Dtype| rules.arch.element_bits.get(&dtype).copied().map(u64::from);
         let c = dtype.result();
-        let warp_size = if target.starts_with("gfx9") { 64 } else { 32 };
         let types = format!("{dtype}_{dtype}_{c}");
-        Some(Self { rules, target, layout, warp_size, bits: bits(dtype)?, bits_c: bits(c)?, types, lds })
+        let table = rules.arch.architectures.get(target.split(':').next().unwrap_or(target));
+        let own = table.filter(|_| !target.contains(':'));
+        let waves = rules.gemm.waves.get(target).or(own.map(|table| &table.waves));
+        let of_engine = rules.gemm.warp_tiles.get(target).and_then(|tables| tables.get(&types));
+        let warp_tiles = of_engine.map(Vec::as_slice).or_else(|| instructions(&own?.warp_tiles, dtype));
+        Some(Self {
+            rules,
+            target,
+            lds_bytes: table.map_or(FLAT_LDS, |table| table.lds_bytes),
+            layout,
+            warp_size: if target.starts_with("gfx9") { 64 } else { 32 },
+            bits: bits(dtype)?,
+            bits_c: bits(c)?,
+            types,
+            lds,
+            preshuffle: false,
+            waves: waves.map(Vec::as_slice),
+            warp_tiles,
+        })
     }
 
-    /// What the rules cannot check for this target and these types.
+    /// The same for kernels that read B as it was stored for them, which have instructions and loads of their own.
+    pub fn with_shuffled_b(mut self, dtype: Dtype) -> Self {
+        self.preshuffle = true;
+        let table = self.rules.arch.architectures.get(self.target);
+        self.warp_tiles = table.and_then(|table| instructions(&table.preshuffle_warp_tiles, dtype));
+        self
+    }
+
+    /// What the rules cannot check for this target, and types that it does not multiply.
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
         let Self { target, types, .. } = self;
-        if !self.rules.gemm.waves.contains_key(*target) {
+        if self.waves.is_none() {
             warnings.push(format!("the rules know no waves of '{target}', any are accepted"));
         }
-        match self.rules.gemm.warp_tiles.get(*target) {
+        match self.warp_tiles {
             None => warnings.push(format!("the rules know no instructions of '{target}', any are accepted")),
-            Some(tables) if !tables.contains_key(types) => {
-                warnings.push(format!(
-                    "the rules know no instructions of '{target}' for {types}, any are accepted"
-                ));
+            Some([]) => {
+                warnings.push(format!("'{target}' has no instructions for {types}, it gives no kernels"))
             }
             Some(_) => {}
         }
@@ -111,7 +149,7 @@ impl<'a> GemmValidator<'a> {
         if axes.iter().any(|&(tile, step)| step == 0 || step > tile) {
             return Some(GemmRefusal::TooSmall);
         }
-        if self.rules.gemm.waves.get(self.target).is_some_and(|waves| !waves.contains(&wave)) {
+        if self.waves.is_some_and(|waves| !waves.contains(&wave)) {
             return Some(GemmRefusal::Waves);
         }
         if axes.iter().any(|&(tile, step)| tile % step != 0) {
@@ -120,8 +158,18 @@ impl<'a> GemmValidator<'a> {
         if self.lds_bits(tile) > self.lds_limit(pipeline) * 8 {
             return Some(GemmRefusal::Lds);
         }
+        let other_instruction = || {
+            self.warp_tiles.is_some_and(|known| !known.contains(&warp_tile)).then_some(GemmRefusal::WarpTile)
+        };
+        if self.preshuffle {
+            if !self.rules.arch.preshuffle_pipelines.contains(&pipeline) {
+                return Some(GemmRefusal::NoPreshuffle);
+            }
+            let loads = self.loads_beside_shuffled(tile, wave, warp_tile);
+            return if loads { other_instruction() } else { Some(GemmRefusal::ShuffledLoad) };
+        }
         if !self.rules.gemm.cover_pipelines.contains(&pipeline) {
-            return None;
+            return self.warp_tiles.is_some_and(<[Mnk]>::is_empty).then_some(GemmRefusal::WarpTile);
         }
         let threads = u64::from(wave.m) * u64::from(wave.n) * u64::from(wave.k) * u64::from(self.warp_size);
         let [m, n, k] = [tile.m, tile.n, tile.k].map(u64::from);
@@ -134,9 +182,23 @@ impl<'a> GemmValidator<'a> {
         if !self.shuffles(n, m / u64::from(wave.m), threads) {
             return Some(GemmRefusal::CShuffle);
         }
-        let instructions =
-            self.rules.gemm.warp_tiles.get(self.target).and_then(|types| types.get(&self.types));
-        instructions.is_some_and(|known| !known.contains(&warp_tile)).then_some(GemmRefusal::WarpTile)
+        other_instruction()
+    }
+
+    /// Whether a wave loads its rows of A in whole vectors of 16 bytes, and the waves together the whole tile.
+    fn loads_beside_shuffled(&self, tile: Mnk, wave: Mnk, warp_tile: Mnk) -> bool {
+        let [m, k] = [tile.m, tile.k].map(u64::from);
+        let (waves, lanes) =
+            (u64::from(wave.m) * u64::from(wave.n) * u64::from(wave.k), u64::from(self.warp_size));
+        let repeats = m / (u64::from(wave.m) * u64::from(warp_tile.m));
+        let of_lane = u64::from(warp_tile.m) * u64::from(warp_tile.k) * self.bits * repeats;
+        let vector = 16 * 8 / self.bits;
+        let across = k / vector;
+        of_lane.is_multiple_of(lanes * 16 * 8)
+            && k.is_multiple_of(vector)
+            && across > 0
+            && lanes.is_multiple_of(across)
+            && m.is_multiple_of(lanes / across * waves)
     }
 
     fn lds_bits(&self, tile: Mnk) -> u64 {
@@ -144,13 +206,12 @@ impl<'a> GemmValidator<'a> {
     }
 
     fn lds_limit(&self, pipeline: Pipeline) -> u64 {
-        if self.lds == LdsLimit::Pipeline {
-            return self.rules.arch.pipeline_lds(pipeline);
+        match self.lds {
+            LdsLimit::Pipeline => self.rules.arch.pipeline_lds(pipeline, self.lds_bytes),
+            LdsLimit::Flat => self.rules.arch.pipeline_lds(pipeline, FLAT_LDS),
+            LdsLimit::Hardware if self.rules.gemm.double_buffered.contains(&pipeline) => self.lds_bytes / 2,
+            LdsLimit::Hardware => self.lds_bytes,
         }
-        let gemm = &self.rules.gemm;
-        let name = self.target.split(':').next().unwrap_or(self.target);
-        let all = gemm.lds_bytes.get(name).copied().unwrap_or(gemm.lds_bytes_otherwise);
-        if gemm.double_buffered.contains(&pipeline) { all / 2 } else { all }
     }
 
     /// Whether a workgroup loads a matrix of `other` x `depth` in whole vectors; `along_depth` when depth is contiguous.
@@ -201,4 +262,9 @@ impl<'a> GemmValidator<'a> {
         let across = (x / widest.min(share)).clamp(1, wave);
         across * (wave / across) == wave
     }
+}
+
+/// The instructions of an architecture for operands of one type; none for types that it does not multiply.
+fn instructions(tables: &BTreeMap<String, Vec<Mnk>>, dtype: Dtype) -> Option<&[Mnk]> {
+    Some(tables.get(dtype.as_str()).map_or(&[][..], Vec::as_slice))
 }

@@ -1,16 +1,19 @@
 //! What a problem asks for: the GEMM that it makes, what lies together in memory, and bytes.
 
 use super::constants::Constants;
-use crate::problem::{ConvProblem, GemmProblem};
-use crate::vocab::{ConvLayout, Direction, Dtype, GemmLayout, Major};
+use crate::kernel::Quant;
+use crate::problem::{ConvProblem, GemmProblem, Groups};
+use crate::vocab::{ConvLayout, Direction, Dtype, GemmLayout, Major, QuantMode};
 
 /// What kernels are held against, computed once a problem.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Load {
     /// Rows, columns and depth of the GEMM of one group.
     pub(super) extents: [f64; 3],
-    /// Groups.
+    /// Groups of a convolution, GEMMs of a batch.
     pub(super) groups: f64,
+    /// A list of GEMMs, of which the extents are the largest's.
+    pub(super) list: Groups,
     /// Elements that lie together in A, B and the result: the largest power of two that divides the contiguous extent.
     pub(super) together: [f64; 3],
     /// Accesses to A and to B as multiples of those to a matrix.
@@ -78,6 +81,7 @@ impl Load {
         Self {
             extents,
             groups: g,
+            list: Groups::NONE,
             together,
             gather,
             bytes: in_bytes + filter_bytes + out_bytes,
@@ -88,24 +92,52 @@ impl Load {
     }
 
     pub(super) fn of_gemm(problem: &GemmProblem) -> Self {
-        let GemmProblem { m, n, k, layout: GemmLayout { a, b, c }, .. } = *problem;
-        let of = |order: Major, row: i64, column: i64| match order {
-            Major::Row => together(row),
-            Major::Col => together(column),
+        let GemmProblem { m, n, k, layout: GemmLayout { a, b, c }, request, .. } = *problem;
+        let of = |order: Major, row: usize, column: usize| match order {
+            Major::Row => contiguous(problem, row),
+            Major::Col => contiguous(problem, column),
             Major::Packed => f64::from(1_u32 << TOGETHER),
         };
-        let [fm, fn_, fk] = [m, n, k].map(|extent| extent.max(1) as f64);
-        let result_bytes = fm * fn_ * bytes_of(problem.dtype_c);
-        let operand_bytes = fm * fk * bytes_of(problem.dtype_a) + fk * fn_ * bytes_of(problem.dtype_b);
+        let (mut operand_bytes, mut scale_bytes, mut results) = (0.0, 0.0, 0.0);
+        for (extents, count) in problem.gemms() {
+            let [m, n, k] = extents.map(|extent| extent.max(1) as f64);
+            results += m * n * count;
+            operand_bytes += (m * k * bytes_of(problem.dtype_a) + k * n * bytes_of(problem.dtype_b)) * count;
+            scale_bytes += request.quant.map_or(0.0, |quant| scales([m, n, k], &quant)) * count;
+        }
+        let result_bytes = results * bytes_of(problem.dtype_c);
+        // Each D tensor is as large as the result.
+        let d_bytes = result_bytes * f64::from(request.num_d);
         Self {
-            extents: [fm, fn_, fk],
-            groups: 1.0,
-            together: [of(a, k, m), of(b, n, k), of(c, n, m)],
+            extents: [m, n, k].map(|extent| extent.max(1) as f64),
+            groups: f64::from(request.batch.max(1)),
+            list: request.groups,
+            together: [of(a, 2, 0), of(b, 1, 2), of(c, 1, 0)],
             gather: [1.0, 1.0],
-            bytes: operand_bytes + result_bytes,
+            bytes: operand_bytes + result_bytes + d_bytes + scale_bytes,
             result_bytes,
-            results: fm * fn_,
+            results,
             parts: f64::from(problem.split_k.max(1)),
         }
+    }
+}
+
+/// Elements that lie together along an axis in all GEMMs of a problem.
+fn contiguous(problem: &GemmProblem, axis: usize) -> f64 {
+    problem.gemms().map(|(extents, _)| together(extents[axis])).fold(f64::INFINITY, f64::min)
+}
+
+/// Bytes of scales: one of 32 bits for each group, each row and column, or each operand; microscaling has 8 bits.
+fn scales([m, n, k]: [f64; 3], quant: &Quant) -> f64 {
+    let groups = |[rows, depth]: [f64; 2], [of_rows, of_depth]: [u32; 2]| {
+        (rows / f64::from(of_rows.max(1))).ceil() * (depth / f64::from(of_depth.max(1))).ceil()
+    };
+    let of_a = quant.group_a.map_or(0.0, |group| groups([m, k], [group.m, group.k]));
+    let of_b = quant.group_b.map_or(0.0, |group| groups([n, k], [group.n, group.k]));
+    match quant.mode {
+        QuantMode::RowCol => 4.0 * (m + n),
+        QuantMode::Tensor => 8.0,
+        QuantMode::Mx => of_a + of_b,
+        QuantMode::A | QuantMode::B | QuantMode::AB => 4.0 * (of_a + of_b),
     }
 }

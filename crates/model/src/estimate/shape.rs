@@ -97,7 +97,12 @@ impl Shape {
         constants: &Constants,
     ) -> Result<Self, ShapeError> {
         let shape = Self::of(&Kernel::of_gemm(kernel), device, constants)?;
-        Ok(Self { persistent: kernel.persistent, preshuffled: kernel.preshuffle, ..shape })
+        Ok(Self {
+            balanced: kernel.variant.stream_k.is_some(),
+            persistent: kernel.persistent,
+            preshuffled: kernel.preshuffle,
+            ..shape
+        })
     }
 
     fn of(kernel: &Kernel, device: &Device, constants: &Constants) -> Result<Self, ShapeError> {

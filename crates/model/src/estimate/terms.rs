@@ -81,9 +81,21 @@ impl Parts {
         let cus = device.hardware.num_cus.max(1) as f64;
         let [tile_m, tile_n, tile_k] = shape.tile;
         let [m, n, k] = load.extents;
-        let tiles =
+        let mut tiles =
             (m / tile_m).ceil() * (n * shape.merged / tile_n).ceil() * (load.groups / shape.merged).ceil();
-        let all_steps = (k * shape.merged / tile_k).ceil();
+        let mut all_steps = (k * shape.merged / tile_k).ceil();
+        if !load.list.is_empty() {
+            // One launch has the tiles of all GEMMs of a list; a round takes as many steps as its tiles have on average.
+            let mut steps = 0.0;
+            tiles = 0.0;
+            for group in load.list.as_slice() {
+                let [m, n, k] = group.extents.map(f64::from);
+                let of_group = (m / tile_m).ceil() * (n / tile_n).ceil() * f64::from(group.count);
+                tiles += of_group;
+                steps += of_group * (k / tile_k).ceil();
+            }
+            all_steps = (steps / tiles).ceil();
+        }
         // Parts are whole steps, and none is empty.
         let asked = shape.parts.max(load.parts).min(all_steps);
         let mut steps = (all_steps / asked).ceil();

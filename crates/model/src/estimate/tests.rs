@@ -141,6 +141,51 @@ fn gemms_of_all_kinds_have_a_time() {
     assert!(of(4096, 4096, 4097) > of(4096, 4096, 4096));
 }
 
+/// A batch, and a list of as many equal GEMMs, take as long as one GEMM with as many times the rows where tiles divide all of it.
+#[test]
+fn many_gemms_are_the_sum_of_their_tiles() {
+    let name =
+        "gemm_universal_fp8_rcr_compv3_cshuffle_intrawave_True_True_True_False_128x128x128_2x2x1_32x32x16";
+    let kernel = Kernel::from_name(name).unwrap();
+    let estimator = estimator("gfx950");
+    let shape = estimator.shape(&kernel.kind).unwrap();
+    let time = |problem: GemmProblem| estimator.time(&estimator.load(&problem.into()), &shape);
+    let one = GemmProblem::new(256, 4096, 1024);
+    let mut batch = one;
+    batch.request.batch = 8;
+    let list = |text: &str| one.grouped(text.parse().unwrap());
+    assert_eq!(time(batch), time(list("256x4096x1024*8")));
+    assert!(time(batch) > time(one) && time(batch) < 8.0 * time(one));
+    // B is read for each GEMM of a batch, so that it takes at least as long as one GEMM of as many rows.
+    assert!(time(batch) >= time(GemmProblem::new(2048, 4096, 1024)));
+    // Rounds of all tiles together, whatever they belong to.
+    assert_eq!(time(list("128x4096x1024*16")), time(list("128x4096x1024*8+128x4096x1024*8")));
+    assert!(time(list("256x4096x1024*8+128x4096x1024")) > time(batch));
+    // Scales and D tensors are read, too.
+    let mut large = GemmProblem::new(8192, 8192, 512);
+    let plain = time(large);
+    large.request.num_d = 4;
+    assert!(time(large) > plain);
+}
+
+/// Stream-K divides what a round leaves over, and pays for adding it up.
+#[test]
+fn stream_k_fills_the_last_round() {
+    let body = "fp8_rcr_compv3_cshuffle_intrawave_True_True_True_False_256x256x64_2x2x1_32x32x16";
+    let estimator = estimator("gfx950");
+    let time = |name: &str, problem: GemmProblem| {
+        let shape = estimator.shape(&Kernel::from_name(name).unwrap().kind).unwrap();
+        estimator.time(&estimator.load(&problem.into()), &shape)
+    };
+    let (plain, stream_k) = (format!("gemm_{body}"), format!("gemm_{body}_streamk"));
+    // One tile and a long depth: one compute unit works, or all of them.
+    let deep = GemmProblem::new(256, 256, 1 << 18);
+    assert!(time(&stream_k, deep) < time(&plain, deep) / 4.0);
+    // Many full rounds leave nothing to be gained.
+    let full = GemmProblem::new(16384, 16384, 512);
+    assert!(time(&stream_k, full) > time(&plain, full) * 0.8);
+}
+
 #[test]
 fn what_a_device_cannot_multiply_has_no_estimate() {
     let name = "grouped_conv_forward_fp8_2d_64x64x64_compv3";

@@ -12,7 +12,7 @@ use super::vector::{ACCESS_DTYPES, VectorProblem, VectorWidths};
 use super::{Extractor, KTile, KernelSide, ProblemSide, Uncoded};
 use crate::cells::{Cell, Fields};
 use crate::hardware::Hardware;
-use crate::problem::InvalidField;
+use crate::problem::{Groups, InvalidField};
 use crate::vocab::{Arch, Direction, Dtype, Epilogue, GemmLayout, Op};
 
 /// A cell that cannot be used: its column, what it holds, what it may hold.
@@ -289,6 +289,9 @@ impl<'a> Reader<'a> {
         let rules = &extractor.rules;
         let extents = [self.extent("m", "M")?, self.extent("n", "N")?, self.extent("k", "K")?];
         let with_vector = extractor.schema.needs_vector();
+        let (batch, count) = (self.opt_int("batch")?, self.opt_int("batch_count")?);
+        let batch = batch.or(count).unwrap_or(0);
+        let batch = u32::try_from(batch).map_err(|_| InvalidField::new("batch", batch, "0 or more GEMMs"))?;
         Ok(GemmSide::new(&GemmInputs {
             m: extents[0],
             n: extents[1],
@@ -302,6 +305,8 @@ impl<'a> Reader<'a> {
                 rules.uncoded,
             )?,
             vector: if with_vector { Some(self.vector_problem(extents)?) } else { None },
+            batch,
+            groups: self.opt_word("groups")?.map_or(Ok(Groups::NONE), str::parse)?,
         }))
     }
 

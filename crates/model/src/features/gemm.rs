@@ -4,6 +4,7 @@ use super::conv::{compute_units, lds_capacity};
 use super::exact::{flag, float, log2, product, ratio};
 use super::vector::{Operand, VectorProblem, VectorWidths};
 use super::{Feature, GemmPair, hardware_features};
+use crate::problem::Groups;
 
 /// What the features know of a GEMM problem, with everything that depends on it alone.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -16,6 +17,8 @@ pub struct GemmSide {
     layout_code: f64,
     arithmetic_intensity: f64,
     vector: Option<VectorProblem>,
+    batch: f64,
+    groups: Groups,
 }
 
 /// The numbers of a GEMM problem as features see them.
@@ -35,19 +38,41 @@ pub struct GemmInputs {
     pub layout_code: f64,
     /// What the vector-width features need; `None` when the model has none of them.
     pub vector: Option<VectorProblem>,
+    /// GEMMs of a batch; 0 is one as good as 1.
+    pub batch: u32,
+    /// A list of GEMMs, of which the extents are the largest's.
+    pub groups: Groups,
 }
 
 impl GemmSide {
     /// Computes everything that depends on the problem alone.
     pub fn new(inputs: &GemmInputs) -> Self {
-        let &GemmInputs { m, n, k, split_k, element_bytes, layout_code, vector } = inputs;
-        let flops = 2.0 * m as f64 * n as f64 * k as f64;
-        let elements = product([m.into(), k.into()])
-            .saturating_add(product([k.into(), n.into()]))
-            .saturating_add(product([m.into(), n.into()]));
-        let bytes = float(elements) * element_bytes;
-        let arithmetic_intensity = flops / bytes.max(1.0);
-        Self { m, n, k, split_k, element_bytes, layout_code, arithmetic_intensity, vector }
+        let &GemmInputs { m, n, k, split_k, element_bytes, layout_code, vector, batch, groups } = inputs;
+        let flops = |[m, n, k]: [i64; 3]| 2.0 * m as f64 * n as f64 * k as f64;
+        let elements = |[m, n, k]: [i64; 3]| {
+            product([m.into(), k.into()])
+                .saturating_add(product([k.into(), n.into()]))
+                .saturating_add(product([m.into(), n.into()]))
+        };
+        // A batch moves and computes so many times as much.
+        let (mut all_flops, mut all_elements) = (flops([m, n, k]), float(elements([m, n, k])));
+        if !groups.is_empty() {
+            (all_flops, all_elements) = groups.as_slice().iter().fold((0.0, 0.0), |(work, moved), group| {
+                let (extents, count) = (group.extents.map(i64::from), f64::from(group.count));
+                (work + flops(extents) * count, moved + float(elements(extents)) * count)
+            });
+        }
+        let arithmetic_intensity = all_flops / (all_elements * element_bytes).max(1.0);
+        let batch = f64::from(batch.max(1));
+        Self { m, n, k, split_k, element_bytes, layout_code, arithmetic_intensity, vector, batch, groups }
+    }
+
+    pub(super) fn batch(&self) -> f64 {
+        self.batch
+    }
+
+    pub(super) fn groups(&self) -> &Groups {
+        &self.groups
     }
 
     pub(super) fn extents(&self) -> [i64; 3] {
@@ -156,7 +181,7 @@ pub static FEATURES: &[Feature<GemmSide, GemmKernelSide>] = hardware_features! {
     Pair num_tiles_m = |_, _, _, m| m.axes[0].tiles, "tiles along m";
     Pair num_tiles_n = |_, _, _, m| m.axes[1].tiles, "tiles along n";
     Pair num_tiles_k = |_, _, _, m| m.axes[2].tiles, "steps along k";
-    Pair total_output_tiles = |_, _, _, m| m.output_tiles, "tiles of the result";
+    Pair total_output_tiles = |_, _, _, m| m.output_tiles, "tiles of the results of all GEMMs";
     Pair tile_eff_m = |_, _, _, m| m.axes[0].efficiency, "share of the last tile along m that is used";
     Pair tile_eff_n = |_, _, _, m| m.axes[1].efficiency, "share of the last tile along n that is used";
     Pair tile_eff_k = |_, _, _, m| m.axes[2].efficiency, "share of the last step along k that is used";
@@ -213,6 +238,8 @@ mod tests {
             element_bytes: 1.0,
             layout_code: 0.0,
             vector: None,
+            batch: 0,
+            groups: Groups::NONE,
         });
         let square = i128::from(big) * i128::from(big);
         assert_eq!(

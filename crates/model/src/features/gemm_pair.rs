@@ -6,6 +6,7 @@ use super::block::blocks;
 use super::exact::{float, product};
 use super::gemm::{GemmKernelSide, GemmSide};
 use crate::hardware::Hardware;
+use crate::problem::MAX_GROUPS;
 
 blocks! {
     /// A GEMM on a kernel.
@@ -14,7 +15,7 @@ blocks! {
         pub(super) axes: [Axis; 3],
         /// Bytes of shared memory for one step.
         pub(super) lds_usage: f64,
-        /// Tiles of the result.
+        /// Tiles of the results of all GEMMs.
         pub(super) output_tiles: f64,
     }
 }
@@ -30,6 +31,10 @@ blocks! {
     pub struct GemmShape in GemmShapes {
         /// Elements that a step loads.
         step_elements: f64,
+        /// Rows of a tile.
+        tile_m: f64,
+        /// Columns of a tile.
+        tile_n: f64,
     }
 }
 
@@ -37,6 +42,10 @@ blocks! {
 #[derive(Debug, Clone, Copy)]
 pub struct GemmLoad {
     element_bytes: f64,
+    batch: f64,
+    /// Rows, columns and number of the GEMMs of a list.
+    groups: [[f64; 3]; MAX_GROUPS],
+    len: usize,
 }
 
 impl Meets<GemmKernelSide> for GemmSide {
@@ -54,19 +63,32 @@ impl Meets<GemmKernelSide> for GemmSide {
 
     fn shape(kernel: &GemmKernelSide, _hardware: &Hardware) -> GemmShape {
         let [m, n, k] = kernel.tile.map(i128::from);
-        GemmShape { step_elements: float(product([m, k]).saturating_add(product([n, k]))) }
+        GemmShape {
+            step_elements: float(product([m, k]).saturating_add(product([n, k]))),
+            tile_m: float(m.max(1)),
+            tile_n: float(n.max(1)),
+        }
     }
 
     fn load(&self, _hardware: &Hardware) -> GemmLoad {
-        GemmLoad { element_bytes: self.element_bytes() }
+        let listed = self.groups().as_slice();
+        let mut groups = [[0.0; 3]; MAX_GROUPS];
+        for (place, group) in groups.iter_mut().zip(listed) {
+            let [m, n, _] = group.extents.map(f64::from);
+            *place = [m, n, f64::from(group.count)];
+        }
+        GemmLoad { element_bytes: self.element_bytes(), batch: self.batch(), groups, len: listed.len() }
     }
 
     #[inline(always)]
     fn pair(load: &GemmLoad, shape: &GemmShape, axes: [Axis; 3], _own: bool) -> GemmPair {
-        GemmPair {
-            axes,
-            lds_usage: shape.step_elements * load.element_bytes,
-            output_tiles: axes[0].tiles * axes[1].tiles,
+        let mut output_tiles = axes[0].tiles * axes[1].tiles * load.batch;
+        if load.len > 0 {
+            output_tiles = 0.0;
+            for [m, n, count] in load.groups.iter().take(load.len) {
+                output_tiles += (m / shape.tile_m).ceil() * (n / shape.tile_n).ceil() * count;
+            }
         }
+        GemmPair { axes, lds_usage: shape.step_elements * load.element_bytes, output_tiles }
     }
 }

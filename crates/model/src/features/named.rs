@@ -287,7 +287,7 @@ fn said_of_fmha(kernel: &FmhaKernel) -> Vec<(&'static str, Said)> {
 
 /// Whether a text can hardly be anything but a kernel's name.
 fn begins_like_a_kernel(name: &str) -> bool {
-    ["grouped_conv_", "gemm_universal_", "fmha_"].iter().any(|start| name.starts_with(start))
+    ["grouped_conv_", "fmha_"].iter().any(|start| name.starts_with(start)) || GemmKernel::begins_a_name(name)
 }
 
 fn agree(

@@ -234,6 +234,7 @@ mod tests {
     use crate::features::gemm::{self, GemmInputs, GemmKernelSide, GemmSide};
     use crate::features::vector::{VectorProblem, VectorWidths};
     use crate::features::{Feature, Value};
+    use crate::problem::Groups;
     use crate::vocab::{Direction, Dtype, Epilogue, GemmLayout};
 
     /// Extents of real problems, and what no problem has.
@@ -303,7 +304,8 @@ mod tests {
     }
 
     fn gemm_problem() -> impl Strategy<Value = GemmSide> {
-        [extent(), extent(), extent()].prop_map(|extents| {
+        let list = prop::sample::select(vec!["", "1x2x3*4", "100x7x300+128x512x1024*3+9x9x9"]);
+        ([extent(), extent(), extent()], 0..3_u32, list).prop_map(|(extents, batch, list)| {
             let [m, n, k] = extents;
             GemmSide::new(&GemmInputs {
                 m,
@@ -313,6 +315,8 @@ mod tests {
                 element_bytes: 1.0,
                 layout_code: 0.0,
                 vector: VectorProblem::new(extents, GemmLayout::RCR, Dtype::Fp16, 64),
+                batch,
+                groups: list.parse().unwrap_or(Groups::NONE),
             })
         })
     }

@@ -419,6 +419,8 @@ impl Extractor {
             element_bytes: coded_element_bytes(Op::Gemm, problem.dtype_a.as_str(), self.rules)?,
             layout_code,
             vector: if self.schema.needs.vector { Some(self.vector_problem(problem)?) } else { None },
+            batch: problem.request.batch,
+            groups: problem.request.groups,
         }))
     }
 

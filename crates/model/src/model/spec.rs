@@ -1,9 +1,11 @@
 //! `feature_spec.json`: what a model's columns are.
 
+use std::path::Path;
+
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::{ModelError, Target, TrainedOn, TrainedRange};
+use super::{Filled, ModelError, Target, TrainedOn, TrainedRange};
 use crate::features::{
     ElementBytes, Engine, Extractor, FmhaEncoding, KTile, KernelMapping, MemPads, PipelineCodes, Rules,
     Schema, Uncoded,
@@ -34,6 +36,8 @@ pub struct FeatureSpec {
     pub trained_on: Option<TrainedOn>,
     /// Training parameters, as the trainer wrote them.
     pub params: Value,
+    /// What it does not say, or says in vain, and what stands in for it.
+    pub filled: Vec<Filled>,
 }
 
 /// The file's keys. Unknown ones are tolerated: trainers add their own.
@@ -99,9 +103,17 @@ impl FeatureSpec {
             .unwrap_or_else(|| kind.engine().feature_names().into_iter().map(str::to_owned).collect());
         let schema = Schema::by_names(kind.op(), &names)
             .map_err(|source| ModelError::Schema { file: file.to_owned(), source })?;
-        if let Some(stray) = parsed.categorical_features.iter().find(|name| !names.contains(name)) {
-            let expected = "names that are in feature_names";
-            return Err(field(InvalidField::new("categorical_features", stray, expected)));
+        let mut filled = Vec::new();
+        let (categorical_features, stray): (Vec<String>, Vec<String>) =
+            parsed.categorical_features.into_iter().partition(|name| names.contains(name));
+        // A trainer that narrows its features may keep the list of all categories; a name that no engine has is a mistake.
+        for stray in stray {
+            if Schema::by_names(kind.op(), &[&stray]).is_err() {
+                let expected = "names that are in feature_names";
+                return Err(field(InvalidField::new("categorical_features", stray, expected)));
+            }
+            let reason = "it is not in feature_names, so that no column can be it";
+            filled.push(Filled { field: "categorical_features", value: format!("without {stray}"), reason });
         }
         let hardware = match parsed.hardware.as_ref().or(parsed.hw_profile.as_ref()) {
             Some(fields) => kind.engine().hardware().overridden_by(fields).map_err(field)?,
@@ -121,7 +133,7 @@ impl FeatureSpec {
             .iter()
             .map(|name| name.parse().map_err(|error| field(InvalidField::word("log_targets", &error))))
             .collect::<Result<_, _>>()?;
-        Ok(Self {
+        let mut spec = Self {
             extractor: Extractor {
                 schema,
                 rules: extension.rules(Rules::of_upstream(&names)),
@@ -129,7 +141,7 @@ impl FeatureSpec {
                 arch,
                 direction: direction.unwrap_or(Direction::Forward),
             },
-            categorical_features: parsed.categorical_features,
+            categorical_features,
             log_targets,
             rank_by: word("ck_select.rank_by", extension.rank_by.as_deref())
                 .map_err(field)?
@@ -140,7 +152,12 @@ impl FeatureSpec {
             trained_range: extension.trained_range,
             trained_on: extension.trained_on,
             params: parsed.params,
-        })
+            filled,
+        };
+        // A model's name is that of its directory.
+        let name = Path::new(file).parent().and_then(Path::file_name).and_then(|name| name.to_str());
+        spec.fill_in(name.unwrap_or_default(), parsed.hardware.is_some());
+        Ok(spec)
     }
 
     /// The operation.
@@ -315,8 +332,8 @@ mod tests {
             ),
             (r#"{"feature_names":["M","magic"]}"#, "feature_names: no gemm_universal feature is named magic"),
             (
-                r#"{"feature_names":["M"],"categorical_features":["layout"]}"#,
-                "categorical_features: found layout",
+                r#"{"feature_names":["M"],"categorical_features":["layouts"]}"#,
+                "categorical_features: found layouts, expected names that are in feature_names",
             ),
             (
                 r#"{"log_targets":["speed"]}"#,

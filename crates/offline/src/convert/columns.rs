@@ -26,6 +26,8 @@ pub(super) enum Source {
     FmhaInt(fn(&FmhaKernel) -> i64),
     /// A place of [`FMHA_COLUMNS`](ck_select_types::problem::FMHA_COLUMNS).
     FmhaSize(usize),
+    /// A list of GEMMs, null where there is none.
+    Groups,
     Arch,
     /// A hardware constant: what the file records, else what was found out, else the architecture's profile.
     Hardware(&'static str, Option<i64>),
@@ -57,6 +59,7 @@ impl Column {
             | Source::ConvText(_)
             | Source::GemmText(_)
             | Source::FmhaText(_)
+            | Source::Groups
             | Source::Arch
             | Source::RunText => DataType::Utf8,
             Source::Tflops | Source::Latency | Source::Bandwidth => DataType::Float64,
@@ -95,6 +98,16 @@ impl Column {
             }),
             Source::FmhaText(text) => texts_of_kernels(chunk, |k| fmha(k, text).unwrap_or_default()),
             Source::FmhaInt(value) => ints_of_kernels(chunk, |k| fmha(k, value).unwrap_or_default()),
+            Source::Groups => {
+                let groups = |problem: &Problem| match problem {
+                    Problem::Gemm(problem) if !problem.request.groups.is_empty() => {
+                        Some(problem.request.groups.to_string())
+                    }
+                    _ => None,
+                };
+                let of_problem = chunk.problems.iter().map(groups).collect();
+                Content::Texts(of_problem, Places::Stretches(chunk.problem.as_slice()))
+            }
             Source::Arch => {
                 let arch = |problem: &Problem| problem.arch().map(|arch| arch.as_str().to_owned());
                 let of_problem = chunk.problems.iter().map(arch).collect();

@@ -23,13 +23,21 @@ pub(super) struct Extras {
     pub(super) pad_sides: bool,
     /// Hardware constants, which the canonical table of GEMMs lacks.
     pub(super) hardware: bool,
+    /// Batches or lists of GEMMs, which the canonical table of GEMMs lacks.
+    pub(super) many: bool,
 }
 
 impl Extras {
     /// Looks at the headers of all inputs.
     pub(super) fn of(files: &[PathBuf], options: &Options) -> Result<Self, DataError> {
-        let mut extras =
-            Self { op: Op::Gemm, bandwidth: false, split_k: false, pad_sides: false, hardware: false };
+        let mut extras = Self {
+            op: Op::Gemm,
+            bandwidth: false,
+            split_k: false,
+            pad_sides: false,
+            hardware: false,
+            many: false,
+        };
         for file in files {
             let Some(columns) = columns_of(file)? else { continue };
             let has = |name: &str| columns.iter().any(|column| column == name);
@@ -40,6 +48,7 @@ impl Extras {
             }
             extras.bandwidth |= has("bandwidth_gb_s");
             extras.split_k |= has("split_k");
+            extras.many |= ["batch", "batch_count", "groups"].into_iter().any(has);
             extras.pad_sides |= ["d", "h", "w"]
                 .iter()
                 .any(|axis| has(&format!("pad_{axis}_right")) || has(&format!("pad_{axis}_left")));
@@ -56,6 +65,11 @@ pub(super) fn columns(op: Op, options: &Options, extras: &Extras) -> Vec<Column>
         Op::GroupedConv => (options.capture.as_ref(), conv(options, extras)),
         Op::Gemm => {
             let mut columns = gemm();
+            if extras.many {
+                let batch = Source::GemmProblem(|problem| problem.request.batch.into());
+                columns.push(Column::new("batch", batch));
+                columns.push(Column::new("groups", Source::Groups));
+            }
             if extras.hardware && options.capture.is_none() {
                 hardware(&mut columns, None);
             }
@@ -204,8 +218,14 @@ mod tests {
 
     #[test]
     fn tables_have_upstreams_columns() {
-        let extras =
-            Extras { op: Op::Gemm, bandwidth: false, split_k: false, pad_sides: false, hardware: false };
+        let extras = Extras {
+            op: Op::Gemm,
+            bandwidth: false,
+            split_k: false,
+            pad_sides: false,
+            hardware: false,
+            many: false,
+        };
         let names = |op| -> Vec<&str> {
             columns(op, &Options::default(), &extras).iter().map(|column| column.name).collect()
         };

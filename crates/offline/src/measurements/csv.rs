@@ -7,11 +7,13 @@
 mod cells;
 mod lines;
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io::BufRead;
 
 use ck_select_types::cells::Fields;
 use ck_select_types::problem::Problem;
+use ck_select_types::vocab::Dtype;
 
 use super::names::{Named, Names};
 use super::problems::{Problems, check_columns, columns as problem_columns, need_columns, problem_of};
@@ -30,7 +32,7 @@ pub(super) fn read(
     let mut lines = Lines::new(reader);
     let columns = names_of(file, &mut lines)?;
     let unknown = check_columns(file, &columns, names.filter().op, true)?;
-    let mut rows = Rows::new(Header::new(file, &columns)?);
+    let mut rows = Rows::new(Header::new(file, &columns, names.filter().dtype)?);
     need_columns(file, &columns, names.filter().op)?;
     let mut counts = Counts { unknown, ..Counts::default() };
     while let Some(line) = lines.next().map_err(|error| DataError::io(file, error))? {
@@ -92,9 +94,11 @@ impl From<String> for Fault {
 /// Where the columns are.
 struct Header {
     width: usize,
-    kernel: usize,
+    kernel: KernelCells,
     tflops: usize,
     latency: usize,
+    /// Milliseconds of one unit of `latency`.
+    latency_unit: f64,
     bandwidth: Option<usize>,
     non_zero: Option<usize>,
     problem_idx: Option<usize>,
@@ -108,8 +112,32 @@ struct Header {
     last_problem: usize,
 }
 
+/// Where a row says its kernel.
+enum KernelCells {
+    /// Its name.
+    Name(usize),
+    /// Tile m, n, k and pipeline of a kernel of CK DSL, whose sweeps have forward convolutions in 2D of one type.
+    Tile([usize; 4], Dtype),
+}
+
+impl KernelCells {
+    fn name<'a>(&self, cells: Cells<'a>) -> Result<Cow<'a, [u8]>, Fault> {
+        match self {
+            Self::Name(column) => Ok(Cow::Borrowed(cells.get(*column))),
+            Self::Tile(columns, dtype) => {
+                let text =
+                    |column| std::str::from_utf8(cells.get(column)).map_err(|_| "not UTF-8".to_owned());
+                let [m, n, k, pipeline] = columns.map(text);
+                let (m, n, k, pipeline) = (m?, n?, k?, pipeline?);
+                let name = format!("grouped_conv_fwd_{dtype}_nhwgc_2d_{pipeline}_intrawave_{m}x{n}x{k}");
+                Ok(Cow::Owned(name.into_bytes()))
+            }
+        }
+    }
+}
+
 impl Header {
-    fn new(file: &str, columns: &[String]) -> Result<Self, DataError> {
+    fn new(file: &str, columns: &[String], dtype: Option<Dtype>) -> Result<Self, DataError> {
         let mut index = HashMap::new();
         for (place, name) in columns.iter().enumerate() {
             if index.insert(name.as_str(), place).is_some() && !name.is_empty() {
@@ -123,14 +151,31 @@ impl Header {
                 found: columns.to_vec(),
             })
         };
+        let tile = ["tile_m", "tile_n", "tile_k", "pipeline"].map(|name| index.get(name).copied());
+        let kernel = match (need(&["kernel", "kernel_name"]), tile) {
+            (Err(_), [Some(m), Some(n), Some(k), Some(pipeline)]) if index.contains_key("Hi") => {
+                let dtype = dtype.ok_or_else(|| {
+                    let reason = "header: kernels are given by their tiles, as CK DSL's sweeps have them, and no column says \
+                                  their type: say --dtype fp16 or bf16";
+                    DataError::format(file, reason)
+                })?;
+                KernelCells::Tile([m, n, k, pipeline], dtype)
+            }
+            (column, _) => KernelCells::Name(column?),
+        };
+        let (latency, latency_unit) = match index.get("latency_us") {
+            Some(&column) if !index.contains_key("latency_ms") => (column, 1e-3),
+            _ => (need(&["latency_ms"])?, 1.0),
+        };
         let problem: Vec<_> = problem_columns().filter_map(|name| Some((name, *index.get(name)?))).collect();
         let mut places: Vec<usize> = problem.iter().map(|&(_, place)| place).collect();
         places.sort_unstable();
         Ok(Self {
             width: columns.len(),
-            kernel: need(&["kernel", "kernel_name"])?,
+            kernel,
             tflops: need(&["tflops", "measured_tflops"])?,
-            latency: need(&["latency_ms"])?,
+            latency,
+            latency_unit,
             bandwidth: index.get("bandwidth_gb_s").copied(),
             non_zero: index.get("non_zero").copied(),
             problem_idx: index.get("problem_idx").copied(),
@@ -209,7 +254,7 @@ impl Header {
             let message = format!("found {} cells, expected {} as in the header", cells.len(), self.width);
             return Err(Fault::Row(message));
         }
-        Ok(match names.get(cells.get(self.kernel))? {
+        Ok(match names.get(&self.kernel.name(cells)?)? {
             Named::Other => None,
             Named::Taken { id, class } => Some(Row { header: self, cells, id, class }),
         })
@@ -265,7 +310,8 @@ impl Row<'_> {
             None => f64::NAN,
         };
         let tflops = numbers::figure("tflops", cells.get(header.tflops))?;
-        let latency = numbers::figure("latency_ms", cells.get(header.latency))?;
+        let unit = if header.latency_unit < 1.0 { "latency_us" } else { "latency_ms" };
+        let latency = numbers::figure(unit, cells.get(header.latency))? * header.latency_unit;
         let run_id = header.run_id.and_then(|column| std::str::from_utf8(cells.get(column)).ok());
         let measured = Measured {
             kernel: *id,

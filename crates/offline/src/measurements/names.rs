@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use ck_select_types::kernel::{Kernel, KernelKind};
+use ck_select_types::kernel::{GemmVariant, Kernel, KernelKind};
 use ck_select_types::problem::FmhaProblem;
 use ck_select_types::vocab::{Arch, Direction, Dtype, GemmLayout, Op};
 
@@ -36,7 +36,7 @@ impl Filter {
 #[allow(clippy::large_enum_variant)] // a few of them
 enum Class {
     Conv(Direction, Dtype, u8),
-    Gemm(Dtype, Dtype, Dtype, GemmLayout),
+    Gemm([Dtype; 3], GemmLayout, GemmVariant, bool),
     /// The whole signature, as a problem without sizes.
     Fmha(FmhaProblem),
 }
@@ -46,7 +46,10 @@ impl Class {
         match kernel {
             KernelKind::Conv(conv) => Self::Conv(conv.direction, conv.dtype_in, conv.ndim),
             KernelKind::Fmha(kernel) => Self::Fmha(kernel.sign(&FmhaProblem::new([1, 1], 1, 1))),
-            KernelKind::Gemm(gemm) => Self::Gemm(gemm.dtype_a, gemm.dtype_b, gemm.dtype_c, gemm.layout),
+            KernelKind::Gemm(gemm) => {
+                let types = [gemm.dtype_a, gemm.dtype_b, gemm.dtype_c];
+                Self::Gemm(types, gemm.layout, gemm.variant, gemm.grouped)
+            }
         }
     }
 }

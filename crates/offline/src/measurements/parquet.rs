@@ -93,6 +93,31 @@ pub(super) fn columns(file: &str, source: File) -> Result<Vec<String>, DataError
     Ok(table.columns().map(str::to_owned).collect())
 }
 
+/// The first of these columns that there is, as numbers: NaN where there is none.
+pub(crate) fn numbers_of(
+    file: &str,
+    source: File,
+    names: &[String],
+) -> Result<Option<(String, Vec<f64>)>, DataError> {
+    let table = Table::open(source).map_err(|error| DataError::format(file, error))?;
+    let wanted = table.columns().find(|column| names.iter().any(|name| name == column)).map(str::to_owned);
+    let Some(wanted) = wanted else { return Ok(None) };
+    let mut numbers = Vec::new();
+    let read = table.read(
+        |column| column == wanted,
+        |batch| {
+            let column = Column::new(batch.column(0))?;
+            (0..batch.num_rows()).map(|row| column.figure(&wanted, row)).collect::<Result<Vec<f64>, _>>()
+        },
+        |parts| {
+            numbers.extend(parts.into_iter().flatten());
+            Ok::<(), ParquetError>(())
+        },
+    );
+    read.map_err(|error| DataError::format(file, error))?;
+    Ok(Some((wanted, numbers)))
+}
+
 /// The columns without which there are no measurements.
 fn check(file: &str, table: &Table, figures: bool) -> Result<(), DataError> {
     let all: [&[&'static str]; 3] = [&KERNEL, &["tflops", "measured_tflops"], &["latency_ms"]];

@@ -15,7 +15,7 @@ pub(crate) fn columns() -> impl Iterator<Item = &'static str> {
 }
 
 /// Those that not every table of convolutions has, and those of GEMMs.
-const OTHER_COLUMNS: [&str; 12] = [
+const OTHER_COLUMNS: [&str; 15] = [
     "pad_d_left",
     "pad_h_left",
     "pad_w_left",
@@ -27,16 +27,20 @@ const OTHER_COLUMNS: [&str; 12] = [
     "n",
     "k",
     "split_k",
+    "batch",
+    "batch_count",
+    "groups",
     "arch",
 ];
 
 /// Further columns that readers look at, of which a misspelt one would be missed.
-const MEASURED: [&str; 10] = [
+const MEASURED: [&str; 11] = [
     "kernel",
     "kernel_name",
     "tflops",
     "measured_tflops",
     "latency_ms",
+    "latency_us",
     "bandwidth_gb_s",
     "non_zero",
     "is_valid",
@@ -187,6 +191,13 @@ pub(super) fn problem_of(kernel: &Kernel, cells: &dyn Fields, arch: Option<Arch>
         gemm.dtype_b = named.dtype_b;
         gemm.dtype_c = named.dtype_c;
         gemm.layout = named.layout;
+        gemm.request.stream_k = named.variant.stream_k;
+        gemm.request.quant = named.variant.quant;
+        if !named.answers(gemm) {
+            let expected = if named.grouped { "a list of GEMMs as 'groups'" } else { "no list of GEMMs" };
+            let batch = if named.variant.batched { "'batch' of 1 or more" } else { "no batch" };
+            return Err(format!("kernel '{}' needs {batch} and {expected}", kernel.name));
+        }
     }
     Ok(problem)
 }

@@ -51,9 +51,9 @@ pub fn validation(op: Op, choice: &Choice, draw: &Draw, known: &[Problem]) -> Ve
 }
 
 /// What makes two problems the same for this purpose.
-type Key = [i64; 22];
+pub(super) type Key = [i64; 22];
 
-fn key(problem: &Problem) -> Key {
+pub(super) fn key(problem: &Problem) -> Key {
     let mut key = [0; 22];
     match problem {
         Problem::Gemm(p) => key[..4].copy_from_slice(&[p.m, p.n, p.k, p.split_k.into()]),

@@ -1,12 +1,13 @@
-//! Grouped-convolution kernel names: three grammars that the second half of a name tells apart.
+//! Grouped-convolution kernel names: four grammars that the second half of a name tells apart.
 //!
 //! ```text
-//! name      := "grouped_conv_" direction "_" dtype "_" (short | key | long)
+//! name      := "grouped_conv_" direction "_" dtype "_" (short | key | long | dsl)
 //! short     := int "d_" tile "_" pipeline ["_intrawave" | "_interwave"] ["_gm" int] ["_dsb"] ["_si"] ["_2stage"]
 //! key       := int "d_" tile "_" waves "_" warp-tile "_" pipeline ["_" specialization]
 //! long      := layout "_" int "d_" pipeline "_" epilogue "_" scheduler "_" tile "_" waves "_" warp-tile
 //!              ["_vec" int "_" int "_" int] ["_bpc" int] ["_wg" int] ["_gm" int] ["_dsb"] ["_2stage"]
 //!              ["_" specialization] ["_explicit_gemm"] ["_streamk_" reduction ["_persistent"]] ["_large_tensor"]
+//! dsl       := layout "_" int "d_" pipeline "_" scheduler "_" tile
 //! ```
 //!
 //! * `short` is what Python configurations, benchmark files and training data use. Older files leave the wave mode
@@ -15,6 +16,8 @@
 //! * `long` without suffixes is what a C++ declaration prints; with them it is the name that the code generator
 //!   gives a kernel. The generator's `_pad` suffix, for kernels that do not pad everything, is refused:
 //!   selection knows no such kernels.
+//!
+//! * `dsl` is what CK DSL's tools call kernels that their sweeps list by tile and pipeline.
 //!
 //! Optional parts are written only when they are not the default, and only such values are read. `forward` and
 //! `fwd` are the same direction in every grammar. Upstream rewrites the pipeline of some backward kernels when a
@@ -89,7 +92,7 @@ pub struct ConvName {
 }
 
 impl ConvName {
-    /// Reads a name of any of the three grammars.
+    /// Reads a name of any of the grammars.
     pub fn parse(name: &str) -> Result<Self, NameError> {
         let mut scan = Scan::whole(name)?;
         if !scan.eat("grouped_conv_") {
@@ -170,6 +173,9 @@ impl ConvName {
     fn read_long(&mut self, scan: &mut Scan<'_>) -> Result<(), NameError> {
         scan.separator("the pipeline")?;
         self.pipeline = scan.word(Pipeline::WORDS)?;
+        if let Some(scheduler) = scan.optional_word(Scheduler::WORDS) {
+            return self.read_dsl(scan, scheduler);
+        }
         scan.separator("the epilogue")?;
         self.epilogue = Some(scan.word(Epilogue::WORDS)?);
         scan.separator("the scheduler")?;
@@ -203,6 +209,15 @@ impl ConvName {
             return Err(scan.fail("kernels that do not pad m, n and k cannot be chosen among"));
         }
         scan.end(LONG_SUFFIXES)
+    }
+
+    fn read_dsl(&mut self, scan: &mut Scan<'_>, scheduler: Scheduler) -> Result<(), NameError> {
+        self.scheduler = Some(scheduler);
+        scan.separator("the tile")?;
+        self.tile = scan.triple("the tile", MAX_EXTENT)?;
+        // Its engine has one arrangement of waves.
+        self.wave = Some(Mnk::new(2, 2, 1));
+        scan.end("the end behind the tile")
     }
 
     /// The kernel, with the defaults that [`ConvKernel::parse_name`] documents.
@@ -241,13 +256,14 @@ impl ConvName {
 }
 
 impl ConvKernel {
-    /// Reads a name of any of the three grammars:
+    /// Reads a name of any of the grammars:
     ///
     /// | | example | printed by |
     /// |---|---|---|
     /// | short | `grouped_conv_forward_bf16_2d_64x128x64_compv3_intrawave_gm2_dsb_si` | [`ConvKernel::name`] |
     /// | key | `grouped_conv_fwd_bf16_2d_64x128x64_2x2x1_32x32x16_compv3` | [`ConvKernel::key_name`] |
     /// | long | `grouped_conv_fwd_bf16_nhwgc_2d_mem_cshuffle_interwave_64x64x32_2x2x1_16x16x16` | [`ConvKernel::decl_name`], [`ConvKernel::long_name`] |
+    /// | dsl | `grouped_conv_fwd_fp16_nhwgc_2d_compv3_intrawave_64x64x64` | CK DSL's tools; waves 2x2x1 |
     ///
     /// What a name leaves out: all three operands have its dtype; layout `nwgc`, `nhwgc` or `ndhwgc` by the number of
     /// dimensions; waves, instruction tile and vector widths as [`ConvTile::of`] says for the tile; scheduler

@@ -1,6 +1,6 @@
 //! What every name of a GEMM kernel says, and the kernel that says no more.
 
-use super::{GemmKernel, Mnk};
+use super::{GemmKernel, GemmVariant, Mnk};
 use crate::vocab::{Dtype, Elementwise, Epilogue, GemmLayout, Pipeline, Scheduler};
 
 /// What every name of a GEMM kernel says: the `body` of names and identifiers.
@@ -60,6 +60,7 @@ impl From<GemmBody> for GemmKernel {
             num_wave_groups: 1,
             pad,
             vector: [0; 3],
+            variant: GemmVariant::default(),
             arch: None,
         }
     }

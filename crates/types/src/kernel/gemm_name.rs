@@ -1,14 +1,22 @@
-//! GEMM kernel names: those of the tile engine, and the dispatcher's identifiers.
+//! GEMM kernel names: those of the tile engine and of the code generator, and the dispatcher's identifiers.
 //!
 //! ```text
-//! name       := "gemm" ["_universal"] "_" body ["_vec" int "_" int "_" int] suffixes tail
+//! name       := family "_" types "_" layout "_" pipeline "_" epilogue "_" scheduler ["_" reduction] flags shapes
+//!               [vec] (suffixes | groups) tail
 //! identifier := body suffixes
-//! body       := dtype "_" [rcp]{3} "_" pipeline "_" epilogue "_" scheduler
-//!               4("_" ("True" | "False")) 3("_" int "x" int "x" int)
-//! suffixes   := ["_splitk" int] ["_" elementwise] ["_d" int] ["_sparse"] ["_preshuffle"]
+//! body       := dtype "_" [rcp]{3} "_" pipeline "_" epilogue "_" scheduler flags shapes
+//! flags      := 4("_" ("True" | "False"))
+//! shapes     := 3("_" int "x" int "x" int)
+//! vec        := "_vec" int "_" int "_" int
+//! suffixes   := ["_splitk" int] ["_multid_" elementwise "_d" int | ["_" elementwise] ["_d" int]] ["_sparse"]
+//!               ["_preshuffle"] ["_streamk" ["_linear" | "_tree"]] ["_batched"] ["_grouped"]
 //! ```
 //!
-//! The flags are pad m, n, k and persistent; the triples are tile, waves and instruction tile.
+//! The flags are pad m, n, k and persistent; the shapes are tile, waves and instruction tile. The tile engine puts what a
+//! kernel is first (`batched_gemm_…`, `gemm_streamk_…`; `gemm_family.rs` has all of them), the code generator and the
+//! dispatcher put it last (`gemm_…_batched`, `gemm_…_streamk`). Batched kernels of the tile engine have three flags, its
+//! Stream-K kernels the reduction before them, those with D tensors a fourth letter of layout. Names of quantised kernels
+//! are the code generator's (`gemm_quant_name.rs`).
 //!
 //! Read differently from upstream, on purpose:
 //! 1. Upstream splits at every `_`, so a word that holds one (`basic_v1`, `comp_async`, `bias_activation`, `pk_fp4`)
@@ -19,9 +27,11 @@
 
 use std::fmt::Write as _;
 
+use super::gemm_family::{Family, PLAIN};
+use super::gemm_quant_name as quant_name;
 use super::scan::{MAX_EXTENT, MAX_SMALL, Scan};
 use super::{GemmBody, GemmKernel, NameError};
-use crate::vocab::{Arch, Elementwise, Epilogue, Pipeline, Scheduler};
+use crate::vocab::{Arch, Elementwise, Epilogue, GemmLayout, Major, Pipeline, Scheduler, StreamKReduction};
 
 /// What [`GemmKernel::parse_name`] understood, and the rest.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,15 +51,25 @@ struct VecPart {
 }
 
 impl GemmKernel {
-    /// Reads a tile-engine name, such as
-    /// `gemm_universal_fp8_rcr_compv3_cshuffle_intrawave_False_False_False_False_128x128x128_1x4x1_16x16x128`.
+    /// Whether a text begins with the tile engine's word for a family (`gemm_universal_`, `batched_gemm_`), so that it can hardly
+    /// be anything but a kernel's name.
+    pub fn begins_a_name(text: &str) -> bool {
+        Family::of_name(text).is_some_and(|family| *family != PLAIN)
+    }
+
+    /// Reads a name of the tile engine or the code generator, such as
+    /// `gemm_universal_fp8_rcr_compv3_cshuffle_intrawave_False_False_False_False_128x128x128_1x4x1_16x16x128`,
+    /// `batched_gemm_fp16_rcr_…` or `gemm_fp16_rcr_…_streamk_tree`.
     ///
     /// The vector widths may stand anywhere in the name; a `_vec` and a digit that do not go on as three numbers are
     /// an error. Without them the widths are 0, the kernel's own.
     ///
-    /// What no name carries: B has A's type, C the type that A gives ([`Dtype::result`](crate::vocab::Dtype::result)), sums are kept in
-    /// [`Dtype::accumulator`](crate::vocab::Dtype::accumulator); `block_size` is 0 (not known) until [`GemmKernel::set_arch`]; `double_buffer` follows
-    /// from the pipeline; one wave group; no transposes, not grouped.
+    /// What no name carries: B has A's type, C the type that A gives ([`Dtype::result`]), sums are kept in
+    /// [`Dtype::accumulator`]; `block_size` is 0 (not known) until [`GemmKernel::set_arch`]; `double_buffer` follows
+    /// from the pipeline; one wave group; no transposes. A name `gemm_multi_d_…` without the operation has two D tensors
+    /// and adds them, as upstream's own reader takes it. Quantised kernels whose names have no flags pad the depth, but
+    /// those with scales of both operands do so only when the scales of B alone are shuffled; C of two operands with scales is
+    /// transposed when B alone is shuffled; two workgroups of pipeline `preshuffleb` share a compute unit.
     pub fn parse_name(name: &str) -> Result<ParsedGemmName, NameError> {
         let whole = Scan::whole(name)?;
         let vec = find_vec(name)?;
@@ -58,20 +78,26 @@ impl GemmKernel {
             (Some(vec), Some(text)) => Scan::without(name, text, vec.at, vec.len),
             _ => whole,
         };
-        if !scan.eat("gemm_") {
-            return Err(scan.fail("expected 'gemm_' or 'gemm_universal_'"));
-        }
-        // No dtype begins like this, so the word cannot be anything else.
-        scan.eat("universal_");
-        let mut kernel = GemmKernel::from(body(&mut scan)?);
+        let Some(family) = Family::of_name(scan.rest()) else {
+            return Err(scan.fail("expected 'gemm_', 'gemm_universal_' or another family of GEMM kernels"));
+        };
+        scan.eat(family.prefix);
+        scan.eat("_");
+        let (mut kernel, had_flags) = body(&mut scan, family)?;
         if let Some(vec) = vec {
             kernel.vector = vec.widths;
+        }
+        if let Some(mode) = family.quant {
+            quant_name::parts(&mut scan, &mut kernel, mode, had_flags)?;
         }
         // Suffixes in a spelling that no identifier has (`_d0`) are as foreign as any other tail.
         let mut after = scan.clone();
         let mut with_suffixes = kernel.clone();
         if suffixes(&mut after, &mut with_suffixes).is_ok() {
             (scan, kernel) = (after, with_suffixes);
+        }
+        if family.multi_d && kernel.num_d_tensors == 0 {
+            (kernel.num_d_tensors, kernel.elementwise) = (2, Elementwise::MultiDAdd);
         }
         let tail = scan.rest();
         if !tail.is_empty() && !tail.starts_with('_') {
@@ -84,7 +110,8 @@ impl GemmKernel {
     ///
     /// Identifiers are keys, compared byte by byte; so only what the dispatcher writes is accepted, and
     /// [`GemmKernel::identifier`] gives back the same bytes. Identifiers of older dispatchers, which begin with the
-    /// tile and hold neither dtype nor layout nor pipeline, are refused as such.
+    /// tile and hold neither dtype nor layout nor pipeline, are refused as such. Batched and quantised kernels have no key in
+    /// the dispatcher: their names identify them.
     pub fn parse_identifier(identifier: &str) -> Result<Self, NameError> {
         let mut scan = Scan::whole(identifier)?;
         if scan.token().contains('x') && identifier.starts_with(|c: char| c.is_ascii_digit()) {
@@ -93,33 +120,59 @@ impl GemmKernel {
                  pads; export the registry with a dispatcher whose identifiers begin with the dtype",
             ));
         }
-        let mut kernel = GemmKernel::from(body(&mut scan)?);
+        if Family::of_name(identifier).is_some_and(|family| family.batched || family.quant.is_some()) {
+            let ParsedGemmName { kernel, tail } = Self::parse_name(identifier)?;
+            if kernel.identifier() == identifier && tail.is_empty() {
+                return Ok(kernel);
+            }
+            return Err(scan.fail(format!("expected '{}' for this kernel", kernel.identifier())));
+        }
+        let (mut kernel, _) = body(&mut scan, &PLAIN)?;
         suffixes(&mut scan, &mut kernel)?;
         scan.end(
             "the end or, in this order and only when not the default, \
-             _splitk{N}, an elementwise operation, _d{N}, _sparse, _preshuffle",
+             _splitk{N}, an elementwise operation, _d{N}, _sparse, _preshuffle, _streamk",
         )?;
         Ok(kernel)
     }
 
-    /// The tile-engine name, in the form `gemm_universal_…`.
+    /// The tile-engine name: the family, such as `gemm_universal` or `batched_gemm`, then the kernel. Of quantised kernels
+    /// it is the code generator's, which says their groups.
     pub fn name(&self) -> String {
-        let mut name = String::from("gemm_universal_");
-        self.write_body(&mut name);
-        if let [a, b, c] = self.vector
-            && self.vector != [0; 3]
-        {
-            let _ = write!(name, "_vec{a}_{b}_{c}");
+        let family = Family::of(self);
+        let mut name = format!("{}_", family.prefix);
+        self.write_body(family, &mut name);
+        self.write_vector(&mut name);
+        if let Some(quant) = &self.variant.quant {
+            quant_name::write_parts(self, family, quant, &mut name);
         }
-        self.write_suffixes(&mut name);
+        self.write_suffixes(family, &mut name);
+        name
+    }
+
+    /// The code generator's name, `gemm_` and what the kernel is at the end; of quantised kernels the same as
+    /// [`GemmKernel::name`].
+    pub fn generated_name(&self) -> String {
+        if self.variant.quant.is_some() {
+            return self.name();
+        }
+        let mut name = String::from("gemm_");
+        let multi_d = Family { multi_d: self.num_d_tensors > 0, ..PLAIN };
+        self.write_body(&multi_d, &mut name);
+        self.write_vector(&mut name);
+        self.write_suffixes(&multi_d, &mut name);
         name
     }
 
     /// The dispatcher's identifier, the key under which a registry holds it.
     pub fn identifier(&self) -> String {
+        if self.variant.batched || self.variant.quant.is_some() {
+            return self.name();
+        }
         let mut identifier = String::new();
-        self.write_body(&mut identifier);
-        self.write_suffixes(&mut identifier);
+        self.write_body(&PLAIN, &mut identifier);
+        // Keys have a field for groups, and no suffix.
+        self.write_suffixes(&Family { grouped: true, ..PLAIN }, &mut identifier);
         identifier
     }
 
@@ -133,51 +186,113 @@ impl GemmKernel {
     }
 
     // Writing to a `String` cannot fail, hence the ignored results.
-    fn write_body(&self, out: &mut String) {
+    fn write_body(&self, family: &Family, out: &mut String) {
         let Self { dtype_a, layout, pipeline, epilogue, scheduler, tile, wave, warp_tile, .. } = self;
-        let _ = write!(out, "{dtype_a}_{layout}_{pipeline}_{epilogue}_{scheduler}");
-        for flag in self.pad.into_iter().chain([self.persistent]) {
-            out.push_str(if flag { "_True" } else { "_False" });
+        if family.quant.is_some() {
+            quant_name::write_types(self, out);
+        } else {
+            let _ = write!(out, "{dtype_a}");
+        }
+        let _ = write!(out, "_{layout}");
+        if family.multi_d {
+            let _ = write!(out, "{}", self.variant.d_layout);
+        }
+        let _ = write!(out, "_{pipeline}_{epilogue}_{scheduler}");
+        if let (true, Some(reduction)) = (family.stream_k, self.variant.stream_k) {
+            let _ = write!(out, "_{reduction}");
+        }
+        let flags = if family.batched { 3 } else { 4 };
+        if family.has_flags() {
+            for flag in self.pad.into_iter().chain([self.persistent]).take(flags) {
+                out.push_str(if flag { "_True" } else { "_False" });
+            }
         }
         let _ = write!(out, "_{tile}_{wave}_{warp_tile}");
     }
 
-    fn write_suffixes(&self, out: &mut String) {
+    fn write_vector(&self, out: &mut String) {
+        if let [a, b, c] = self.vector
+            && self.vector != [0; 3]
+        {
+            let _ = write!(out, "_vec{a}_{b}_{c}");
+        }
+    }
+
+    /// Writes what a family does not say.
+    fn write_suffixes(&self, family: &Family, out: &mut String) {
         if self.split_k > 1 {
             let _ = write!(out, "_splitk{}", self.split_k);
         }
-        if self.elementwise != Elementwise::PassThrough {
-            let _ = write!(out, "_{}", self.elementwise);
-        }
-        if self.num_d_tensors > 0 {
-            let _ = write!(out, "_d{}", self.num_d_tensors);
+        if family.prefix == PLAIN.prefix && family.multi_d {
+            let _ = write!(out, "_multid_{}_d{}", self.elementwise, self.num_d_tensors);
+        } else {
+            if self.elementwise != Elementwise::PassThrough {
+                let _ = write!(out, "_{}", self.elementwise);
+            }
+            if self.num_d_tensors > 0 {
+                let _ = write!(out, "_d{}", self.num_d_tensors);
+            }
         }
         if self.structured_sparsity {
             out.push_str("_sparse");
         }
-        if self.preshuffle {
+        if self.preshuffle && !family.preshuffle && family.quant.is_none() {
             out.push_str("_preshuffle");
+        }
+        if let (false, Some(reduction)) = (family.stream_k, self.variant.stream_k) {
+            out.push_str("_streamk");
+            if matches!(reduction, StreamKReduction::Linear | StreamKReduction::Tree) {
+                let _ = write!(out, "_{reduction}");
+            }
+        }
+        if self.variant.batched && !family.batched {
+            out.push_str("_batched");
+        }
+        if self.grouped && !family.grouped {
+            out.push_str("_grouped");
         }
     }
 }
 
-/// Reads the part that names and identifiers share.
-fn body(scan: &mut Scan<'_>) -> Result<GemmBody, NameError> {
-    let dtype = scan.element()?;
+/// Reads all of a name up to its shapes. The flag tells whether it says what is padded.
+fn body(scan: &mut Scan<'_>, family: &Family) -> Result<(GemmKernel, bool), NameError> {
+    let (microscale, dtype_a, dtype_b) = match family.quant {
+        Some(_) => quant_name::types(scan)?,
+        None => {
+            let dtype = scan.element()?;
+            (false, dtype, dtype)
+        }
+    };
     scan.separator("the layout")?;
-    let layout = scan.word(&[])?;
+    let (layout, d_layout) = read_layout(scan, family)?;
     scan.separator("the pipeline")?;
     let pipeline = scan.word(Pipeline::WORDS)?;
+    if family.quant.is_some() && microscale != (pipeline == Pipeline::Microscale) {
+        return Err(scan.fail("'mx_' before the types and pipeline microscale go together"));
+    }
     scan.separator("the epilogue")?;
     let epilogue = scan.word(Epilogue::WORDS)?;
     scan.separator("the scheduler")?;
     let scheduler = scan.word(Scheduler::WORDS)?;
-    let mut flag = |what: &str| {
-        scan.separator(what)?;
-        scan.flag(what)
+    let stream_k = if family.stream_k {
+        scan.separator("the reduction")?;
+        Some(scan.word(&StreamKReduction::WORDS[1..])?)
+    } else {
+        None
     };
-    let pad = [flag("pad_m")?, flag("pad_n")?, flag("pad_k")?];
-    let persistent = flag("persistent")?;
+    let had_flags =
+        family.has_flags() || ["_True", "_False"].iter().any(|flag| scan.rest().starts_with(flag));
+    let (mut pad, mut persistent) = ([false; 3], false);
+    if had_flags {
+        let mut flag = |what: &str| {
+            scan.separator(what)?;
+            scan.flag(what)
+        };
+        pad = [flag("pad_m")?, flag("pad_n")?, flag("pad_k")?];
+        if !family.batched {
+            persistent = flag("persistent")?;
+        }
+    }
     let mut triple = |what: &str, max| {
         scan.separator(what)?;
         scan.triple(what, max)
@@ -185,7 +300,31 @@ fn body(scan: &mut Scan<'_>) -> Result<GemmBody, NameError> {
     let tile = triple("the tile", MAX_EXTENT)?;
     let wave = triple("the wave shape", MAX_SMALL)?;
     let warp_tile = triple("the warp tile", MAX_SMALL)?;
-    Ok(GemmBody { dtype, layout, pipeline, epilogue, scheduler, pad, persistent, tile, wave, warp_tile })
+    let dtype = dtype_a;
+    let body =
+        GemmBody { dtype, layout, pipeline, epilogue, scheduler, pad, persistent, tile, wave, warp_tile };
+    let mut kernel =
+        GemmKernel { dtype_b, grouped: family.grouped, preshuffle: family.preshuffle, ..body.into() };
+    kernel.variant.batched = family.batched;
+    kernel.variant.stream_k = stream_k;
+    kernel.variant.d_layout = d_layout;
+    if family.quant.is_some() {
+        kernel.dtype_c = quant_name::result(dtype_a);
+    }
+    Ok((kernel, had_flags))
+}
+
+/// Reads three letters, and a fourth for D tensors where there may be some.
+fn read_layout(scan: &mut Scan<'_>, family: &Family) -> Result<(GemmLayout, Major), NameError> {
+    let token = scan.token();
+    if let (4, Some((three, fourth))) = (token.len(), token.split_at_checked(3))
+        && (family.multi_d || *family == PLAIN)
+        && let (Ok(layout), Ok(order)) = (three.parse(), fourth.parse())
+    {
+        scan.eat(token);
+        return Ok((layout, order));
+    }
+    Ok((scan.word(&[])?, Major::Row))
 }
 
 /// Reads the optional suffixes, which are written only for values other than the default.
@@ -193,16 +332,31 @@ fn suffixes(scan: &mut Scan<'_>, kernel: &mut GemmKernel) -> Result<(), NameErro
     if let Some(parts) = scan.numbered("_splitk", 2, MAX_SMALL)? {
         kernel.split_k = parts as u8;
     }
-    let passing = |word: &&&str| **word != Elementwise::PassThrough.as_str();
-    let operations: Vec<&str> = Elementwise::WORDS.iter().filter(passing).copied().collect();
-    if let Some(elementwise) = scan.optional_word(&operations) {
-        kernel.elementwise = elementwise;
-    }
-    if let Some(tensors) = scan.numbered("_d", 1, MAX_SMALL)? {
-        kernel.num_d_tensors = tensors as u8;
+    let mut generated = scan.clone();
+    if generated.eat("_multid")
+        && let Some(elementwise) = generated.optional_word(Elementwise::WORDS)
+        && let Some(tensors) = generated.numbered("_d", 1, MAX_SMALL)?
+    {
+        (kernel.elementwise, kernel.num_d_tensors) = (elementwise, tensors as u8);
+        *scan = generated;
+    } else {
+        let passing = |word: &&&str| **word != Elementwise::PassThrough.as_str();
+        let operations: Vec<&str> = Elementwise::WORDS.iter().filter(passing).copied().collect();
+        if let Some(elementwise) = scan.optional_word(&operations) {
+            kernel.elementwise = elementwise;
+        }
+        if let Some(tensors) = scan.numbered("_d", 1, MAX_SMALL)? {
+            kernel.num_d_tensors = tensors as u8;
+        }
     }
     kernel.structured_sparsity = scan.eat_whole("_sparse");
-    kernel.preshuffle = scan.eat_whole("_preshuffle");
+    kernel.preshuffle |= scan.eat_whole("_preshuffle");
+    if scan.eat_whole("_streamk") {
+        let reduction = scan.optional_word(&["linear", "tree"]).unwrap_or(StreamKReduction::Atomic);
+        kernel.variant.stream_k = Some(reduction);
+    }
+    kernel.variant.batched |= scan.eat_whole("_batched");
+    kernel.grouped |= scan.eat_whole("_grouped");
     Ok(())
 }
 
@@ -258,7 +412,11 @@ impl Pipeline {
                 | Self::CompAsyncEightWaves
                 | Self::CompTdm
                 | Self::CompTdmV2
+                | Self::CompTdmV1
                 | Self::WeightPreshuffle
+                | Self::PreshuffleTdm
+                | Self::PreshuffleB
+                | Self::EightWaves
         )
     }
 }

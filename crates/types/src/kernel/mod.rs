@@ -4,7 +4,10 @@ mod answers;
 mod conv_name;
 mod fmha;
 mod gemm_body;
+mod gemm_family;
 mod gemm_name;
+mod gemm_quant_name;
+mod gemm_variant;
 mod name;
 mod scan;
 mod suffixes;
@@ -15,6 +18,7 @@ pub use conv_name::ConvName;
 pub use fmha::{FmhaKernel, FmhaTile, Unsupported};
 pub use gemm_body::GemmBody;
 pub use gemm_name::ParsedGemmName;
+pub use gemm_variant::{GemmVariant, Quant};
 pub use name::NameError;
 pub(crate) use scan::{MAX_EXTENT, MAX_SMALL};
 pub use tiles::ConvTile;
@@ -174,6 +178,8 @@ pub struct GemmKernel {
     pub pad: [bool; 3],
     /// Fixed vector widths of A, B, C; 0 is the kernel's native width.
     pub vector: [u32; 3],
+    /// What sets it apart from a plain GEMM kernel.
+    pub variant: GemmVariant,
     /// The architecture that it was built for, when known.
     pub arch: Option<Arch>,
 }

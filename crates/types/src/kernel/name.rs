@@ -1,5 +1,6 @@
 //! From any kernel name to a kernel.
 
+use super::gemm_family::Family;
 use super::{ConvKernel, FmhaKernel, GemmKernel, Kernel, KernelKind};
 use crate::vocab::{Dtype, Op};
 
@@ -21,7 +22,7 @@ impl Kernel {
     /// | the name begins with | grammar |
     /// |---|---|
     /// | `grouped_conv_` | [`ConvKernel::parse_name`] |
-    /// | `gemm_` | [`GemmKernel::parse_name`]; the part that it does not understand lives on in the name only |
+    /// | `gemm_`, `batched_gemm_`, `grouped_gemm_`, `mx_gemm_` | [`GemmKernel::parse_name`]; the part that it does not understand lives on in the name only |
     /// | `fmha_` | [`FmhaKernel::parse_name`] |
     /// | a dtype | [`GemmKernel::parse_identifier`] |
     ///
@@ -45,7 +46,7 @@ impl Kernel {
     pub fn from_name(name: &str) -> Result<Self, NameError> {
         let kind = if name.starts_with("grouped_conv_") {
             KernelKind::Conv(ConvKernel::parse_name(name)?)
-        } else if name.starts_with("gemm_") {
+        } else if Family::of_name(name).is_some() {
             KernelKind::Gemm(GemmKernel::parse_name(name)?.kernel)
         } else if name.starts_with("fmha_") {
             KernelKind::Fmha(FmhaKernel::parse_name(name)?)
@@ -53,8 +54,8 @@ impl Kernel {
             KernelKind::Gemm(GemmKernel::parse_identifier(name).map_err(|mut error| {
                 if error.at == 0 && !name.starts_with(|c: char| c.is_ascii_digit()) {
                     error.reason = format!(
-                        "begins neither with 'grouped_conv_' nor with 'gemm_' nor with 'fmha_' nor, as the dispatcher's \
-                         identifiers of GEMMs do, with a dtype: {}",
+                        "begins neither with 'grouped_conv_' nor with 'fmha_' nor with 'gemm_' or another family of GEMM \
+                         kernels nor, as the dispatcher's identifiers of GEMMs do, with a dtype: {}",
                         Dtype::ELEMENTS.join(", ")
                     );
                 }

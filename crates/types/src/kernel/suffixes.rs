@@ -1,6 +1,6 @@
 //! What a kernel has beside types, tile and pipeline, as its names write it.
 
-use super::{ConvKernel, ConvTile, GemmKernel, KernelKind, StreamK};
+use super::{ConvKernel, ConvTile, GemmKernel, GemmVariant, KernelKind, StreamK};
 use crate::vocab::{Arch, Elementwise, Epilogue, Scheduler, Specialization};
 
 impl KernelKind {
@@ -71,6 +71,22 @@ fn gemm(kernel: &GemmKernel) -> Vec<String> {
     found.word(kernel.num_d_tensors > 0, format_args!("d{}", kernel.num_d_tensors));
     found.word(kernel.structured_sparsity, "sparse");
     found.word(kernel.preshuffle, "preshuffle");
+    let GemmVariant { batched, stream_k, quant, shuffled_scales: [scales_a, scales_b], .. } = kernel.variant;
+    if let Some(reduction) = stream_k {
+        found.word(true, format_args!("streamk_{reduction}"));
+    }
+    found.word(batched, "batched");
+    found.word(kernel.grouped, "grouped");
+    if let Some(quant) = quant {
+        found.word(true, quant.mode);
+        for (side, group) in [("qa", quant.group_a), ("qb", quant.group_b)] {
+            if let Some(group) = group {
+                found.word(true, format_args!("{side}{group}"));
+            }
+        }
+    }
+    found.word(scales_a, "preshuffleaq");
+    found.word(scales_b, "preshufflebq");
     found.0
 }
 

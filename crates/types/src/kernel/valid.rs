@@ -3,6 +3,7 @@
 use super::scan::{MAX_EXTENT, MAX_SMALL};
 use super::{ConvKernel, GemmKernel, Kernel, KernelKind, Mnk};
 use crate::problem::{InvalidField, element};
+use crate::vocab::StreamKReduction;
 
 impl Kernel {
     /// Checks what a caller who fills a descriptor can get wrong; names and exports are checked when they are read.
@@ -54,11 +55,16 @@ impl GemmKernel {
         widths(self.vector, 0)?;
         within("split_k", u32::from(self.split_k), 1, MAX_SMALL)?;
         within("num_wave_groups", u32::from(self.num_wave_groups), 1, MAX_SMALL)?;
-        within("block_size", self.block_size, 0, MAX_EXTENT)
+        within("block_size", self.block_size, 0, MAX_EXTENT)?;
+        within("block_per_cu", u32::from(self.variant.block_per_cu), 1, MAX_SMALL)?;
+        if self.variant.stream_k == Some(StreamKReduction::None) {
+            return Err(InvalidField::new("stream_k", "none", "atomic, linear or tree"));
+        }
+        self.variant.quant.map_or(Ok(()), |quant| quant.validate())
     }
 }
 
-fn shape(field: &str, shape: Mnk, most: u32) -> Result<(), InvalidField> {
+pub(super) fn shape(field: &str, shape: Mnk, most: u32) -> Result<(), InvalidField> {
     for (axis, extent) in [("m", shape.m), ("n", shape.n), ("k", shape.k)] {
         within(&format!("{field}_{axis}"), extent, 1, most)?;
     }

@@ -157,7 +157,7 @@ pub fn check_columns(op: Op, columns: &[&str], also: &[&'static str]) -> Result<
     // Extents of a GEMM have names of either case, and a problem of one dimension has no height.
     let has = |name: &str| columns.contains(&name);
     let stands = |name: &'static str| match op {
-        Op::Gemm => has(name) || has(&name.to_lowercase()),
+        Op::Gemm => has(name) || has(&name.to_lowercase()) || has("groups"),
         Op::GroupedConv => has(name) || (matches!(name, "Hi" | "Y") && (has("ndim") || has("ndim_spatial"))),
         Op::Fmha => has(name),
     };
@@ -393,10 +393,11 @@ mod tests {
         assert_eq!(gemm(&["m", "N", "K"]), Ok(Vec::new()));
         assert!(gemm(&["m", "n"]).unwrap_err().starts_with("no column 'K'"));
         assert!(
-            gemm(&["m", "n", "k", "batch"])
+            gemm(&["m", "n", "k", "channel"])
                 .unwrap_err()
-                .contains("'batch', expected M, N, K, m, n, k, split_k")
+                .contains("'channel', expected M, N, K, m, n, k, split_k")
         );
+        assert_eq!(gemm(&["groups"]), Ok(Vec::new()), "a list of GEMMs has the extents");
     }
 
     #[test]

@@ -6,6 +6,7 @@ mod fmha;
 mod header;
 mod limits;
 mod list;
+mod request;
 mod source;
 mod text;
 mod words;
@@ -19,12 +20,13 @@ pub use list::{
     ListedProblem, PassedOver, ProblemLine, ProblemLineFault, ProblemList, ProblemListError, ProblemReader,
     Said,
 };
+pub use request::{GemmRequest, Group, Groups, MAX_GROUPS};
 pub use text::{ProblemDefaults, ProblemError};
 pub use words::WORDS;
 
 use std::fmt;
 
-use crate::vocab::{Arch, ConvLayout, Direction, Dtype, GemmLayout, Op, UnknownWord};
+use crate::vocab::{Arch, ConvLayout, Direction, Dtype, GemmLayout, Op, StreamKReduction, UnknownWord};
 
 /// Largest accepted extent: CK narrows every dimension to 32 bits before a launch.
 pub const MAX_EXTENT: i64 = i32::MAX as i64;
@@ -281,6 +283,8 @@ pub struct GemmProblem {
     pub dtype_c: Dtype,
     /// Memory orders of the operands.
     pub layout: GemmLayout,
+    /// What it asks for beside one plain GEMM. With a list of GEMMs the extents are those of the largest.
+    pub request: GemmRequest,
     /// The architecture that will run it, when known.
     pub arch: Option<Arch>,
 }
@@ -297,8 +301,26 @@ impl GemmProblem {
             dtype_b: Dtype::Fp8,
             dtype_c: Dtype::Fp8.result(),
             layout: GemmLayout::RCR,
+            request: GemmRequest::NONE,
             arch: None,
         }
+    }
+
+    /// The same for a list of GEMMs in one launch.
+    pub fn grouped(mut self, groups: Groups) -> Self {
+        if let Some(largest) = groups.largest() {
+            [self.m, self.n, self.k] = largest.extents.map(i64::from);
+        }
+        self.request.groups = groups;
+        self
+    }
+
+    /// Its GEMMs: extents, and how many have them.
+    pub fn gemms(&self) -> impl Iterator<Item = ([i64; 3], f64)> + '_ {
+        let listed = self.request.groups.as_slice();
+        let one = listed.is_empty().then(|| ([self.m, self.n, self.k], f64::from(self.request.batch.max(1))));
+        let each = listed.iter().map(|group| (group.extents.map(i64::from), f64::from(group.count)));
+        one.into_iter().chain(each)
     }
 
     /// The same with A and B of one type, and C of the type that it gives.
@@ -319,12 +341,41 @@ impl GemmProblem {
         }
         element("dtype_a", self.dtype_a)?;
         element("dtype_b", self.dtype_b)?;
-        element("dtype_c", self.dtype_c)
+        element("dtype_c", self.dtype_c)?;
+        if self.request != GemmRequest::NONE { self.validate_request() } else { Ok(()) }
+    }
+
+    fn validate_request(&self) -> Result<(), InvalidField> {
+        let GemmRequest { batch, groups, stream_k, quant, .. } = self.request;
+        if i64::from(batch) > MAX_EXTENT {
+            return Err(InvalidField::new("batch", batch, format!("0 to {MAX_EXTENT}")));
+        }
+        if let Some(largest) = groups.largest() {
+            if batch > 0 {
+                return Err(InvalidField::new("batch", batch, "0 beside a list of groups"));
+            }
+            let extents = largest.extents.map(i64::from);
+            for (field, found, expected) in
+                [("M", self.m, extents[0]), ("N", self.n, extents[1]), ("K", self.k, extents[2])]
+            {
+                if found != expected {
+                    let expected = format!("{expected} as in the largest of the groups");
+                    return Err(InvalidField::new(field, found, expected));
+                }
+            }
+        }
+        if stream_k == Some(StreamKReduction::None) {
+            return Err(InvalidField::new("stream_k", "none", "atomic, linear or tree"));
+        }
+        quant.map_or(Ok(()), |quant| quant.validate())
     }
 
     /// Multiplications and additions of the whole problem, as f64.
     pub fn flops(&self) -> f64 {
-        2.0 * self.m as f64 * self.n as f64 * self.k as f64
+        if self.request.batch == 0 && self.request.groups.is_empty() {
+            return 2.0 * self.m as f64 * self.n as f64 * self.k as f64;
+        }
+        self.gemms().map(|([m, n, k], count)| 2.0 * m as f64 * n as f64 * k as f64 * count).sum()
     }
 }
 

@@ -3,8 +3,9 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::{ConvProblem, GemmProblem, InvalidField, Problem, fmha};
+use super::{ConvProblem, GemmProblem, GemmRequest, Groups, InvalidField, MAX_EXTENT, Problem, fmha};
 use crate::cells::Fields;
+use crate::kernel::Quant;
 use crate::vocab::{Arch, ConvLayout, Direction, Dtype, GemmLayout, Op, UnknownWord};
 
 /// What to assume when the text does not say: usually what a model was trained for.
@@ -91,8 +92,30 @@ const CONV_KEYS: &[&str] = &[
     "arch",
 ];
 
-const GEMM_KEYS: &[&str] =
-    &["M", "N", "K", "m", "n", "k", "split_k", "dtype", "dtype_a", "dtype_b", "dtype_c", "layout", "arch"];
+const GEMM_KEYS: &[&str] = &[
+    "M",
+    "N",
+    "K",
+    "m",
+    "n",
+    "k",
+    "split_k",
+    "dtype",
+    "dtype_a",
+    "dtype_b",
+    "dtype_c",
+    "layout",
+    "batch",
+    "batch_count",
+    "groups",
+    "stream_k",
+    "num_d",
+    "preshuffle",
+    "quant",
+    "group_a",
+    "group_b",
+    "arch",
+];
 
 /// The fields that a problem of an operation has in text.
 pub(super) const fn keys(op: Op) -> &'static [&'static str] {
@@ -106,8 +129,8 @@ pub(super) const fn keys(op: Op) -> &'static [&'static str] {
 impl Problem {
     /// Reads `key=value` pairs, separated by commas or blanks, and validates the problem.
     ///
-    /// A convolution needs `C`, `K`, `Wi`, `X`, and `Hi`, `Y` unless `ndim=1`; a GEMM needs `M`, `N`, `K`; attention needs
-    /// `seqlen_q`, `nhead_q`, `hdim_q`.
+    /// A convolution needs `C`, `K`, `Wi`, `X`, and `Hi`, `Y` unless `ndim=1`; a GEMM needs `M`, `N`, `K`, or a list of GEMMs
+    /// as `groups=128x512x1024*3+64x512x1024`; attention needs `seqlen_q`, `nhead_q`, `hdim_q`.
     /// Everything else has a neutral default.
     ///
     /// ```
@@ -192,11 +215,40 @@ impl fmt::Display for Problem {
                     ",dtype_a={},dtype_b={},dtype_c={},layout={}",
                     p.dtype_a, p.dtype_b, p.dtype_c, p.layout
                 )?;
+                write_request(f, &p.request)?;
                 arch(f, p.arch)
             }
             Self::Fmha(p) => p.fmt(f),
         }
     }
+}
+
+/// What a plain GEMM lacks, so that its text stays as it always was.
+fn write_request(f: &mut fmt::Formatter<'_>, request: &GemmRequest) -> fmt::Result {
+    let GemmRequest { batch, groups, stream_k, num_d, preshuffle, quant } = request;
+    if *batch > 0 {
+        write!(f, ",batch={batch}")?;
+    }
+    if !groups.is_empty() {
+        write!(f, ",groups={groups}")?;
+    }
+    if let Some(reduction) = stream_k {
+        write!(f, ",stream_k={reduction}")?;
+    }
+    if *num_d > 0 {
+        write!(f, ",num_d={num_d}")?;
+    }
+    if *preshuffle {
+        write!(f, ",preshuffle=true")?;
+    }
+    let Some(Quant { mode, group_a, group_b }) = quant else { return Ok(()) };
+    write!(f, ",quant={mode}")?;
+    for (field, group) in [("group_a", group_a), ("group_b", group_b)] {
+        if let Some(group) = group {
+            write!(f, ",{field}={group}")?;
+        }
+    }
+    Ok(())
 }
 
 struct Pairs<'a>(Vec<(&'a str, &'a str)>);
@@ -328,23 +380,74 @@ impl Cells<'_> {
     }
 
     fn gemm(&self, defaults: &ProblemDefaults) -> Result<GemmProblem, InvalidField> {
-        let extent = |upper: &str, lower: &str| match self.int(lower)? {
-            Some(value) => Ok(value),
-            None => self.needed(upper),
-        };
+        let request = self.request()?;
+        let largest = request.groups.largest().map(|group| group.extents.map(i64::from));
+        let extent =
+            |upper: &str, lower: &str, axis: usize| match (self.int(lower)?, self.int(upper)?, largest) {
+                (Some(value), ..) | (None, Some(value), _) => Ok(value),
+                (None, None, Some(largest)) => Ok(largest[axis]),
+                (None, None, None) => self.needed(upper),
+            };
         let dtype: Dtype = self.word("dtype")?.unwrap_or(defaults.dtype);
         let dtype_a = self.word("dtype_a")?.unwrap_or(dtype);
         Ok(GemmProblem {
-            m: extent("M", "m")?,
-            n: extent("N", "n")?,
-            k: extent("K", "k")?,
+            m: extent("M", "m", 0)?,
+            n: extent("N", "n", 1)?,
+            k: extent("K", "k", 2)?,
             split_k: self.split_k()?,
             dtype_a,
             dtype_b: self.word("dtype_b")?.unwrap_or(dtype_a),
             dtype_c: self.word("dtype_c")?.unwrap_or(dtype_a.result()),
             layout: self.word("layout")?.unwrap_or(GemmLayout::RCR),
+            request,
             arch: self.word("arch")?.or(defaults.arch),
         })
+    }
+
+    fn request(&self) -> Result<GemmRequest, InvalidField> {
+        // The tile engine's problems spell it out.
+        let batch = match (self.int("batch")?, self.int("batch_count")?) {
+            (Some(batch), Some(count)) if batch != count => {
+                return Err(InvalidField::new("batch_count", count, format!("{batch} as in batch")));
+            }
+            (batch, count) => batch.or(count).unwrap_or(0),
+        };
+        let least_batch = |_| InvalidField::new("batch", batch, format!("0 to {MAX_EXTENT}"));
+        let num_d = self.or("num_d", 0)?;
+        let preshuffle = match self.0.get("preshuffle") {
+            None | Some("false" | "False" | "0") => false,
+            Some("true" | "True" | "1") => true,
+            Some(other) => {
+                return Err(InvalidField::new("preshuffle", format_args!("'{other}'"), "true or false"));
+            }
+        };
+        Ok(GemmRequest {
+            batch: u32::try_from(batch).map_err(least_batch)?,
+            groups: self.0.get("groups").map_or(Ok(Groups::NONE), str::parse)?,
+            stream_k: self.word("stream_k")?,
+            num_d: u8::try_from(num_d).map_err(|_| InvalidField::new("num_d", num_d, "0 to 255"))?,
+            preshuffle,
+            quant: self.quant()?,
+        })
+    }
+
+    fn quant(&self) -> Result<Option<Quant>, InvalidField> {
+        let mode = self.word("quant")?;
+        let mut quant = mode.map(Quant::usual);
+        for (field, b) in [("group_a", false), ("group_b", true)] {
+            let Some(text) = self.0.get(field) else { continue };
+            let place = quant
+                .as_mut()
+                .and_then(|quant| if b { quant.group_b.as_mut() } else { quant.group_a.as_mut() });
+            let Some(place) = place else {
+                let found = format!("'{text}'");
+                return Err(InvalidField::new(field, found, "nothing, or a 'quant' that has such groups"));
+            };
+            let expected = "three numbers joined by 'x', such as 1x1x128";
+            *place =
+                text.parse().map_err(|_| InvalidField::new(field, format_args!("'{text}'"), expected))?;
+        }
+        Ok(quant)
     }
 }
 
@@ -421,5 +524,38 @@ mod tests {
             "M=1,N=2,K=3,split_k=4,dtype_a=int8,dtype_b=int8,dtype_c=int32,layout=ccr"
         );
         assert_eq!(gemm(&problem.to_string()), Ok(problem));
+    }
+
+    #[test]
+    fn variants_read_back_and_their_mistakes_are_named() {
+        for text in [
+            "M=1,N=2,K=3,split_k=1,dtype_a=fp8,dtype_b=fp8,dtype_c=fp16,layout=rcr,batch=4,stream_k=tree,num_d=2",
+            "M=1,N=2,K=3,split_k=1,dtype_a=fp8,dtype_b=fp8,dtype_c=fp16,layout=rcr,preshuffle=true,quant=abquant,group_a=1x1x128,group_b=1x128x128",
+            "M=9,N=2,K=3,split_k=1,dtype_a=fp8,dtype_b=fp8,dtype_c=fp16,layout=rcr,groups=1x2x3*5+9x2x3,arch=gfx950",
+        ] {
+            assert_eq!(gemm(text).unwrap().to_string(), text);
+        }
+        assert_eq!(gemm("groups=9x2x3+1x2x3*5").unwrap().flops(), 2.0 * (54.0 + 30.0));
+        assert_eq!(gemm("M=1,N=2,K=3,batch_count=4").unwrap().flops(), 48.0);
+        assert!(gemm("M=1,N=2,K=3,quant=tensorquant").is_ok());
+        for (text, message) in [
+            ("M=1,N=2,K=3,batch=-1", "batch: found -1, expected 0 to 2147483647"),
+            ("M=1,N=2,K=3,batch=1,batch_count=2", "batch_count: found 2, expected 1 as in batch"),
+            ("M=1,N=2,K=3,stream_k=none", "stream_k: found none, expected atomic, linear or tree"),
+            ("M=1,N=2,K=3,num_d=256", "num_d: found 256, expected 0 to 255"),
+            ("M=1,N=2,K=3,preshuffle=yes", "preshuffle: found 'yes', expected true or false"),
+            ("M=1,groups=9x2x3", "M: found 1, expected 9 as in the largest of the groups"),
+            ("batch=1,groups=9x2x3", "batch: found 1, expected 0 beside a list of groups"),
+            (
+                "M=1,N=2,K=3,group_a=1x1x128",
+                "group_a: found '1x1x128', expected nothing, or a 'quant' that has such groups",
+            ),
+            (
+                "M=1,N=2,K=3,quant=aquant,group_a=128",
+                "group_a: found '128', expected three numbers joined by 'x', such as 1x1x128",
+            ),
+        ] {
+            assert_eq!(gemm(text).unwrap_err().to_string(), message);
+        }
     }
 }

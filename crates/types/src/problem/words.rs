@@ -1,13 +1,14 @@
 //! Problems as a few machine words, to be compared and hashed fast.
 
-use super::Problem;
+use super::{GemmRequest, Problem};
+use crate::kernel::Mnk;
 
 /// How many words a problem takes.
 pub const WORDS: usize = 14;
 
 impl Problem {
     /// The problem as words: equal problems have equal words, different ones different words. `None` when a number
-    /// needs more than 31 bits, which no valid problem does.
+    /// needs more than 31 bits, which no valid problem does, and for a list of GEMMs, which needs more words.
     #[inline]
     pub fn words(&self) -> Option<[u64; WORDS]> {
         let mut words = [0; WORDS];
@@ -50,7 +51,10 @@ impl Problem {
                     p.layout.c as u8,
                     0,
                 ];
-                words[3..5].copy_from_slice(&pack([[p.m, p.n], [p.k, 0]])?);
+                words[3..5].copy_from_slice(&pack([[p.m, p.n], [p.k, p.request.batch.into()]])?);
+                if p.request != GemmRequest::NONE {
+                    words[5..9].copy_from_slice(&request(&p.request)?);
+                }
                 (head, p.split_k, p.arch)
             }
             Self::Fmha(p) => {
@@ -71,6 +75,21 @@ impl Problem {
     }
 }
 
+/// What a request has beside a batch.
+fn request(request: &GemmRequest) -> Option<[u64; 4]> {
+    let GemmRequest { batch: _, groups, stream_k, num_d, preshuffle, quant } = *request;
+    if !groups.is_empty() {
+        return None;
+    }
+    let reduction = stream_k.map_or(0, |reduction| 1 + reduction as u8);
+    let mode = quant.map_or(0, |quant| 1 + quant.mode as u8);
+    let head = u64::from_le_bytes([num_d, preshuffle.into(), reduction, mode, 0, 0, 0, 0]);
+    let group = |group: Option<Mnk>| group.map_or([0; 3], |group| [group.m, group.n, group.k].map(i64::from));
+    let [a, b] = quant.map_or([[0; 3]; 2], |quant| [group(quant.group_a), group(quant.group_b)]);
+    let [first, second, third] = pack([[a[0], a[1]], [a[2], b[0]], [b[1], b[2]]])?;
+    Some([head, first, second, third])
+}
+
 /// Packs numbers of 31 bits by twos. All are looked at together, since this is most of a repeated selection.
 fn pack<const N: usize>(pairs: [[i64; 2]; N]) -> Option<[u64; N]> {
     let any = pairs.iter().fold(0, |any, [low, high]| any | low | high) as u64;
@@ -79,7 +98,7 @@ fn pack<const N: usize>(pairs: [[i64; 2]; N]) -> Option<[u64; N]> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{ConvProblem, GemmProblem, MAX_EXTENT};
+    use super::super::{ConvProblem, GemmProblem, MAX_EXTENT, ProblemDefaults};
     use super::*;
 
     #[test]
@@ -126,6 +145,24 @@ mod tests {
         add(GemmProblem { layout: "crr".parse().unwrap(), ..gemm }.into());
         add(GemmProblem { layout: "rrr".parse().unwrap(), ..gemm }.into());
         add(GemmProblem { layout: "rcc".parse().unwrap(), ..gemm }.into());
+        let asked = [
+            "batch=1",
+            "batch=2",
+            "stream_k=atomic",
+            "stream_k=tree",
+            "num_d=1",
+            "preshuffle=1",
+            "quant=aquant",
+            "quant=bquant",
+            "quant=abquant",
+            "quant=abquant,group_a=1x1x64",
+            "quant=abquant,group_b=1x128x128",
+        ];
+        for request in asked {
+            let defaults = ProblemDefaults::of(crate::vocab::Op::Gemm);
+            add(Problem::parse(crate::vocab::Op::Gemm, &format!("M=1,N=1,K=1,{request}"), &defaults).unwrap());
+        }
+        assert_eq!(Problem::from(gemm.grouped("1x1x1".parse().unwrap())).words(), None);
     }
 
     #[test]

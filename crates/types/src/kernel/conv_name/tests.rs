@@ -159,3 +159,16 @@ fn bad_names_say_where_and_what() {
         assert!(error.at == at && error.reason.contains(reason), "{error}");
     }
 }
+
+#[test]
+fn names_of_the_dsl_have_its_waves() {
+    let name = "grouped_conv_fwd_fp16_nhwgc_2d_compv3_intrawave_32x128x64";
+    let kernel = ConvKernel::parse_name(name).unwrap();
+    assert_eq!((kernel.tile, kernel.wave), (Mnk::new(32, 128, 64), Mnk::new(2, 2, 1)));
+    assert_eq!((kernel.pipeline, kernel.scheduler), (Pipeline::CompV3, Scheduler::Intrawave));
+    let error = ConvKernel::parse_name(&format!("{name}_dsb")).unwrap_err();
+    assert_eq!(
+        (error.at, error.reason.as_str()),
+        (name.len(), "found '_dsb', expected the end behind the tile")
+    );
+}

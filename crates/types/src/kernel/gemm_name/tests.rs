@@ -1,7 +1,6 @@
 use super::*;
-use crate::kernel::Mnk;
-use crate::vocab::Dtype;
-use crate::vocab::{GemmLayout, Major};
+use crate::kernel::{Mnk, Quant};
+use crate::vocab::{Dtype, GemmLayout, Major, QuantMode};
 
 /// A body with every field away from the first word of its vocabulary.
 const BODY: &str = "bf16_rrr_compv4_default_interwave_True_False_True_True_256x64x32_4x1x1_16x16x32";
@@ -121,7 +120,10 @@ fn other_layouts_than_the_trained_ones_are_layouts() {
 #[test]
 fn bad_names_say_where_and_what() {
     for (name, at, reason) in [
-        ("gem", 0, "expected 'gemm_' or 'gemm_universal_'"),
+        ("gem", 0, "expected 'gemm_', 'gemm_universal_' or another family of GEMM kernels"),
+        ("gemm_streamk_fp16_rcr_mem_none_auto_None", 36, "unknown stream-K reduction 'None'"),
+        ("batched_gemm_fp16_rcr_mem_none_auto_True_True_1", 46, "found '1' for pad_k"),
+        ("batched_gemm_fp16_rcrr_mem", 18, "unknown GEMM layout 'rcrr'"),
         ("gemm_universal", 5, "unknown dtype 'universal', expected one of: fp16, bf16,"),
         ("gemm_universal_", 15, "unknown dtype ''"),
         ("gemm_universal_fp16_rcr_compv3_cshuffle", 39, "the name ends here, expected '_' and the scheduler"),
@@ -203,4 +205,64 @@ fn the_block_size_is_known_once_the_arch_is() {
     assert_eq!((kernel.block_size, narrow.block_size), (256, 128));
     kernel.set_arch("gfx1201".parse().unwrap());
     assert_eq!(kernel.block_size, 256, "a known block size stays");
+}
+
+/// What both spellings of a variant say, and each prints its own.
+#[test]
+fn variants_are_read_in_both_spellings() {
+    let shapes = "128x128x32_2x2x1_16x16x16";
+    let with = |family: &str, layout: &str, extra: &str, flags: &str| {
+        format!("{family}_fp16_{layout}_compv3_cshuffle_intrawave{extra}{flags}_{shapes}")
+    };
+    let (four, three) = ("_True_False_True_False", "_True_False_True");
+    for (tile_engine, generated) in [
+        (with("gemm_universal", "rcr", "", four), with("gemm", "rcr", "", four)),
+        (with("gemm_streamk", "rcr", "_atomic", four), with("gemm", "rcr", "", four) + "_streamk"),
+        (with("gemm_streamk", "rcr", "_linear", four), with("gemm", "rcr", "", four) + "_streamk_linear"),
+        (with("gemm_streamk", "rcr", "_tree", four), with("gemm", "rcr", "", four) + "_streamk_tree"),
+        (with("batched_gemm", "rrr", "", three), with("gemm", "rrr", "", four) + "_batched"),
+        (with("grouped_gemm", "rcr", "", four), with("gemm", "rcr", "", four) + "_grouped"),
+        (with("gemm_preshuffle", "rcr", "", four), with("gemm", "rcr", "", four) + "_preshuffle"),
+        (
+            with("gemm_multi_d", "rcrc", "", four) + "_MultiDMultiply_d3",
+            with("gemm", "rcrc", "", four) + "_multid_MultiDMultiply_d3",
+        ),
+    ] {
+        let (one, other) = (parse(&tile_engine), parse(&generated));
+        assert_eq!(one, other);
+        assert_eq!((one.kernel.name(), one.kernel.generated_name()), (tile_engine, generated));
+    }
+    // The tile engine's name of a kernel with D tensors says neither how many nor what it does with them.
+    let multi_d = parse(&with("gemm_multi_d", "rcrr", "", four)).kernel;
+    assert_eq!((multi_d.num_d_tensors, multi_d.elementwise), (2, Elementwise::MultiDAdd));
+    // Microscaling and lists of quantised GEMMs without groups have flags.
+    for name in [
+        "mx_gemm_fp4_rcr_comp_async_cshuffle_intrawave_False_False_False_False_128x256x256_1x4x1_16x16x128",
+        "grouped_gemm_rowcolquant_fp8_rcr_compv3_cshuffle_intrawave_True_False_True_False_128x128x64_2x2x1_32x32x16",
+        "grouped_gemm_tensorquant_bf8_rcr_compv3_cshuffle_intrawave_True_False_True_True_128x128x64_2x2x1_32x32x16",
+    ] {
+        let kernel = parse(name).kernel;
+        assert_eq!((kernel.name().as_str(), kernel.generated_name().as_str()), (name, name));
+        assert_eq!(kernel.pad[0], !name.starts_with("mx"));
+    }
+    // The tile engine's names of quantised kernels have flags and leave the groups out.
+    let flags = with("gemm_aquant", "rcr", "", four).replace("fp16", "fp8");
+    let kernel = parse(&flags).kernel;
+    assert_eq!((kernel.pad, kernel.variant.quant), ([true, false, true], Some(Quant::usual(QuantMode::A))));
+}
+
+#[test]
+fn identifiers_say_stream_k() {
+    let body = "fp16_rcr_compv3_cshuffle_intrawave_True_False_True_False_128x128x32_2x2x1_16x16x16";
+    for (suffix, reduction, workspace) in [
+        ("_streamk", StreamKReduction::Atomic, false),
+        ("_streamk_linear", StreamKReduction::Linear, true),
+        ("_preshuffle_streamk_tree", StreamKReduction::Tree, true),
+    ] {
+        let identifier = format!("{body}{suffix}");
+        let kernel = GemmKernel::parse_identifier(&identifier).unwrap();
+        assert_eq!((kernel.variant.stream_k, kernel.variant.needs_workspace()), (Some(reduction), workspace));
+        assert_eq!(kernel.identifier(), identifier);
+    }
+    refuses_identifier(&format!("{body}_streamk_atomic"), body.len() + 8, "found '_atomic'");
 }

@@ -2,10 +2,10 @@
 
 use super::fields::{Fields, exported, number, word};
 use super::raw::{RawAlgorithm, RawShape, RawSignature};
-use crate::kernel::{GemmKernel, Kernel, KernelKind, MAX_EXTENT, MAX_SMALL, Mnk};
+use crate::kernel::{GemmKernel, GemmVariant, Kernel, KernelKind, MAX_EXTENT, MAX_SMALL, Mnk};
 use crate::pool::error::quoted;
 use crate::pool::{PoolError, PoolFault};
-use crate::vocab::{Arch, Dtype, Elementwise, Epilogue, Pipeline};
+use crate::vocab::{Arch, Dtype, Elementwise, Epilogue, Major, Pipeline};
 
 /// What the GEMM exporter can spell. It writes `unknown` for everything else, though identifiers do not.
 const EXPORTED_DTYPES: &[Dtype] =
@@ -35,7 +35,9 @@ impl Source {
         let Some(identifier) = identifier else {
             let name = name.unwrap_or_default();
             return match Kernel::from_name(&name).map_err(|error| fault(error).within("name"))?.kind {
-                KernelKind::Gemm(kernel) => Ok(Self { complete: !name.starts_with("gemm_"), name, kernel }),
+                KernelKind::Gemm(kernel) => {
+                    Ok(Self { complete: GemmKernel::parse_identifier(&name).is_ok(), name, kernel })
+                }
                 KernelKind::Conv(_) | KernelKind::Fmha(_) => {
                     Err(PoolError::value(quoted(&name), "the name of a GEMM kernel").within("name"))
                 }
@@ -74,6 +76,8 @@ fn suffixless(kernel: &GemmKernel) -> GemmKernel {
         num_d_tensors: 0,
         structured_sparsity: false,
         preshuffle: false,
+        grouped: false,
+        variant: GemmVariant { stream_k: None, d_layout: Major::Row, ..kernel.variant },
         ..kernel.clone()
     }
 }

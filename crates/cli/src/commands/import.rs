@@ -1,0 +1,56 @@
+//! `ckselect import`: the problems of tuned tables of others, with their best known times.
+
+use std::path::PathBuf;
+
+use ck_select_offline::tuned;
+
+use crate::error::CliError;
+use crate::output::Output;
+
+const EXAMPLES: &str = "Examples:
+  ckselect import bf16_tuned_gemm.csv --output roof.txt
+  ckselect import a8w8_tuned_gemm.csv --fields quant=rowcolquant --output roof.txt
+  ckselect import gfx942130.HIP.fdb.txt --fields arch=gfx942 --output roof.txt
+  ckselect evaluate --model models/M --data oracle.csv --roof roof.txt
+
+Reads AITER's tuned CSVs of GEMMs, hipBLASLt's logic files of exact solutions (YAML) and MIOpen's find-db as text. The output
+is a list of problems, as --problems reads it, each behind a comment with its time and kernel.";
+
+/// How many lines that were left out are printed.
+const SHOWN: usize = 10;
+
+/// Read tuned tables of others: problems and their best known times
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// Tables; their beginning says whose they are
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+    /// What the tables do not say of their problems, as KEY=VALUE,...
+    #[arg(long, value_name = "FIELDS", default_value = "")]
+    fields: String,
+    /// Output file [default: standard output]
+    #[arg(long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+pub(crate) fn run(args: &Args) -> Result<(), CliError> {
+    let mut all = Vec::new();
+    for path in &args.files {
+        let name = path.display().to_string();
+        let text = ck_select::files::read_to_string(path).map_err(|error| CliError::io(&name, &error))?;
+        let table = tuned::read(&name, &text, &args.fields)?;
+        for (line, reason) in table.left_out.iter().take(SHOWN) {
+            say!("ckselect: {name}: line {line}: {reason}");
+        }
+        let (problems, left_out) = (table.tuned.len(), table.left_out.len());
+        say!("ckselect: {name}: {}: {problems} problems, {left_out} lines are left out", table.kind);
+        if table.tuned.is_empty() {
+            return Err(CliError::failed(format!("{name}: no problem found")));
+        }
+        all.extend(table.tuned);
+    }
+    let mut out = Output::create(args.output.as_deref())?;
+    tuned::write(&all, &mut out).map_err(|error| CliError::io(out.name(), &error))?;
+    out.finish()
+}

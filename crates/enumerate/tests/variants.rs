@@ -1,0 +1,269 @@
+//! Variants of GEMM kernels, and what each architecture has of its own.
+
+use std::path::Path;
+use std::process::Command;
+
+use ck_select_enumerate::config::Config;
+use ck_select_enumerate::rules::Rules;
+use ck_select_enumerate::{EnumerateError, Enumeration, Request, enumerate};
+use ck_select_types::kernel::{Kernel, KernelKind};
+use ck_select_types::vocab::Dtype;
+
+fn on(arch: &str, dtype: Dtype) -> Request {
+    Request { dtype, ..Request::new(arch) }
+}
+
+fn run(text: &str, request: &Request) -> Enumeration {
+    let config = Config::from_json("inline", text.as_bytes(), None).unwrap();
+    enumerate(&Rules::built_in().unwrap(), &config, request).unwrap()
+}
+
+/// A tile engine's configuration with one tile and the settings of a variant.
+fn small(traits: &str, rest: &str) -> String {
+    let one = |name: &str, value: u32| format!(r#""{name}": {{"values": [{value}]}}"#);
+    let tiles = [
+        ("tile_m", 128),
+        ("tile_n", 128),
+        ("tile_k", 32),
+        ("warp_m", 2),
+        ("warp_n", 2),
+        ("warp_k", 1),
+        ("warp_tile_m", 16),
+        ("warp_tile_n", 16),
+        ("warp_tile_k", 16),
+    ];
+    let tiles = tiles.map(|(name, value)| one(name, value)).join(", ");
+    format!(
+        r#"{{"tile_config": {{{tiles}}}, "trait_config": {{{traits} "scheduler": {{"values": ["intrawave"]}},
+            "epilogue": {{"values": ["cshuffle"]}}, "pad_m": {{"values": [false]}}, "pad_n": {{"values": [false]}},
+            "pad_k": {{"values": [true]}}, "persistent": {{"values": [true, false]}}}}, "k_block_per_cu": 1{rest}}}"#
+    )
+}
+
+#[test]
+fn each_variant_has_its_names() {
+    let compv3 = r#""pipeline": {"values": ["compv3"]},"#;
+    let tile = "128x128x32_2x2x1_16x16x16";
+    for (traits, ours, names) in [
+        (
+            "",
+            r#""gemm_universal""#,
+            vec!["gemm_universal_fp16_rcr_compv3_cshuffle_intrawave_False_False_True_True"],
+        ),
+        ("", r#""batched_gemm""#, vec!["batched_gemm_fp16_rcr_compv3_cshuffle_intrawave_False_False_True"]),
+        (
+            "",
+            r#""grouped_gemm""#,
+            vec!["grouped_gemm_fp16_rcr_compv3_cshuffle_intrawave_False_False_True_True"],
+        ),
+        (
+            "",
+            r#""gemm_streamk""#,
+            vec!["gemm_streamk_fp16_rcr_compv3_cshuffle_intrawave_atomic_False_False_True_True"],
+        ),
+        (
+            r#""reduction_strategy": {"values": ["linear", "tree"]},"#,
+            r#""gemm_streamk""#,
+            vec![
+                "gemm_streamk_fp16_rcr_compv3_cshuffle_intrawave_linear_False_False_True_True",
+                "gemm_streamk_fp16_rcr_compv3_cshuffle_intrawave_tree_False_False_True_True",
+            ],
+        ),
+        (
+            "",
+            r#""gemm_multi_d", "num_d": 3, "elementwise": "MultiDMultiply""#,
+            vec!["gemm_multi_d_fp16_rcrr_compv3_cshuffle_intrawave_False_False_True_True"],
+        ),
+    ] {
+        let text = small(&format!("{traits}{compv3}"), &format!(r#", "ck_select": {{"variant": {ours}}}"#));
+        let found = run(&text, &on("gfx942", Dtype::Fp16));
+        let made: Vec<&str> = found.kernels.iter().map(|kernel| kernel.name.as_str()).collect();
+        let suffix = if ours.contains("multi_d") { "_MultiDMultiply_d3" } else { "" };
+        for (name, made) in names.iter().zip(&made) {
+            assert_eq!(*made, format!("{name}_{tile}{suffix}"));
+        }
+        // Both values of `persistent`, which batched kernels do not have.
+        assert_eq!(made.len(), if ours.contains("batched") { 1 } else { 2 * names.len() });
+        for kernel in &found.kernels {
+            let mut kind = Kernel::from_name(&kernel.name).unwrap().kind;
+            if let (KernelKind::Gemm(read), KernelKind::Gemm(made)) = (&mut kind, &kernel.kind) {
+                read.set_arch(made.arch.unwrap());
+            }
+            assert_eq!(kind, kernel.kind, "{}", kernel.name);
+        }
+    }
+}
+
+/// Counts of an independent program over upstream's conditions.
+#[test]
+fn kernels_with_a_shuffled_b_have_rules_of_their_own() {
+    let text = r#"{"tile_config": {"tile_m": {"min": 64, "max": 256, "step": 64}, "tile_n": {"min": 64, "max": 256, "step": 64},
+        "tile_k": {"values": [32, 64, 128]}, "warp_m": {"values": [1, 2, 4]}, "warp_n": {"values": [1, 2, 4]},
+        "warp_k": {"values": [1]}, "warp_tile_m": {"values": [16, 32]}, "warp_tile_n": {"values": [16, 32]},
+        "warp_tile_k": {"values": [16, 32, 64]}},
+        "trait_config": {"pipeline": {"values": ["preshufflev2", "compv3"]}, "scheduler": {"values": ["default"]},
+        "epilogue": {"values": ["cshuffle"]}, "pad_m": {"values": [false]}, "pad_n": {"values": [false]},
+        "pad_k": {"values": [false]}, "persistent": {"values": [false]}}, "permute_n": PERMUTE,
+        "ck_select": {"variant": "gemm_preshuffle"}}"#;
+    for (arch, dtype, counts) in COUNTS {
+        for (permute, count) in ["false", "true"].into_iter().zip(counts) {
+            let found = run(&text.replace("PERMUTE", permute), &on(arch, dtype));
+            assert_eq!(found.kernels.len(), count, "{arch} {dtype} {permute}");
+            assert!(found.kernels.iter().all(|kernel| kernel.name.starts_with("gemm_preshuffle_")));
+            assert!(found.kernels.iter().all(|kernel| kernel.name.contains("_preshufflev2_cshuffle_auto_")));
+        }
+    }
+    // gfx950's own instructions for a shuffled B, and int8 that gfx942 alone has.
+    let rules = Rules::built_in().unwrap();
+    let own = |arch: &str, types: &str| {
+        let table = &rules.arch.architectures[arch];
+        let beside = |tile| !table.warp_tiles[types].contains(tile);
+        table.preshuffle_warp_tiles.get(types).into_iter().flatten().filter(|tile| beside(tile)).count()
+    };
+    assert_eq!((own("gfx950", "fp16"), own("gfx942", "fp16")), (2, 0));
+    let shuffled = |arch: &str| rules.arch.architectures[arch].preshuffle_warp_tiles.contains_key("int8");
+    assert_eq!(["gfx90a", "gfx942", "gfx950"].map(shuffled), [false, true, false]);
+}
+
+const COUNTS: [(&str, Dtype, [usize; 2]); 4] = [
+    ("gfx942", Dtype::Fp16, [168, 123]),
+    ("gfx942", Dtype::Fp8, [246, 177]),
+    ("gfx950", Dtype::Fp16, [472, 348]),
+    ("gfx950", Dtype::Fp8, [404, 292]),
+];
+
+#[test]
+fn convolutions_of_an_architecture_have_types_that_it_multiplies() {
+    let sweep = r#"{"variant": "forward"}"#;
+    for (arch, types) in [
+        ("gfx908", 2),
+        ("gfx90a", 3),
+        ("gfx942", 6),
+        ("gfx950", 6),
+        ("gfx1100", 3),
+        ("gfx1200", 5),
+        ("gfx1201", 5),
+        ("gfx1250", 4),
+    ] {
+        let found = run(sweep, &Request::new(arch));
+        assert_eq!((found.kernels.len(), found.warnings.as_slice()), (types * 86 * 2, &[][..]), "{arch}");
+    }
+    let config = Config::from_json("inline", sweep.as_bytes(), None).unwrap();
+    for arch in ["gfx1030", "gfx1150", "sm_90"] {
+        let error = enumerate(&Rules::built_in().unwrap(), &config, &Request::new(arch)).unwrap_err();
+        assert!(matches!(error, EnumerateError::UnknownArch { .. }));
+        let expected =
+            format!("the rules know no architecture {arch}, expected one of gfx1100, gfx1200, gfx1201, ");
+        assert!(error.to_string().starts_with(&expected), "{error}");
+    }
+}
+
+/// Half of what there is for pipelines with two buffers, on any architecture.
+#[test]
+fn budgets_of_shared_memory_are_shares() {
+    let rules = Rules::built_in().unwrap();
+    let budget = |arch: &str, pipeline: &str| {
+        rules.arch.pipeline_lds(pipeline.parse().unwrap(), rules.arch.architectures[arch].lds_bytes)
+    };
+    for (arch, all) in [("gfx942", 64 << 10), ("gfx950", 160 << 10), ("gfx1250", 320 << 10)] {
+        for (pipeline, share) in [
+            ("mem", 1),
+            ("compv3", 1),
+            ("wavelet", 1),
+            ("basic_v1", 1),
+            ("compv4", 2),
+            ("compv6", 2),
+            ("comp_async", 2),
+        ] {
+            assert_eq!(budget(arch, pipeline), all / share, "{arch} {pipeline}");
+        }
+    }
+    let wide =
+        std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs/gemm_wide.json"));
+    let wide = wide.unwrap();
+    let count = |limit: &str, arch: &str| {
+        run(&wide.replace(r#""flat""#, &format!("\"{limit}\"")), &on(arch, Dtype::Fp8)).kernels.len()
+    };
+    assert_eq!(count("pipeline", "gfx950"), count("hardware", "gfx950"));
+    assert!(count("pipeline", "gfx950") > count("flat", "gfx950"));
+    assert_eq!(count("pipeline", "gfx942"), count("flat", "gfx942"));
+}
+
+/// Upstream's instructions of gfx1250, and none of another architecture's.
+#[test]
+fn gfx1250_has_waves_and_instructions_of_its_own() {
+    let text = small(r#""pipeline": {"values": ["compv3"]},"#, "");
+    let counts = |instruction: u32, dtype: Dtype| {
+        let text = text.replace(
+            "\"warp_tile_k\": {\"values\": [16]}",
+            &format!("\"warp_tile_k\": {{\"values\": [{instruction}]}}"),
+        );
+        let text = text.replace("\"tile_k\": {\"values\": [32]}", "\"tile_k\": {\"values\": [128]}");
+        run(&text, &on("gfx1250", dtype)).kernels.len()
+    };
+    assert_eq!([16, 32, 64].map(|depth| counts(depth, Dtype::Fp16)), [0, 2, 0]);
+    assert_eq!([32, 64, 128].map(|depth| counts(depth, Dtype::Fp8)), [0, 2, 2]);
+    let found = run(&text, &on("gfx1250", Dtype::Int8));
+    assert_eq!(found.kernels.len(), 0);
+    assert_eq!(found.warnings, ["'gfx1250' has no instructions for int8_int8_int32, it gives no kernels"]);
+}
+
+/// The script that turns upstream's file into ours, on a small one: what changed is said, and our own keys stay.
+#[test]
+fn a_newer_file_of_upstream_becomes_rules() {
+    let Some(python) = std::env::var_os("CK_SELECT_PYTHON").or_else(|| Some("python3".into())) else {
+        return;
+    };
+    if Command::new(&python).arg("--version").output().is_err() {
+        return eprintln!("skipped: no python3");
+    }
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("arch_rules");
+    std::fs::create_dir_all(&folder).unwrap();
+    let built_in = include_str!("../rules/arch.json");
+    let (rules, upstream) = (folder.join("arch.json"), folder.join("arch_specs.json"));
+    std::fs::write(&rules, built_in).unwrap();
+    let specs = r#"{"_version": "1.3.0", "architectures": {
+        "gfx942": {"family": "cdna3", "warp_size": 64, "lds_capacity_kb": 64, "warp_configs": [[2, 2, 1]],
+            "warp_tile_combos": {"fp16_fp16_fp32": [[32, 32, 8]], "fp8_bf8_fp32": [[16, 16, 32]]}},
+        "gfx1300": {"family": "new", "warp_size": 32, "lds_capacity_kb": 128, "warp_configs": [[4, 1, 1]],
+            "warp_tile_combos": {"_note": "for readers", "pk_fp4_pk_fp4_fp32": [[16, 16, 128]]}}},
+        "element_sizes": {"fp16": 2, "fp6": 0.75},
+        "pipeline_lds_budget": {"compv4": {"basis": "absolute_kb", "value": 32}, "default": {"basis": "fraction", "value": 1.0}},
+        "unsupported_trait_combos": {"combinations": [["compv3", "cshuffle", "interwave"]]},
+        "preshuffle_warp_tile_combos": {"gfx942": {"fp16_fp16_fp32": [[32, 32, 8]]}},
+        "preshuffle_pipelines": {"supported": ["preshufflev2"]}}"#;
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging/arch_rules.py");
+    let run = |text: &str| {
+        std::fs::write(&upstream, text).unwrap();
+        let output = Command::new(&python).arg(&script).arg(&upstream).arg(&rules).output().unwrap();
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        (output.status.success(), text(output.stdout), text(output.stderr))
+    };
+    let (done, said, _) = run(specs);
+    assert!(done);
+    for line in [
+        "version: \"1.2.0\" -> \"1.3.0\"",
+        "architectures.gfx942.waves: gone, 1x1x1, 1x2x1, 1x4x1, 2x1x1, 2x1x2, 4x1x1",
+        "architectures.gfx1300: new, {\"family\": \"new\", \"warp_size\": 32, \"lds_bytes\": 131072, \"waves\": [\"4x1x1\"], \
+         \"warp_tiles\": {\"pk_fp4\": [\"16x16x128\"]}}",
+        "pipeline_lds.compv4: 0.5 -> {\"bytes\": 32768}",
+        "element_bits.fp6: new, 6",
+    ] {
+        assert!(said.lines().any(|found| found == line), "{line}\n{said}");
+    }
+    let written: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&rules).unwrap()).unwrap();
+    let types = &written["architectures"]["gfx942"]["conv_dtypes"];
+    assert_eq!(types.as_array().unwrap().len(), 6, "kept: upstream's file has none");
+    assert_eq!(run(specs).1, "no changes\n");
+    let (done, _, error) = run(&specs.replace("[[4, 1, 1]]", "[[4, 1]]"));
+    assert!(
+        !done && error.contains("architectures.gfx1300: found [4, 1], expected three whole numbers"),
+        "{error}"
+    );
+    // The rules that are built in are what the script writes.
+    let own = Rules::read(&folder);
+    assert!(
+        own.unwrap_err().to_string().contains("unknown dtype 'fp6'"),
+        "words that the library lacks are refused"
+    );
+}

@@ -1,0 +1,146 @@
+//! Models that others ship whose specs leave out what they were trained with: found by name, filled in with the reason.
+
+use super::FeatureSpec;
+use crate::features::KernelMapping;
+use crate::hardware::Hardware;
+use crate::vocab::{Direction, Op};
+
+/// Something that a spec does not say, and what stands in for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Filled {
+    /// The key of the spec.
+    pub field: &'static str,
+    /// What it is taken to be.
+    pub value: String,
+    /// Who says so.
+    pub reason: &'static str,
+}
+
+/// A model of CK's DSL provider for convolutions, forward and fp16. Its converter of measurements writes the hardware, 256 threads a
+/// workgroup and the tile into the rows that it is trained on; its trainer writes none of that into the spec.
+struct Known {
+    name: &'static str,
+    arch: &'static str,
+    hardware: Hardware,
+}
+
+/// What engines assume that are told nothing.
+const BASE: Hardware = Hardware {
+    num_cus: 256,
+    simds_per_cu: 4,
+    shader_engines: 32,
+    max_clock_mhz: 2400,
+    max_waves_per_cu: 32,
+    wavefront_size: 64,
+    lds_capacity: 65536,
+    l1_cache_kb: 32,
+    l2_cache_kb: 4096,
+    l3_cache_kb: 262_144,
+    num_xcd: 8,
+};
+
+const KNOWN: [Known; 3] = [
+    Known {
+        name: "grouped_conv_forward_fp16_gfx90a",
+        arch: "gfx90a",
+        hardware: Hardware {
+            num_cus: 104,
+            shader_engines: 4,
+            max_clock_mhz: 1700,
+            l1_cache_kb: 16,
+            l2_cache_kb: 8192,
+            l3_cache_kb: 0,
+            num_xcd: 1,
+            ..BASE
+        },
+    },
+    Known {
+        name: "grouped_conv_forward_fp16_gfx942",
+        arch: "gfx942",
+        hardware: Hardware { num_cus: 228, shader_engines: 28, max_clock_mhz: 2100, ..BASE },
+    },
+    Known {
+        name: "grouped_conv_forward_fp16_gfx950",
+        arch: "gfx950",
+        hardware: Hardware { num_cus: 304, shader_engines: 38, ..BASE },
+    },
+];
+
+const CONVERTER: &str = "CK DSL's convert_dsl_csv_to_parquet.py, by the model's name";
+const CONSTRUCTOR: &str = "upstream's constructor, as the spec says none; --hardware takes others";
+
+impl FeatureSpec {
+    /// Fills in what the spec of a model of this name does not say. Hardware and direction that it says stay.
+    pub(super) fn fill_in(&mut self, name: &str, says_hardware: bool) {
+        let known = KNOWN.iter().find(|known| {
+            known.name == name
+                && self.op() == Op::GroupedConv
+                && self.arch.is_some_and(|arch| arch.as_str() == known.arch)
+                && self.dtype.is_some_and(|dtype| dtype.as_str() == "fp16")
+        });
+        let mut fill = |field, value: String, reason| self.filled.push(Filled { field, value, reason });
+        match known {
+            Some(known) if !says_hardware => {
+                self.extractor.hardware = known.hardware;
+                fill("hardware", short(&known.hardware), CONVERTER);
+            }
+            _ if !says_hardware => fill("hardware", short(&self.extractor.hardware), CONSTRUCTOR),
+            _ => {}
+        }
+        let (Some(_), None) = (known, self.direction) else { return };
+        fill("variant", Direction::Forward.to_string(), CONVERTER);
+        fill("ck_select.kernel_mapping", "tile".to_owned(), CONVERTER);
+        self.direction = Some(Direction::Forward);
+        self.extractor.rules.kernel_mapping = KernelMapping::Tile;
+    }
+}
+
+fn short(hardware: &Hardware) -> String {
+    let Hardware { num_cus, shader_engines, max_clock_mhz, .. } = hardware;
+    format!("{num_cus} compute units, {shader_engines} shader engines, {max_clock_mhz} MHz")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spec(folder: &str, more: &str) -> FeatureSpec {
+        let text = format!(
+            r#"{{"op_type": "grouped_conv", "dtype": "fp16", "arch": "gfx942", "feature_names": ["N", "K_per_C", "hw_num_cus"],
+                "categorical_features": ["pipeline"], "tflops_log_transform": true, "feature_indices": [0, 1, 2]{more}}}"#
+        );
+        FeatureSpec::from_json(&format!("{folder}/feature_spec.json"), text.as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn known_models_are_asked_with_what_they_were_trained_with() {
+        let spec = spec("models/grouped_conv_forward_fp16_gfx942", "");
+        let hardware = spec.extractor.hardware;
+        assert_eq!((hardware.num_cus, hardware.shader_engines, hardware.max_clock_mhz), (228, 28, 2100));
+        assert_eq!(
+            (spec.direction, spec.extractor.rules.kernel_mapping),
+            (Some(Direction::Forward), KernelMapping::Tile)
+        );
+        let fields: Vec<&str> = spec.filled.iter().map(|filled| filled.field).collect();
+        assert_eq!(fields, ["categorical_features", "hardware", "variant", "ck_select.kernel_mapping"]);
+        assert_eq!(spec.filled[1].value, "228 compute units, 28 shader engines, 2100 MHz");
+        assert!(spec.categorical_features.is_empty(), "pipeline is no feature of it");
+    }
+
+    #[test]
+    fn a_name_alone_fills_nothing_and_what_a_spec_says_stays() {
+        for other in ["grouped_conv_forward_fp16_gfx950", "mine"] {
+            let spec = spec(other, "");
+            assert_eq!((spec.extractor.hardware, spec.direction), (Hardware::default(), None), "{other}");
+            assert!(spec.filled.iter().any(|filled| filled.reason == CONSTRUCTOR));
+        }
+        let said = spec("grouped_conv_forward_fp16_gfx942", r#", "hardware": {"num_cus": 100}"#);
+        assert_eq!(said.extractor.hardware.num_cus, 100);
+        assert!(said.filled.iter().all(|filled| filled.field != "hardware"));
+    }
+
+    #[test]
+    fn the_base_is_upstreams_constructor() {
+        assert_eq!(BASE, Hardware::default());
+    }
+}

@@ -1,0 +1,238 @@
+//! Tuned tables of others: which problems they know, and how long the kernel that they found best took.
+//!
+//! Their kernels are mostly none of ours, but their times are a roof to compare with. What a table does not say of its problems is asked of
+//! the caller, as fields of a problem: `dtype=fp8,quant=rowcolquant,arch=gfx942`.
+
+mod aiter;
+mod hipblaslt;
+mod miopen;
+mod roof;
+
+use std::collections::HashMap;
+use std::io::{self, Write};
+
+use ck_select_types::problem::{Problem, ProblemDefaults, problem_line};
+use ck_select_types::vocab::Op;
+
+use crate::measurements::DataError;
+
+pub use roof::{Roof, RoofFigures};
+
+/// A problem with the best time that a table knows.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Tuned {
+    /// The problem.
+    pub problem: Problem,
+    /// The time in milliseconds.
+    pub milliseconds: f64,
+    /// The kernel, as the table calls it.
+    pub by: String,
+}
+
+/// A table that was read.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Table {
+    /// Whose it is.
+    pub kind: &'static str,
+    /// Its problems in its order, each once.
+    pub tuned: Vec<Tuned>,
+    /// Lines, counted from 1, that are no problem of ours, and why.
+    pub left_out: Vec<(usize, String)>,
+}
+
+/// What a table says in one place: a problem as text, and the time and the kernel.
+struct Said {
+    op: Op,
+    problem: String,
+    milliseconds: f64,
+    by: String,
+}
+
+/// The places of a table with their lines.
+type Places = Vec<(usize, Result<Said, String>)>;
+
+/// Reads a table: AITER's tuned CSV of GEMMs, hipBLASLt's logic of exact solutions (YAML) or MIOpen's find-db as text, which its
+/// beginning tells apart. `fields` are added to every problem.
+pub fn read(file: &str, text: &str, fields: &str) -> Result<Table, DataError> {
+    let wrong = |line: usize, reason: String| DataError::format(file, format_args!("line {line}: {reason}"));
+    let first = text.lines().next().unwrap_or_default();
+    let (kind, places) = if first.starts_with("- ") {
+        ("hipBLASLt", hipblaslt::places(text).map_err(|(line, reason)| wrong(line, reason))?)
+    } else if aiter::is_header(first) {
+        ("AITER", aiter::places(text, fields).map_err(|reason| wrong(1, reason))?)
+    } else if miopen::is_record(first) {
+        ("MIOpen", miopen::places(text))
+    } else {
+        let expected = "a header with M,N,K,us (AITER), '- {MinimumRequiredVersion: …}' (hipBLASLt), or \
+                        '576-4-4-1x1-192-4-4-8-1x1-2x2-3x3-0-NCHW-FP32-F=…' (MIOpen)";
+        let found: String = first.chars().take(60).collect();
+        return Err(wrong(1, format!("found '{found}', expected {expected}")));
+    };
+    let mut table = Table { kind, tuned: Vec::new(), left_out: Vec::new() };
+    let mut known: HashMap<Problem, usize> = HashMap::new();
+    for (line, said) in places {
+        match said.and_then(|said| tuned(said, fields)) {
+            Err(reason) => table.left_out.push((line, reason)),
+            Ok(new) => match known.get(&new.problem) {
+                Some(&place) if table.tuned[place].milliseconds <= new.milliseconds => {}
+                Some(&place) => table.tuned[place] = new,
+                None => {
+                    known.insert(new.problem, table.tuned.len());
+                    table.tuned.push(new);
+                }
+            },
+        }
+    }
+    Ok(table)
+}
+
+fn tuned(said: Said, fields: &str) -> Result<Tuned, String> {
+    let Said { op, problem, milliseconds, by } = said;
+    let text = if fields.is_empty() { problem } else { format!("{problem},{fields}") };
+    let problem = Problem::parse(op, &text, &ProblemDefaults::of(op)).map_err(|error| error.to_string())?;
+    if !(milliseconds > 0.0 && milliseconds.is_finite()) {
+        return Err(format!("time: found {milliseconds} ms, expected more than 0"));
+    }
+    problem
+        .check_figures(problem.flops() / milliseconds / 1e9, milliseconds)
+        .map_err(|error| error.to_string())?;
+    Ok(Tuned { problem, milliseconds, by })
+}
+
+/// Writes the problems as a list, as every command reads it, each behind a comment with its time.
+pub fn write(tuned: &[Tuned], out: &mut dyn Write) -> io::Result<()> {
+    for Tuned { problem, milliseconds, by } in tuned {
+        writeln!(out, "# {milliseconds} ms: {by}\n{}", problem_line(problem))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(table: &Table) -> Vec<String> {
+        let mut text = Vec::new();
+        write(&table.tuned, &mut text).unwrap();
+        String::from_utf8(text).unwrap().lines().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn tables_of_aiter_say_the_type_or_are_told() {
+        let header = "gfx,cu_num,M,N,K,bias,dtype,outdtype,scaleAB,bpreshuffle,libtype,solidx,splitK,us,kernelName,err_ratio,tflops,bw";
+        let text = format!(
+            "{header}\n\
+             gfx950,256,64,256,5120,False,torch.bfloat16,torch.float32,False,False,asm,5,13,7.9191,fast,0.0,21.19,417.92\n\
+             gfx950,256,64,256,5120,False,torch.bfloat16,torch.float32,False,False,asm,5,13,8.5,slow,0.0,21.19,417.92\n\
+             gfx950,256,64,256,5120,False,torch.bfloat16,torch.bfloat16,False,True,asm,5,13,7.5,shuffled,0.0,21.19,417.92\n\
+             gfx950,256,64,256,5120,True,torch.bfloat16,torch.bfloat16,False,False,asm,5,13,7.5,biased,0.0,21.19,417.92\n\
+             gfx950,256,64,256,5120,False,torch.complex,torch.bfloat16,False,False,asm,5,13,7.5,odd,0.0,21.19,417.92\n\
+             gfx950,256,64,256\n"
+        );
+        let table = read("a.csv", &text, "").unwrap();
+        assert_eq!(table.kind, "AITER");
+        let expected = [
+            "# 0.0079191 ms: fast",
+            "M=64,N=256,K=5120,split_k=1,dtype_a=bf16,dtype_b=bf16,dtype_c=fp32,layout=rcr,arch=gfx950,op=gemm_universal",
+            "# 0.0075 ms: shuffled",
+            "M=64,N=256,K=5120,split_k=1,dtype_a=bf16,dtype_b=bf16,dtype_c=bf16,layout=rcr,preshuffle=true,arch=gfx950,op=gemm_universal",
+        ];
+        assert_eq!(lines(&table), expected);
+        let reasons: Vec<(usize, &str)> =
+            table.left_out.iter().map(|(line, text)| (*line, text.as_str())).collect();
+        assert_eq!(reasons[0], (5, "bias: found True, which no problem has"));
+        assert!(reasons[1].0 == 6 && reasons[1].1.starts_with("dtype: found torch.complex, expected torch."));
+        assert_eq!(reasons[2], (7, "found 4 cells, expected 18 as in the header"));
+        let scaled = "cu_num,M,N,K,kernelId,splitK,us,kernelName,tflops,bw,errRatio\n304,1,1280,8192,34,0,20.5,name,1,1,0\n";
+        let error = read("b.csv", scaled, "dtype=fp8").unwrap_err().to_string();
+        assert!(
+            error.starts_with("b.csv: line 1: no column 'dtype'") && error.contains("quant=rowcolquant"),
+            "{error}"
+        );
+        let told = read("b.csv", scaled, "dtype=fp8,quant=rowcolquant,arch=gfx942").unwrap();
+        assert_eq!(lines(&told)[0], "# 0.0205 ms: name");
+        assert!(lines(&told)[1].contains("quant=rowcolquant,arch=gfx942,op="), "{:?}", lines(&told));
+    }
+
+    #[test]
+    fn records_of_miopen_are_convolutions_of_three_directions() {
+        let text = "576-4-5-1x3-192-4-5-8-0x1-1x1-1x1-0-NHWC-NHWC-NHWC-FP16-F=\
+                    SolverA:0.5,0,miopenConvolutionFwdAlgoDirect;SolverB:0.25,64,miopenConvolutionFwdAlgoGEMM\n\
+                    160-698-698-5x5-64-700-700-348-1x1-1x1-1x1-0-NCHW-FP32-B_g4=algo:SolverC,9.5,0,algo,not used\n\
+                    8-6-16-16-3x3x3-4-8-18-18-2-0x0x0-1x1x1-1x1x1-0-NCDHW-BF16-W=S:1,0,a\n\
+                    1-4-4-1x1-2-4-4-8-0x0-1x1-1x1-0-NCHW-FP16FP16FP32-F=S:1,0,a\n\
+                    1-4-4-1x1-2-9-4-8-0x0-1x1-1x1-0-NCHW-FP16-F=S:1,0,a\n\
+                    1-4-4-1x1-2-4-4-8-0x0-1x1-1x1-0-NCHW-FP16-F=S\n";
+        let table = read("x.fdb.txt", text, "arch=gfx942").unwrap();
+        let found = lines(&table);
+        assert_eq!(
+            found.iter().step_by(2).collect::<Vec<_>>(),
+            ["# 0.25 ms: SolverB", "# 9.5 ms: SolverC", "# 1 ms: S"]
+        );
+        let problems: Vec<_> = table
+            .tuned
+            .iter()
+            .map(|tuned| match tuned.problem {
+                Problem::Conv(p) => {
+                    (p.direction.as_str(), p.ndim, [p.n, p.c, p.k, p.g], p.input, p.filter, p.layout.as_str())
+                }
+                _ => panic!(),
+            })
+            .collect();
+        assert_eq!(
+            problems,
+            [
+                ("forward", 2, [8, 576, 192, 1], [1, 4, 5], [1, 1, 3], "nhwgc"),
+                ("bwd_data", 2, [348, 64, 160, 4], [1, 700, 700], [1, 5, 5], "ngchw"),
+                ("bwd_weight", 3, [2, 4, 8, 1], [8, 18, 18], [3, 3, 3], "ngcdhw"),
+            ]
+        );
+        let reasons: Vec<(usize, &str)> =
+            table.left_out.iter().map(|(line, text)| (*line, text.as_str())).collect();
+        assert!(reasons[0].0 == 4 && reasons[0].1.starts_with("type: found FP16FP16FP32"), "{reasons:?}");
+        assert_eq!(reasons[1], (5, "output: found 9x4, expected 4x4 by input, filter, strides and pads"));
+        assert_eq!(reasons[2], (6, "no solver with a time"));
+    }
+
+    #[test]
+    fn exact_solutions_of_hipblaslt_are_gemms_in_rows() {
+        let file = |transpose: [bool; 2], dtype: u32, last: &str| {
+            let [a, b] = transpose;
+            format!(
+                "- {{MinimumRequiredVersion: 5.0.0}}\n- gfx950\n- {{Architecture: gfx950, CUCount: 256}}\n- [Device 75a0]\n\
+                 - Activation: false\n  DataTypeA: {dtype}\n  DataTypeB: {dtype}\n  DestDataType: {dtype}\n  TransposeA: {a}\n  TransposeB: {b}\n\
+                 - - BaseName: one\n    SolutionIndex: 0\n- [2, 3, 0, 1]\n- - - [8, 2048, 1, 15360]\n    - [0, 31474.0]\n\
+                 \x20 - - [16, 32, 4, 512]\n    - [3, 0.0]\n  - - [16, 32, 4, 512]\n    - [7, 500.0]\n- null\n- null\n- DeviceEfficiency\n- {last}\n"
+            )
+        };
+        for (transpose, layout) in
+            [([false, false], "rrr"), ([true, false], "rcr"), ([false, true], "crr"), ([true, true], "ccr")]
+        {
+            let table = read("l.yaml", &file(transpose, 7, "Equality"), "").unwrap();
+            let [first, second] = &table.tuned[..] else { panic!("{table:?}") };
+            let expected = format!(
+                "M=2048,N=8,K=15360,split_k=1,dtype_a=bf16,dtype_b=bf16,dtype_c=bf16,layout={layout},arch=gfx950"
+            );
+            assert_eq!(first.problem.to_string(), expected);
+            assert_eq!(first.milliseconds, 2.0 * 2048.0 * 8.0 * 15360.0 / 31474.0 / 1e6);
+            assert_eq!(first.by, "solution 0");
+            assert!(second.problem.to_string().contains(",batch=4"), "{}", second.problem);
+            assert_eq!(table.left_out.len(), 1, "a speed of 0");
+        }
+        let error = |text: String| read("l.yaml", &text, "").unwrap_err().to_string();
+        assert!(
+            error(file([true, false], 11, "Equality"))
+                .contains("DataTypeA: found 11, expected one of: 0, 4, 7, 8")
+        );
+        assert!(error(file([true, false], 7, "GridBased")).contains("found 'GridBased', expected Equality"));
+    }
+
+    #[test]
+    fn another_text_is_named() {
+        let error = read("n.txt", "hello\n", "").unwrap_err().to_string();
+        assert!(
+            error.starts_with("n.txt: line 1: found 'hello', expected a header with M,N,K,us (AITER)"),
+            "{error}"
+        );
+    }
+}
