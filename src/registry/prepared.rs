@@ -102,6 +102,11 @@ impl PreparedModel {
         Self { model, key, ids: ids.clone(), ranker, fault, places, pool_file: OnceLock::new() }
     }
 
+    /// Whether it ranks for any GPU, direction and type.
+    pub(super) fn is_generic(&self) -> bool {
+        self.model.is_generic()
+    }
+
     /// Whether its answers are for one architecture.
     pub(super) fn is_of_one_arch(&self) -> bool {
         self.model.spec().arch.is_some()

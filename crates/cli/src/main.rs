@@ -86,6 +86,10 @@ enum Command {
     BenchWorker,
     #[cfg(feature = "offline")]
     Train(commands::train::Args),
+    #[cfg(feature = "offline")]
+    Tune(commands::tune::Args),
+    #[cfg(feature = "offline")]
+    Curve(commands::curve::Args),
 }
 
 fn main() -> ExitCode {
@@ -123,6 +127,10 @@ fn main() -> ExitCode {
         Command::BenchWorker => commands::bench::worker(),
         #[cfg(feature = "offline")]
         Command::Train(args) => commands::train::run(&args),
+        #[cfg(feature = "offline")]
+        Command::Tune(args) => commands::tune::run(&args),
+        #[cfg(feature = "offline")]
+        Command::Curve(args) => commands::curve::run(&args),
     };
     match result {
         // A reader that has seen enough (`| head`) is no failure.

@@ -7,6 +7,8 @@ pub(crate) mod compare;
 #[cfg(feature = "offline")]
 pub(crate) mod convert;
 #[cfg(feature = "offline")]
+pub(crate) mod curve;
+#[cfg(feature = "offline")]
 pub(crate) mod data;
 #[cfg(feature = "offline")]
 pub(crate) mod enumerate;
@@ -30,6 +32,8 @@ pub(crate) mod shapes;
 pub(crate) mod store;
 #[cfg(feature = "offline")]
 pub(crate) mod train;
+#[cfg(feature = "offline")]
+pub(crate) mod tune;
 #[cfg(feature = "offline")]
 pub(crate) mod validate;
 
@@ -120,11 +124,20 @@ impl ModelAndPool {
     /// Loads both, and what to assume of a problem that does not say.
     pub(crate) fn load(&self) -> Result<(Ranker, ProblemDefaults), CliError> {
         let directory = self.model.as_ref().ok_or_else(|| CliError::usage("give --model"))?;
+        self.load_with(directory, |model| self.hardware.ask(model))
+    }
+
+    /// The same for another model, with what `place` makes of it.
+    pub(crate) fn load_with(
+        &self,
+        directory: &Path,
+        place: impl FnOnce(Model) -> Result<Model, CliError>,
+    ) -> Result<(Ranker, ProblemDefaults), CliError> {
         let mut model = self.force.apply(load_model(directory, self.unknown)?);
         if let Some(target) = self.rank_by {
             model = model.ranking_by(target)?;
         }
-        model = self.hardware.ask(model)?;
+        model = place(model)?;
         let pool = Pool::read(&self.pool)?;
         let mut defaults = model.spec().problem_defaults();
         // A model that does not record its direction is asked in the direction of the pool.

@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use ck_select::model::Target;
+use ck_select::embedded;
+use ck_select::model::{EmbeddedModel, Target};
 use ck_select::problem::Problem;
 use ck_select::select::RankScratch;
 use rayon::prelude::*;
@@ -31,12 +32,13 @@ counted), and other kernels are left out and counted. Columns: tie has = where t
 score, so that the model does not distinguish them; unmeasured has the pipeline and suffixes that no kernel measured
 for the model had; out_of_range has the fields that are outside the model's training range.
 
-Without --model, the estimate ranks (docs/estimate.md): the fastest kernel first, with its time and the terms that add up
-to it, in microseconds.";
+Without --model, the universal model of the library ranks, which needs to know the GPU: --arch, --hardware, the problem's
+arch or that of all kernels. With --estimate, the estimate alone (docs/estimate.md): the fastest kernel first, with its time and
+the terms that add up to it, in microseconds.";
 
 /// Rank the kernels of a pool for a problem
 #[derive(clap::Args)]
-#[command(after_help = EXAMPLES, group = clap::ArgGroup::new("asked").required(true), mut_arg("model", |model| model.required(false).conflicts_with_all(["estimate", "arch"])))]
+#[command(after_help = EXAMPLES, group = clap::ArgGroup::new("asked").required(true), mut_arg("model", |model| model.required(false).conflicts_with_all(["estimate"])), mut_arg("estimate", |estimate| estimate.conflicts_with_all(["unknown", "rank_by", "force_model"])))]
 pub(crate) struct Args {
     #[command(flatten)]
     ranker: ModelAndPool,
@@ -62,12 +64,23 @@ pub(crate) struct Args {
     output: Option<PathBuf>,
 }
 
+/// The model that ranks where none is given.
+const UNIVERSAL: &str = "universal";
+
 /// Rows of problems that are ranked at the same time, by all threads.
 const BLOCK: usize = 1 << 16;
 
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     let top = args.top.map_or(usize::MAX, |count| usize::try_from(count).unwrap_or(usize::MAX));
-    if args.ranker.model.is_none() {
+    let model = match &args.ranker.model {
+        Some(model) => Some(model.clone()),
+        // The universal model answers for every GPU that the estimate knows.
+        None if !args.estimate.estimate && embedded::find(UNIVERSAL).is_ok() => {
+            Some(PathBuf::from(format!("{}{UNIVERSAL}", EmbeddedModel::PREFIX)))
+        }
+        None => None,
+    };
+    let Some(model) = model else {
         return rank_estimate::run(&Asked {
             estimator: args.estimate.estimator(&args.ranker.hardware)?,
             pool: &args.ranker.pool,
@@ -77,8 +90,9 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
             format: args.format,
             output: args.output.as_deref(),
         });
-    }
-    let (ranker, defaults) = args.ranker.load()?;
+    };
+    let (ranker, defaults) =
+        args.ranker.load_with(&model, |model| args.estimate.place(model, &args.ranker.hardware))?;
     let mut others = Vec::new();
     for target in [Target::Tflops, Target::Latency, Target::Bandwidth] {
         if target != ranker.model().spec().rank_by {

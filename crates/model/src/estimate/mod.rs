@@ -12,10 +12,12 @@
 //! - `load`, `shape`: what depends on the problem or on the kernel alone
 //! - `terms`: the formula
 //! - `rank`: the kernels of a pool in its order
+//! - `columns`: what a universal model reads of it
 //!
 //! `docs/estimate.md` says what each term is, what is left out, and how good the order is where. It is an order by a model
 //! with few numbers: never more than a guess, and always the same one.
 
+mod columns;
 mod constants;
 mod device;
 mod load;
@@ -24,6 +26,7 @@ mod rank;
 mod shape;
 mod terms;
 
+pub use columns::{UNIVERSAL_COLUMNS, UniversalColumn, UniversalPool};
 pub use device::{Device, DeviceError, Library, Rates};
 pub use load::Load;
 pub use rank::{EstimateError, EstimateScratch, Estimated, PoolEstimate};
@@ -80,12 +83,17 @@ impl Estimator {
     /// The time in microseconds.
     #[inline]
     pub fn time(&self, load: &Load, shape: &Shape) -> f64 {
-        Parts::new(load, shape, &self.device, self.constants).time()
+        self.parts(load, shape).time()
+    }
+
+    #[inline]
+    fn parts(&self, load: &Load, shape: &Shape) -> Parts {
+        Parts::new(load, shape, &self.device, self.constants)
     }
 
     /// What the time is made of.
     pub fn terms(&self, load: &Load, shape: &Shape) -> Terms {
-        Parts::new(load, shape, &self.device, self.constants).terms()
+        self.parts(load, shape).terms()
     }
 }
 
