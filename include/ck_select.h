@@ -1233,9 +1233,9 @@ typedef struct {
    */
   int32_t no_model;
   /**
-   * Always 0.
+   * 1 if the model is a universal one, which ranks for any GPU, direction and type, else 0.
    */
-  int32_t reserved;
+  int32_t generic;
 } ck_selection;
 
 /**

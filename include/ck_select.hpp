@@ -796,6 +796,8 @@ struct Selection {
   bool arch_unknown = false;
   /// The first kernel by priority, because no model and no other source had an answer.
   bool no_model = false;
+  /// The model is a universal one, which ranks for any GPU, direction and type.
+  bool generic = false;
 };
 
 /// The names of the bits in Selection::out_of_range_fields.
@@ -1412,6 +1414,7 @@ class Registry {
       selection.unmeasured = raw.unmeasured != 0;
       selection.arch_unknown = raw.arch_unknown != 0;
       selection.no_model = raw.no_model != 0;
+      selection.generic = raw.generic != 0;
     }
     return status;
   }

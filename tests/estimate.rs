@@ -10,6 +10,7 @@ use ck_select::model::Model;
 use ck_select::pool::Pool;
 use ck_select::problem::{ConvProblem, Problem};
 use ck_select::registry::{Hooks, Mode, NewKernel, Options, Priority, Registry, Source, UserData};
+use ck_select::select::{RankScratch, Ranker, universal_rows};
 use ck_select::tuning::device::Stream;
 use ck_select::tuning::mock::MockDevice;
 use ck_select::tuning::search::RunOutcome;
@@ -110,6 +111,70 @@ fn it_is_passed_over_where_it_cannot_or_may_not_answer() {
     }
     let registry = filled(Options { mode: Mode::Priority, ..on("gfx942") });
     assert_eq!(registry.select(&problem).unwrap().source, Source::Priority);
+}
+
+/// Whatever was trained for a problem goes before what was trained for none, and the estimate comes after both.
+#[test]
+#[cfg(feature = "embedded-models")]
+fn a_universal_model_answers_for_any_gpu_and_says_so() {
+    let with_models = |arch: &str| filled(Options { embedded_models: true, ..on(arch) });
+    let problem: Problem = conv(16).into();
+    for (arch, source, generic) in [
+        ("gfx950", Source::Model, false),
+        ("gfx942", Source::Model, true),
+        ("sm_90", Source::Model, true),
+        ("gfx900", Source::Priority, false),
+    ] {
+        let registry = with_models(arch);
+        // The second answer is remembered, flag and all.
+        for _ in 0..2 {
+            let chosen = registry.select(&problem).unwrap();
+            assert_eq!((chosen.source, chosen.generic), (source, generic), "{arch}");
+            assert!(!chosen.out_of_range || arch == "gfx950", "its columns stay in range");
+        }
+    }
+    let registry = with_models("gfx942");
+    let text = registry.explain(&problem).unwrap();
+    assert!(text.contains("embedded:universal (grouped_conv, generic)"), "{text}");
+    let ranking = registry.rank(&problem).unwrap();
+    assert_eq!(ranking.places.len(), 30);
+    assert!(ranking.places.is_sorted_by(|a, b| a.score >= b.score));
+    // One's own model of no architecture, loaded, goes before the library's, and after one for the problem.
+    let own = Model::load(root("models/universal")).unwrap();
+    registry.set_model(Arc::new(own), None);
+    assert!(registry.select(&problem).unwrap().generic);
+    let small = Model::load(root("tests/golden/models/conv_small")).unwrap();
+    registry.set_model(Arc::new(small.forced()), None);
+    assert!(!registry.select(&problem).unwrap().generic);
+}
+
+/// Sums of leaf values are the forest's own bits, the score is theirs less the prior, and nothing is allocated once warm.
+#[test]
+fn a_universal_score_is_the_forests_and_the_priors() {
+    let model = Arc::new(Model::load(root("models/universal")).unwrap());
+    let prior = model.spec().prior.unwrap();
+    let device = Device::for_arch("gfx942".parse().unwrap()).unwrap();
+    let pool = Arc::new(pool());
+    let ranker = Ranker::new(Arc::new(Model::clone(&model).on_device(device)), pool.clone()).unwrap();
+    let kernels = pool.iter().map(|kernel| &kernel.kind);
+    let (estimator, forest) = (Estimator::new(device), model.ranking_forest().unwrap());
+    let mut scratch = RankScratch::default();
+    for n in [1, 16, 200] {
+        let problem: Problem = conv(n).into();
+        let schema = &model.extractor().schema;
+        let (rows, log_times) = universal_rows(schema, estimator, &problem, kernels.clone());
+        ranker.rank_with(&problem, &mut scratch).unwrap();
+        assert_eq!(scratch.ranking().len(), 30);
+        for place in scratch.ranking() {
+            let row = &rows[place.index * schema.len()..][..schema.len()];
+            let expected = forest.predict(row).unwrap() - prior * log_times[place.index];
+            assert_eq!(place.score.to_bits(), expected.to_bits(), "{n} {}", place.index);
+            assert_eq!(ranker.features(&problem, place.index).unwrap(), row);
+        }
+        let before = ALLOCATIONS.with(Cell::get);
+        ranker.rank_with(&problem, &mut scratch).unwrap();
+        assert_eq!(ALLOCATIONS.with(Cell::get), before);
+    }
 }
 
 #[test]

@@ -70,8 +70,8 @@ pub struct CkSelection {
     /// 1 if the first kernel by priority was chosen only because no model and no other source had an answer,
     /// else 0.
     pub no_model: i32,
-    /// Always 0.
-    pub reserved: i32,
+    /// 1 if the model is a universal one, which ranks for any GPU, direction and type, else 0.
+    pub generic: i32,
 }
 
 // SAFETY: `repr(C)`, begins with its size, and holds only numbers and addresses.
@@ -178,7 +178,7 @@ pub(super) unsafe fn select<T: AsProblem>(
         unmeasured: chosen.unmeasured.into(),
         arch_unknown: chosen.arch_unknown.into(),
         no_model: chosen.no_model.into(),
-        reserved: 0,
+        generic: chosen.generic.into(),
     };
     // SAFETY: by contract, `selection` still has the room that was checked.
     unsafe { selection.write(value) };

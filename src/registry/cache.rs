@@ -28,6 +28,7 @@ pub(super) struct Decision {
     pub(super) unmeasured: bool,
     pub(super) arch_unknown: bool,
     pub(super) no_model: bool,
+    pub(super) generic: bool,
 }
 
 /// Recent decisions of a registry.
@@ -78,6 +79,7 @@ const MEASURED: u64 = 1 << 9;
 const UNMEASURED: u64 = 1 << 10;
 const ARCH_UNKNOWN: u64 = 1 << 11;
 const NO_MODEL: u64 = 1 << 12;
+const GENERIC: u64 = 1 << 13;
 /// Above it stand the fields that are out of range, of which there are fewer than 48.
 const OUTSIDE: u32 = 16;
 
@@ -90,6 +92,7 @@ impl Decision {
             (UNMEASURED, self.unmeasured),
             (ARCH_UNKNOWN, self.arch_unknown),
             (NO_MODEL, self.no_model),
+            (GENERIC, self.generic),
         ] {
             flags |= if set { bit } else { 0 };
         }
@@ -119,6 +122,7 @@ impl Decision {
             unmeasured: flags & UNMEASURED != 0,
             arch_unknown: flags & ARCH_UNKNOWN != 0,
             no_model: flags & NO_MODEL != 0,
+            generic: flags & GENERIC != 0,
         })
     }
 }
@@ -141,6 +145,7 @@ mod tests {
             unmeasured: number.is_multiple_of(4),
             arch_unknown: number.is_multiple_of(6),
             no_model: number.is_multiple_of(9),
+            generic: number.is_multiple_of(5),
         }
     }
 

@@ -83,6 +83,8 @@ pub struct Selection<'r> {
     pub arch_unknown: bool,
     /// Whether the first kernel by priority was chosen only because no source before had an answer.
     pub no_model: bool,
+    /// Whether the model is a universal one, which ranks for any GPU, direction and type.
+    pub generic: bool,
     /// The state that was asked, see [`Registry::generation`].
     pub generation: u64,
 }
@@ -103,6 +105,7 @@ impl<'r> Selection<'r> {
             unmeasured: false,
             arch_unknown: false,
             no_model: false,
+            generic: false,
             generation,
         }
     }
@@ -234,6 +237,7 @@ impl Registry {
                 unmeasured: selection.unmeasured,
                 arch_unknown: selection.arch_unknown,
                 no_model: selection.no_model,
+                generic: selection.generic,
             };
             self.cache.put(&key, selection.generation, &decision);
         }
@@ -254,6 +258,7 @@ impl Registry {
             unmeasured: decision.unmeasured,
             arch_unknown: decision.arch_unknown,
             no_model: decision.no_model,
+            generic: decision.generic,
             ..Selection::of(entry, decision.index, decision.source, generation).outside(decision.outside)
         })
     }
@@ -289,15 +294,16 @@ impl Registry {
         {
             return Some(selection);
         }
-        let Some(best) = self.by_model(state, prepared, problem) else {
-            if options.mode == Mode::Model
-                && options.search
-                && let Some(selection) = self.search_all(state, prepared, problem)
-            {
-                return Some(selection);
-            }
-            return None;
-        };
+        let best = self.by_model(state, prepared, problem);
+        // What a universal model guesses does not keep a search from measuring.
+        if best.as_ref().is_none_or(|best| best.generic)
+            && options.mode == Mode::Model
+            && options.search
+            && let Some(selection) = self.search_all(state, prepared, problem)
+        {
+            return Some(selection);
+        }
+        let best = best?;
         let refined = match options.mode {
             Mode::Refine(count) => count,
             Mode::Model if best.out_of_range => options.refine_out_of_range,
@@ -391,6 +397,7 @@ impl Registry {
                 rank,
                 unsupported,
                 unmeasured: model.ranker.as_ref().is_some_and(|own| !own.unmeasured(ranked.index).is_empty()),
+                generic: model.is_generic(),
                 arch_unknown: model.is_of_one_arch() && problem.arch().or(state.options().arch).is_none(),
                 ..base.outside(scratch.outside())
             });
@@ -467,9 +474,14 @@ impl Registry {
         let at = state.model_for(problem, state.options().arch).ok_or_else(no_model)?;
         let model = prepared.models.get(at).ok_or_else(no_model)?;
         let nothing = SelectError::NoKernel { kernels: state.len(), unfit: state.len(), unsupported: 0 };
-        let whole =
-            model.ranker.as_ref().ok_or(nothing)?.lead_with(problem, state.options().arch, count, scratch)?;
-        Ok((model, whole))
+        let ranked =
+            model.ranker.as_ref().ok_or(nothing)?.lead_with(problem, state.options().arch, count, scratch);
+        match ranked {
+            Ok(whole) => Ok((model, whole)),
+            // A universal model is one for the problem only where the GPU is known.
+            Err(RankError::NoArch | RankError::Device(_)) => Err(no_model()),
+            Err(error) => Err(error.into()),
+        }
     }
 
     pub(super) fn by_priority(&self, state: &State, problem: &Problem) -> Result<Selection<'_>, SelectError> {

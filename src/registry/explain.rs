@@ -233,7 +233,8 @@ impl Registry {
         let chosen = state.model_for(problem, arch);
         let fitting = chosen.and_then(|at| Some((at, state.model(at)?, prepared.models.get(at)?)));
         let Some((chosen, loaded, compiled)) = fitting else { return no_model(state, problem) };
-        let mut text = format!("{} ({})", loaded.model.name(), loaded.key);
+        let generic = if loaded.model.is_generic() { ", generic" } else { "" };
+        let mut text = format!("{} ({}{generic})", loaded.model.name(), loaded.key);
         for (_, other) in state.models().iter().enumerate().filter(|(at, _)| *at != chosen) {
             let _ = write!(text, "\n  not {}", misfit(other, problem, arch));
         }
@@ -324,7 +325,10 @@ pub(super) fn no_model(state: &State, problem: &Problem) -> String {
 /// Why a model is not the one that is asked.
 fn misfit(loaded: &LoadedModel, problem: &Problem, arch: Option<Arch>) -> String {
     let misfits = loaded.key.misfits(problem, arch);
-    let reason = if misfits.is_empty() {
+    let reason = if misfits.is_empty() && loaded.model.is_generic() {
+        "it goes after one that was trained for the problem, and ranks only for a GPU that the estimate knows"
+            .to_owned()
+    } else if misfits.is_empty() {
         "it also fits, but another one fits better or was loaded later".to_owned()
     } else {
         listed(&misfits)

@@ -113,6 +113,11 @@ impl PreparedModel {
         self.ranker.iter().for_each(Ranker::prepare);
     }
 
+    /// Whether it ranks for any GPU, direction and type.
+    pub(super) fn is_generic(&self) -> bool {
+        self.model.is_generic()
+    }
+
     /// Whether its answers are for one architecture.
     pub(super) fn is_of_one_arch(&self) -> bool {
         self.model.spec().arch.is_some()

@@ -160,9 +160,12 @@ impl State {
         &self.models
     }
 
-    /// The model that fits a problem best: a loaded one before an embedded one; of equals, the one that was loaded last.
+    /// The model that fits a problem best: one that was trained for its like before a universal one, then a loaded one before
+    /// an embedded one; of equals, the one that was loaded last.
     pub(super) fn model_for(&self, problem: &Problem, arch: Option<Arch>) -> Option<usize> {
-        let fit = |loaded: &LoadedModel| Some((!loaded.embedded, loaded.key.fit(problem, arch)?));
+        let fit = |loaded: &LoadedModel| {
+            Some((!loaded.model.is_generic(), !loaded.embedded, loaded.key.fit(problem, arch)?))
+        };
         let fits = self.models.iter().enumerate().filter_map(|(at, loaded)| Some((fit(loaded)?, at)));
         fits.max().map(|(_, at)| at)
     }

@@ -92,6 +92,10 @@ enum Command {
     Completions(commands::completions::Args),
     #[cfg(feature = "offline")]
     Man(commands::man::Args),
+    #[cfg(feature = "offline")]
+    Tune(commands::tune::Args),
+    #[cfg(feature = "offline")]
+    Curve(commands::curve::Args),
 }
 
 fn main() -> ExitCode {
@@ -135,6 +139,10 @@ fn main() -> ExitCode {
         Command::Completions(args) => commands::completions::run(&args),
         #[cfg(feature = "offline")]
         Command::Man(args) => commands::man::run(&args),
+        #[cfg(feature = "offline")]
+        Command::Tune(args) => commands::tune::run(&args),
+        #[cfg(feature = "offline")]
+        Command::Curve(args) => commands::curve::run(&args),
     };
     match result {
         // A reader that has seen enough (`| head`) is no failure.

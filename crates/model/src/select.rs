@@ -3,10 +3,12 @@
 mod error;
 mod outside;
 mod targets;
+mod universal;
 
 pub use error::{LeftOut, LeftOutReason, RankError};
 pub use outside::OutOfRange;
 pub use targets::TargetScorer;
+pub use universal::{universal_rows, universal_score};
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -20,6 +22,7 @@ use crate::problem::{FieldSet, Problem};
 use crate::scoring::{CallValues, PoolFeatures, PoolScorer, Scratch, Wanted};
 use crate::vocab::Arch;
 use outside::Known;
+use universal::Universal;
 
 /// A model prepared for a pool: everything that depends on the pool alone is computed once.
 ///
@@ -83,8 +86,10 @@ pub struct Ranker {
     left_out: Vec<LeftOut>,
     /// What no measured kernel had, by place in the pool; empty for most.
     unmeasured: Vec<String>,
+    /// Nothing of a universal model's, which has columns of its own.
     sides: Vec<KernelSide>,
-    features: PoolFeatures,
+    features: Option<PoolFeatures>,
+    universal: Option<Universal>,
     scorer: PoolScorer,
     known: Known,
 }
@@ -100,6 +105,8 @@ pub struct RankScratch {
     scores: Vec<f64>,
     ranking: Vec<Ranked>,
     outside: FieldSet,
+    /// Of a universal model, by kernel.
+    log_times: Vec<f64>,
 }
 
 impl RankScratch {
@@ -128,13 +135,6 @@ pub struct Ranked {
     pub score: f64,
 }
 
-fn compile(model: &Model, sides: &[KernelSide]) -> Result<(PoolFeatures, PoolScorer), RankError> {
-    let forest = model.ranking_forest().ok_or(RankError::NoForest)?;
-    let features = PoolFeatures::new(model.extractor(), sides)?;
-    let scorer = PoolScorer::deferred(forest, &features.table())?;
-    Ok((features, scorer))
-}
-
 impl Ranker {
     /// Prepares a model for the kernels of a pool that it serves ([`Model::key`]).
     pub fn new(model: Arc<Model>, pool: Arc<Pool>) -> Result<Self, RankError> {
@@ -153,15 +153,19 @@ impl Ranker {
     /// ([`PoolScorer::deferred`]).
     pub fn deferred(model: Arc<Model>, key: ModelKey, pool: Arc<Pool>) -> Result<Self, RankError> {
         let (mut sides, mut places, mut left_out) = (Vec::new(), Vec::new(), Vec::new());
+        let is_universal = model.spec().prior.is_some();
         for (index, kernel) in pool.iter().enumerate() {
-            let side = if key.fits_kernel(kernel) {
-                model.extractor().kernel_side(&kernel.kind).map_err(LeftOutReason::Undescribed)
-            } else {
+            let side = if !key.fits_kernel(kernel) {
                 Err(LeftOutReason::NotFor(key.kernel_misfits(kernel)))
+            } else if is_universal {
+                Ok(None)
+            } else {
+                let side = model.extractor().kernel_side(&kernel.kind);
+                side.map(Some).map_err(LeftOutReason::Undescribed)
             };
             match side {
                 Ok(side) => {
-                    sides.push(side);
+                    sides.extend(side);
                     places.push(index);
                 }
                 Err(reason) => left_out.push(LeftOut { index, reason }),
@@ -175,12 +179,21 @@ impl Ranker {
                 reason: Box::new(reason.clone()),
             });
         }
-        let (features, scorer) = compile(&model, &sides)?;
+        let forest = model.ranking_forest().ok_or(RankError::NoForest)?;
+        let universal = Universal::new(&model, &pool, &places);
+        let (features, scorer) = match &universal {
+            Some(universal) => (None, universal.compile(forest)?),
+            None => {
+                let features = PoolFeatures::new(model.extractor(), &sides)?;
+                let scorer = PoolScorer::deferred(forest, &features.table())?;
+                (Some(features), scorer)
+            }
+        };
         let trained = model.spec().trained_on.as_ref();
         let unmeasured = |kernel: &Kernel| trained.and_then(|trained| trained.unmeasured(&kernel.kind));
         let unmeasured = pool.iter().map(|kernel| unmeasured(kernel).unwrap_or_default()).collect();
         let known = Known::of(&model);
-        Ok(Self { model, key, pool, places, left_out, unmeasured, sides, features, scorer, known })
+        Ok(Self { model, key, pool, places, left_out, unmeasured, sides, features, universal, scorer, known })
     }
 
     /// The model.
@@ -239,20 +252,32 @@ impl Ranker {
 
     /// Ranks by the values in the scratch.
     fn rank_filled(&self, problem: &Problem, scratch: &mut RankScratch) -> Result<(), RankError> {
-        let RankScratch { values: CallValues { uniform, pair }, scratch, scores, ranking, .. } = scratch;
+        let RankScratch { values: CallValues { uniform, pair }, scratch, scores, ranking, log_times, .. } =
+            scratch;
         scores.resize(self.places.len(), 0.0);
         self.scorer.score(uniform, pair, scratch, scores)?;
         ranking.clear();
-        for (&index, &sum) in self.places.iter().zip(&*scores) {
-            if self.pool.get(index).is_some_and(|kernel| kernel.answers(problem)) {
-                ranking.push(Ranked { index, score: self.score(sum) });
-            }
+        for (at, (&index, &sum)) in self.places.iter().zip(&*scores).enumerate() {
+            let score = match &self.universal {
+                // What does not answer the problem, or has no estimate, has no time.
+                Some(universal) => match log_times.get(at) {
+                    Some(&log_time) if !log_time.is_nan() => universal.score(self.score(sum), log_time),
+                    _ => continue,
+                },
+                None if self.answers(index, problem) => self.score(sum),
+                None => continue,
+            };
+            ranking.push(Ranked { index, score });
         }
         if ranking.is_empty() {
             return Err(self.no_kernel(problem));
         }
         self.sort(ranking);
         Ok(())
+    }
+
+    fn answers(&self, index: usize, problem: &Problem) -> bool {
+        self.pool.get(index).is_some_and(|kernel| kernel.answers(problem))
     }
 
     /// The parts of a problem that are outside the model's training range: its fields, then features of them.
@@ -267,8 +292,10 @@ impl Ranker {
         arch: Option<Arch>,
     ) -> Result<Vec<OutOfRange>, RankError> {
         problem.validate()?;
+        // Columns of a universal model stay in range.
+        let Some(features) = &self.features else { return Ok(Vec::new()) };
         let mut values = CallValues::default();
-        self.features.fill(&self.problem_side(problem)?, &mut values);
+        features.fill(&self.problem_side(problem)?, &mut values);
         Ok(self.known.describe(problem, arch, &values.uniform))
     }
 
@@ -280,7 +307,14 @@ impl Ranker {
         scratch: &mut RankScratch,
     ) -> Result<(), RankError> {
         self.scorer.fetch();
-        self.features.fill(&self.problem_side(problem)?, &mut scratch.values);
+        if let Some(universal) = &self.universal {
+            let counts = |at: usize| self.places.get(at).is_some_and(|&index| self.answers(index, problem));
+            scratch.outside = FieldSet::NONE;
+            return universal.fill(problem, arch, counts, &mut scratch.values, &mut scratch.log_times);
+        }
+        if let Some(features) = &self.features {
+            features.fill(&self.problem_side(problem)?, &mut scratch.values);
+        }
         scratch.outside = self.known.outside(problem, arch, &scratch.values.uniform);
         Ok(())
     }
@@ -333,7 +367,9 @@ impl Ranker {
         scratch: &mut RankScratch,
     ) -> Result<bool, RankError> {
         self.fill(problem, arch, scratch)?;
-        if self.scorer.distinct_kernels() >= SHORTLIST_FROM && self.shortlist(problem, count, scratch)? {
+        // A shortlist knows nothing of the estimate.
+        let shortlists = self.universal.is_none() && self.scorer.distinct_kernels() >= SHORTLIST_FROM;
+        if shortlists && self.shortlist(problem, count, scratch)? {
             scratch.ranking.truncate(count);
             return Ok(false);
         }
@@ -378,14 +414,28 @@ impl Ranker {
     /// Every target's prediction for one kernel of the pool.
     pub fn predict(&self, problem: &Problem, index: usize) -> Result<Predictions, RankError> {
         self.check(problem)?;
-        let row = self.row(&self.problem_side(problem)?, index)?;
+        let row = self.features(problem, index)?;
         Ok(self.model.predict_row(&row)?)
     }
 
     /// The feature row of one kernel of the pool.
     pub fn features(&self, problem: &Problem, index: usize) -> Result<Vec<f64>, RankError> {
         self.check(problem)?;
-        self.row(&self.problem_side(problem)?, index)
+        match &self.universal {
+            Some(_) => self.universal_row(problem, index),
+            None => self.row(&self.problem_side(problem)?, index),
+        }
+    }
+
+    /// The columns of one kernel among those of the pool.
+    fn universal_row(&self, problem: &Problem, index: usize) -> Result<Vec<f64>, RankError> {
+        let mut scratch = RankScratch::default();
+        self.fill(problem, None, &mut scratch)?;
+        let place = self.places.binary_search(&index).map_err(|_| self.not_ranked(index))?;
+        if scratch.log_times.get(place).is_none_or(|time| time.is_nan()) {
+            return Err(self.no_kernel(problem));
+        }
+        Ok(scratch.values.pair.iter().skip(place).step_by(self.places.len()).copied().collect())
     }
 
     /// Why the ranking forest distinguishes two kernels of the pool.

@@ -127,7 +127,7 @@ fn read(
     mut sender: Sender,
 ) -> Result<Vec<FileReport>, DataError> {
     let Options { arch, op, direction, dtype, .. } = *options;
-    let filter = Filter { op, direction, dtype, arch };
+    let filter = Filter { op, direction, dtype, arch, assumed: None };
     let mut reports = Vec::new();
     for path in files {
         if stop.load(Ordering::Relaxed) {

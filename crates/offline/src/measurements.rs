@@ -15,6 +15,7 @@ mod sweeps;
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
+use ck_select_model::estimate::{Device, DeviceError};
 use ck_select_types::hardware::Hardware;
 use ck_select_types::kernel::Kernel;
 use ck_select_types::problem::Problem;
@@ -112,7 +113,10 @@ pub struct Measurements {
     rows: Vec<Row>,
     sweeps: Vec<Sweep>,
     sources: Vec<Source>,
-    hardware: Vec<(&'static str, i64)>,
+    /// What files record of the GPU, by the architecture of their rows.
+    hardware: Vec<(Option<Arch>, &'static str, i64)>,
+    /// The architecture of rows that record none, where any is taken.
+    assumed: Option<Arch>,
     problem_index: HashMap<Problem, u32>,
     kernel_index: HashMap<String, u32>,
 }
@@ -128,19 +132,33 @@ impl Measurements {
             sweeps: Vec::new(),
             sources: Vec::new(),
             hardware: Vec::new(),
+            assumed: None,
             problem_index: HashMap::new(),
             kernel_index: HashMap::new(),
         }
     }
 
+    /// The same, and rows that record no architecture are of this one; others keep theirs.
+    #[must_use]
+    pub fn assuming(mut self, arch: Option<Arch>) -> Self {
+        self.assumed = arch;
+        self
+    }
+
+    /// Adds files and folders, as [`Measurements::read`] takes them.
+    pub fn add_all<P: AsRef<Path>>(&mut self, paths: &[P]) -> Result<(), DataError> {
+        for path in paths {
+            for file in files_of(path.as_ref())? {
+                self.add_file(&file)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Reads files and folders, in the order given; of a folder the files `*.parquet` directly in it, sorted by name.
     pub fn read<P: AsRef<Path>>(paths: &[P], wanted: Wanted) -> Result<Self, DataError> {
         let mut measurements = Self::new(wanted);
-        for path in paths {
-            for file in files_of(path.as_ref())? {
-                measurements.add_file(&file)?;
-            }
-        }
+        measurements.add_all(paths)?;
         Ok(measurements)
     }
 
@@ -175,10 +193,10 @@ impl Measurements {
     }
 
     fn add(&mut self, path: &Path, figures: bool) -> Result<(), DataError> {
-        let Wanted { op, direction, dtype, arch } = self.wanted;
+        let filter = self.filter();
         let mut taking = Taking { figures, ..Taking::new(self) };
-        let counts = read_file(path, Filter { op: Some(op), direction, dtype, arch }, &mut taking)?;
-        let other_arches = taking.other_arches;
+        let counts = read_file(path, filter, &mut taking)?;
+        let other_arches = taking.end(&path.display().to_string())?;
         self.take_counts(path.to_owned(), counts, other_arches);
         Ok(())
     }
@@ -186,18 +204,54 @@ impl Measurements {
     /// Adds the rows of a text that is in memory, a benchmark CSV or JSON or a log; `name` is what errors and
     /// [`Measurements::sources`] call it, and its ending says the format as that of a file does.
     pub fn add_text(&mut self, name: &str, text: &[u8]) -> Result<(), DataError> {
-        let Wanted { op, direction, dtype, arch } = self.wanted;
-        let filter = Filter { op: Some(op), direction, dtype, arch };
+        let filter = self.filter();
         let mut taking = Taking::new(self);
         let counts = read_text(name, text, filter, &mut taking)?;
-        let other_arches = taking.other_arches;
+        let other_arches = taking.end(name)?;
         self.take_counts(PathBuf::from(name), counts, other_arches);
         Ok(())
+    }
+
+    fn filter(&self) -> Filter {
+        let Wanted { op, direction, dtype, arch } = self.wanted;
+        Filter { op: Some(op), direction, dtype, arch, assumed: self.assumed }
     }
 
     fn take_counts(&mut self, path: PathBuf, counts: Counts, other_arches: Vec<(Arch, usize)>) {
         let Counts { rows, other, unknown, .. } = counts;
         self.sources.push(Source { path, rows, other, other_arches, unknown });
+    }
+
+    /// The rows of some problems alone.
+    #[must_use]
+    pub fn only(&self, problems: &[u32]) -> Self {
+        let mut part =
+            Self { problems: Vec::new(), problem_index: HashMap::new(), sweeps: Vec::new(), ..self.clone() };
+        part.rows.clear();
+        let mut taken = 0;
+        let mut sweeps: HashMap<u32, u32> = HashMap::new();
+        for (source, known) in part.sources.iter_mut().zip(&self.sources) {
+            source.rows = 0;
+            for row in &self.rows[taken..taken + known.rows] {
+                if !problems.contains(&row.problem) {
+                    continue;
+                }
+                let next = part.problems.len() as u32;
+                let same = self.problems[row.problem as usize];
+                let problem = *part.problem_index.entry(same).or_insert_with(|| {
+                    part.problems.push(same);
+                    next
+                });
+                let sweep = *sweeps.entry(row.sweep).or_insert_with(|| {
+                    part.sweeps.push(Sweep { problem, ..self.sweeps[row.sweep as usize] });
+                    part.sweeps.len() as u32 - 1
+                });
+                part.rows.push(Row { problem, sweep, ..*row });
+                source.rows += 1;
+            }
+            taken += known.rows;
+        }
+        part
     }
 
     /// What was asked for.
@@ -238,11 +292,20 @@ impl Measurements {
         }
         let arch = self.problems.iter().find_map(Problem::arch);
         let mut hardware = arch.and_then(|arch| Hardware::for_arch(&arch)).unwrap_or_default();
-        for &(name, value) in &self.hardware {
+        for &(_, name, value) in self.hardware.iter().filter(|recorded| recorded.0 == arch) {
             // Both have been checked when they were read.
             let _ = hardware.set(name, value);
         }
         Some(hardware)
+    }
+
+    /// The GPU of an architecture as the estimate sees it: its profile with the constants that the data records.
+    pub fn device(&self, arch: Arch) -> Result<Device, DeviceError> {
+        let mut device = Device::for_arch(arch)?;
+        for &(_, name, value) in self.hardware.iter().filter(|recorded| recorded.0 == Some(arch)) {
+            let _ = device.hardware.set(name, value);
+        }
+        Ok(device)
     }
 
     /// The direction of all convolutions; `None` for GEMMs. Two directions are an error.
@@ -338,9 +401,39 @@ struct Taking<'a> {
     sweeps: HashMap<(u32, Option<i64>), u32>,
     last_sweep: Option<((u32, Option<i64>), u32)>,
     other_arches: Vec<(Arch, usize)>,
+    /// What the file records of the GPU.
+    hardware: Vec<(&'static str, i64)>,
+    /// The architectures of its rows.
+    arches: Vec<Option<Arch>>,
 }
 
 impl<'a> Taking<'a> {
+    /// What the file records of its GPU goes to the architecture of its rows, which it must not contradict.
+    fn end(self, file: &str) -> Result<Vec<(Arch, usize)>, DataError> {
+        // Without a row it says nothing of any.
+        let arches = if self.arches.is_empty() { vec![self.into.wanted.arch] } else { self.arches };
+        for arch in arches {
+            for &(name, found) in &self.hardware {
+                if let (Some(arch), "wavefront_size") = (arch, name)
+                    && found != arch.wave_size()
+                {
+                    let expected = arch.wave_size();
+                    let message = format!("hw_{name}: found {found}, rows of {arch} need {expected}");
+                    return Err(DataError::format(file, message));
+                }
+                let known = self.into.hardware.iter().find(|known| (known.0, known.1) == (arch, name));
+                match known {
+                    None => self.into.hardware.push((arch, name, found)),
+                    Some(&(.., expected)) if expected != found => {
+                        return Err(DataError::Hardware { file: file.to_owned(), name, found, expected });
+                    }
+                    Some(_) => {}
+                }
+            }
+        }
+        Ok(self.other_arches)
+    }
+
     /// Our index of a reader's kernel.
     fn kernel(&mut self, id: u32, kernels: &[Kernel]) -> u32 {
         let place = id as usize;
@@ -364,6 +457,8 @@ impl<'a> Taking<'a> {
             sweeps: HashMap::new(),
             last_sweep: None,
             other_arches: Vec::new(),
+            hardware: Vec::new(),
+            arches: Vec::new(),
         }
     }
 
@@ -393,7 +488,14 @@ impl Sink for Taking<'_> {
         let kernel = self.kernel(row.kernel, row.kernels);
         let problem = match self.last_problem {
             Some((serial, index)) if serial == row.serial => index,
-            _ => self.into.problem(row.problem),
+            _ => {
+                if self.arches.last() != Some(&row.problem.arch())
+                    && !self.arches.contains(&row.problem.arch())
+                {
+                    self.arches.push(row.problem.arch());
+                }
+                self.into.problem(row.problem)
+            }
         };
         self.last_problem = Some((row.serial, problem));
         let (figures, number) =
@@ -436,8 +538,8 @@ impl Sink for Taking<'_> {
                 let message = format!("hw_{name}: found {found}, expected at least 1");
                 return Err(DataError::format(file, message));
             }
-            match self.into.hardware.iter().find(|(known, _)| *known == name) {
-                None => self.into.hardware.push((name, found)),
+            match self.hardware.iter().find(|(known, _)| *known == name) {
+                None => self.hardware.push((name, found)),
                 Some(&(_, expected)) if expected != found => {
                     return Err(DataError::Hardware { file: file.to_owned(), name, found, expected });
                 }
@@ -445,5 +547,48 @@ impl Sink for Taking<'_> {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_file_records_of_its_gpu_must_fit_its_rows() {
+        let arch = |word: &str| Some(word.parse::<Arch>().unwrap());
+        let mut measurements = Measurements::new(Wanted::all(Op::GroupedConv));
+        let mut end = |name: &'static str, value: i64, arches: &[Option<Arch>]| {
+            let mut taking = Taking::new(&mut measurements);
+            taking.hardware("a.parquet", &[(name, value)])?;
+            taking.arches = arches.to_vec();
+            taking.end("a.parquet").map_err(|error| error)
+        };
+        end("num_cus", 304, &[arch("gfx942")]).unwrap();
+        end("num_cus", 132, &[arch("sm_90")]).unwrap();
+        let error = end("num_cus", 228, &[arch("gfx942")]).unwrap_err().to_string();
+        assert!(error.contains("hw_num_cus is 228, 304 before"), "{error}");
+        let error = end("wavefront_size", 32, &[arch("gfx950")]).unwrap_err().to_string();
+        assert!(error.contains("hw_wavefront_size: found 32, rows of gfx950 need 64"), "{error}");
+        end("wavefront_size", 32, &[arch("sm_90")]).unwrap();
+        let device = measurements.device(arch("gfx942").unwrap()).unwrap();
+        assert_eq!(device.hardware.num_cus, 304);
+    }
+
+    #[test]
+    fn a_part_has_the_rows_of_its_problems() {
+        let mut measurements = Measurements::new(Wanted::all(Op::GroupedConv));
+        let row =
+            |c: i64, kernel: &str| format!("grouped_conv_forward_bf16_2d_{kernel},{c},64,8,8,3,3,0.5,10\n");
+        let text = |c: i64| row(c, "16x64x64_compv3") + &row(c, "64x64x64_compv3");
+        let header = "kernel,C,K,Hi,Wi,Y,X,latency_ms,tflops\n";
+        for (name, problems) in [("a.csv", [16, 32]), ("b.csv", [48, 16])] {
+            let rows: String = problems.iter().map(|&c| text(c)).collect();
+            measurements.add_text(name, format!("{header}{rows}").as_bytes()).unwrap();
+        }
+        let part = measurements.only(&[0]);
+        assert_eq!((part.problems().len(), part.rows().len(), part.runs().len()), (1, 4, 2));
+        assert_eq!(part.sources().iter().map(|source| source.rows).collect::<Vec<_>>(), [2, 2]);
+        assert_eq!(part.problems()[0], measurements.problems()[0]);
     }
 }

@@ -1,6 +1,7 @@
 //! An evaluation as one HTML page that needs nothing else: no network, no script.
 
 mod charts;
+mod curve;
 mod made;
 mod page;
 
@@ -9,6 +10,7 @@ use ck_select_model::model::Model;
 use crate::evaluate::Evaluation;
 use crate::figures::Spread;
 use crate::measurements::Measurements;
+pub use curve::{CurvePoint, curve};
 pub use made::{Made, ModelPlace};
 use page::{Page, count, escape, number, percent};
 

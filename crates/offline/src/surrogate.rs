@@ -78,6 +78,11 @@ pub enum SearchError {
     /// The problem is not a GEMM.
     #[error("the problem is not a GEMM")]
     NotAGemm,
+    /// Scores of different draws say nothing of each other.
+    #[error(
+        "a universal model and the estimate rank the kernels of a pool, relative to its best: give a pool"
+    )]
+    NeedsPool,
     /// The constraints need to know more.
     #[error("{0}")]
     Constraints(String),
@@ -116,6 +121,9 @@ pub fn search(
 ) -> Result<Outcome, SearchError> {
     if model.spec().op() != Op::Gemm {
         return Err(SearchError::NoSpace(model.spec().op()));
+    }
+    if model.spec().prior.is_some() {
+        return Err(SearchError::NeedsPool);
     }
     let gemm: GemmProblem = match problem {
         Problem::Gemm(gemm) => *gemm,

@@ -12,10 +12,12 @@ mod decide;
 mod error;
 mod fit;
 mod folds;
+mod holdout;
 mod metrics;
 mod objective;
 mod out_of_fold;
 mod params;
+mod tune;
 mod validate;
 mod warm;
 
@@ -24,9 +26,11 @@ pub use card::CardInputs;
 pub use data::{Item, Role, TrainingData};
 pub use error::TrainError;
 pub use folds::{GroupBy, group_k_fold};
+pub use holdout::Holdout;
 pub use metrics::{Efficiency, FoldMetrics};
 pub use objective::Objective;
 pub use params::{MAX_TREES, Params};
+pub use tune::{Draw, Simulation, Way, own_params, spread_order};
 pub use validate::Validation;
 pub use warm::WarmStart;
 
@@ -75,6 +79,10 @@ pub struct Plan {
     pub rank_by: Target,
     /// Folds of the cross-validation; fewer than 2 for none.
     pub folds: usize,
+    /// What is left out in place of folds: each of its values once, while all others are trained on.
+    pub holdout: Option<Holdout>,
+    /// Of a universal model, how much the estimate counts; its objective decides in which measure.
+    pub prior: Option<f64>,
     /// Which problems stay together.
     pub group_by: GroupBy,
     /// Shuffles groups of equal size among the folds.
@@ -162,7 +170,12 @@ fn one(
         weights: data.problems.iter().map(|item| item.weight).collect(),
     };
     let decisions = Decisions { trials: plan.trials, hard_rounds: plan.hard_rounds, seed: plan.seed };
-    let fold_of = if plan.folds < 2 { None } else { validate::assign(&task, plan.folds, plan.fold_seed) };
+    task.prior = plan.prior;
+    let fold_of = match &plan.holdout {
+        Some(holdout) => Some(holdout.folds(measurements, &data.problems)?),
+        None if plan.folds < 2 => None,
+        None => validate::assign(&task, plan.folds, plan.fold_seed),
+    };
     let folds = fold_of.iter().flatten().flatten().max().map_or(0, |last| last + 1);
     watcher.begins(goal.target, (folds + 1) * (1 + decisions.trainings()));
 

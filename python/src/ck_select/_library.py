@@ -235,7 +235,7 @@ class Selection(Sized):
         ("unmeasured", c_int32),
         ("arch_unknown", c_int32),
         ("no_model", c_int32),
-        ("reserved", c_int32),
+        ("generic", c_int32),
     ]
 
 

@@ -168,7 +168,8 @@ class Selection:
     ``out_of_range`` says whether the problem is outside the model's training range, ``out_of_range_fields`` in
     which fields. ``unmeasured``: no kernel that was measured for the model had the pipeline or the suffixes of this
     one. ``arch_unknown``: the model is for one architecture, and neither problem nor registry name any. ``no_model``:
-    the first kernel by priority was taken because no model and nothing else had an answer.
+    the first kernel by priority was taken because no model and nothing else had an answer. ``generic``: the model is a
+    universal one, which ranks for any GPU, direction and type.
     """
 
     name: str
@@ -182,6 +183,7 @@ class Selection:
     unmeasured: bool = False
     arch_unknown: bool = False
     no_model: bool = False
+    generic: bool = False
 
 
 @dataclass(frozen=True)
@@ -318,6 +320,7 @@ class Registry:
             unmeasured=bool(chosen.unmeasured),
             arch_unknown=bool(chosen.arch_unknown),
             no_model=bool(chosen.no_model),
+            generic=bool(chosen.generic),
         )
 
     def run(self, problem: Problem, *args: Any, **kwargs: Any) -> Any:

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use ck_select::embedded;
 use ck_select::model::Model;
-use ck_select::vocab::Op;
+use ck_select::vocab::{Arch, Op};
 use ck_select_offline::candidates::{Trial, trials};
 use ck_select_offline::compare::{Comparison, Limits};
 use ck_select_offline::evaluate::Outcome;
@@ -15,6 +15,8 @@ use ck_select_offline::measurements::Measurements;
 use serde_json::json;
 
 use super::data::Data;
+use super::estimate::EstimateOption;
+use super::hardware::HardwareOption;
 use super::{Force, is_embedded};
 use crate::error::CliError;
 use crate::output::Output;
@@ -22,6 +24,7 @@ use crate::table::{Cell, Format, Table};
 
 const EXAMPLES: &str = "Examples:
   ckselect compare models/old models/new --data oracle.csv
+  ckselect compare estimate models/new --arch gfx950 --data oracle.csv
   ckselect compare old_picks.csv new_picks.csv --data oracle.csv --changes changes.csv
 
 A new ranking is accepted, with exit code 0, if its mean and median efficiency are at most 0.5 percentage points lower
@@ -32,7 +35,7 @@ exit code is 3.";
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The old model: a directory, embedded:NAME, or a CSV of choices
+    /// The old model: a directory, embedded:NAME, a CSV of choices, or `estimate`, which needs --arch or --hardware
     #[arg(value_name = "OLD")]
     old: PathBuf,
     /// The new one
@@ -40,6 +43,11 @@ pub(crate) struct Args {
     new: PathBuf,
     #[command(flatten)]
     data: Data,
+    /// The architecture that the estimate, or a universal model, is asked for
+    #[arg(long, value_name = "ARCH", value_parser = super::word::<Arch>)]
+    arch: Option<Arch>,
+    #[command(flatten)]
+    hardware: HardwareOption,
     /// The operation, if neither is a model, which would determine it
     #[arg(long, value_name = "OP", value_parser = super::data::op, default_value = "grouped_conv")]
     op: Op,
@@ -72,9 +80,18 @@ enum Chooser {
 }
 
 impl Chooser {
-    fn open(path: &Path, force: Force) -> Result<Self, CliError> {
+    fn open(path: &Path, args: &Args) -> Result<Self, CliError> {
+        let asked = EstimateOption { estimate: true, arch: args.arch };
+        if path == Path::new("estimate") {
+            return Ok(Self::Model(Arc::new(asked.model(args.op, &args.hardware)?)));
+        }
         if path.is_dir() || is_embedded(path) {
-            return Ok(Self::Model(Arc::new(force.apply(embedded::open(path)?))));
+            let model = args.force.apply(embedded::open(path)?);
+            // The GPU is said for the other of the two, where this one has its own.
+            if model.spec().prior.is_none() {
+                return Ok(Self::Model(Arc::new(model)));
+            }
+            return Ok(Self::Model(Arc::new(asked.place(model, &args.hardware)?)));
         }
         if !path.exists() {
             return Err(CliError::failed(format!("{}: no such model directory or file", path.display())));
@@ -102,9 +119,13 @@ impl Chooser {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {
-    let (old, new) = (Chooser::open(&args.old, args.force)?, Chooser::open(&args.new, args.force)?);
+    let (old, new) = (Chooser::open(&args.old, args)?, Chooser::open(&args.new, args)?);
     let measurements = match (&old, &new) {
-        (_, Chooser::Model(model)) | (Chooser::Model(model), _) => args.data.read_for(model)?,
+        // What one of them is not for is not compared.
+        (Chooser::Model(old), Chooser::Model(new)) if new.spec().prior.is_some() => {
+            args.data.read_for(old, args.arch)?
+        }
+        (_, Chooser::Model(model)) | (Chooser::Model(model), _) => args.data.read_for(model, args.arch)?,
         _ => args.data.read_all(args.op, None)?,
     };
     let trials = trials(&measurements);

@@ -35,14 +35,14 @@ pub(crate) fn op(word: &str) -> Result<Op, String> {
 }
 
 impl Data {
-    /// Reads what a model is for; of a forced one, rows of any architecture.
-    pub(crate) fn read_for(&self, model: &Model) -> Result<Measurements, CliError> {
+    /// Reads what a model is for; of a forced or a generic one, rows of any architecture unless one is asked for.
+    pub(crate) fn read_for(&self, model: &Model, arch: Option<Arch>) -> Result<Measurements, CliError> {
         let spec = model.spec();
         self.read(Wanted {
             op: spec.op(),
             direction: self.variant.or(spec.direction),
             dtype: self.dtype.or(spec.dtype),
-            arch: model.key().arch,
+            arch: model.key().arch.or(arch),
         })
     }
 

@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use ck_select::estimate::{Device, Estimator};
-use ck_select::vocab::Arch;
+use ck_select::model::Model;
+use ck_select::vocab::{Arch, Op};
 
 use super::hardware::{HardwareOption, read_object};
 use crate::error::CliError;
@@ -12,16 +13,37 @@ use crate::error::CliError;
 #[derive(clap::Args)]
 pub(crate) struct EstimateOption {
     /// Ask the estimate, which needs no measurements and no model, for the GPU of --arch or --hardware (docs/estimate.md)
-    #[arg(long, conflicts_with_all = ["unknown", "rank_by", "force_model"])]
+    #[arg(long)]
     pub(crate) estimate: bool,
-    /// The architecture that the estimate is for; one without a profile lists those that have one. Others are described
-    /// by --hardware FILE: an object of constants, which replace those of the profile that it names as based_on, else of
-    /// --arch
+    /// The architecture that the estimate, or a universal model, is asked for; one without a profile lists those that have
+    /// one. Others are described by --hardware FILE: an object of constants, which replace those of the profile that it
+    /// names as based_on, else of --arch
     #[arg(long, value_name = "ARCH", value_parser = super::word::<Arch>)]
     pub(crate) arch: Option<Arch>,
 }
 
 impl EstimateOption {
+    /// The estimate for the device that is asked for, as a model.
+    pub(crate) fn model(&self, op: Op, hardware: &HardwareOption) -> Result<Model, CliError> {
+        Ok(Model::of_estimate(op, *self.estimator(hardware)?.device())?)
+    }
+
+    /// A model with the hardware that is asked for: a universal one on that GPU, another with its constants.
+    pub(crate) fn place(&self, model: Model, hardware: &HardwareOption) -> Result<Model, CliError> {
+        if model.spec().prior.is_none() {
+            if self.arch.is_some() {
+                let message =
+                    "--arch is for the estimate and for universal models; this model is for its own";
+                return Err(CliError::usage(message));
+            }
+            return hardware.ask(model);
+        }
+        if self.arch.is_none() && !hardware.is_given() {
+            return Ok(model);
+        }
+        Ok(model.on_device(*self.estimator(hardware)?.device()))
+    }
+
     /// The estimate for the device that is asked for.
     pub(crate) fn estimator(&self, hardware: &HardwareOption) -> Result<Estimator, CliError> {
         let device = match (hardware.asked(), self.arch) {

@@ -29,6 +29,7 @@ const EXAMPLES: &str = "Examples:
   ckselect evaluate --model models/M --data oracle.csv --problems worst.csv
   ckselect evaluate --estimate --arch gfx942 --data oracle.csv
   ckselect evaluate --model models/M --data oracle.csv --roof roof.txt
+  ckselect evaluate --model embedded:universal --arch gfx942 --data oracle.csv
 
 Efficiency is the measured speed of the kernel that the model chooses divided by that of the fastest measured one;
 only valid rows count. Rows that the model was trained on say little: hold some back, or use the cross-validation of
@@ -36,10 +37,10 @@ only valid rows count. Rows that the model was trained on say little: hold some 
 
 /// Judge a model's choices against measurements
 #[derive(clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, mut_arg("estimate", |estimate| estimate.conflicts_with_all(["unknown", "rank_by", "force_model"])))]
 pub(crate) struct Args {
     /// Model directory, or embedded:NAME
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["estimate", "arch"], required_unless_present = "estimate")]
+    #[arg(long, value_name = "DIR", conflicts_with = "estimate", required_unless_present = "estimate")]
     model: Option<PathBuf>,
     #[command(flatten)]
     estimate: EstimateOption,
@@ -88,8 +89,8 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     if let Some(target) = args.rank_by {
         model = model.ranking_by(target)?;
     }
-    model = args.hardware.ask(model)?;
-    let measurements = args.data.read_for(&model)?;
+    model = args.estimate.place(model, &args.hardware)?;
+    let measurements = args.data.read_for(&model, args.estimate.arch)?;
     let model = Arc::new(model);
     let evaluation = Evaluation::of_model(&model, &measurements)?;
     for (source, _) in

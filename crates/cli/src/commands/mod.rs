@@ -9,6 +9,8 @@ pub(crate) mod completions;
 #[cfg(feature = "offline")]
 pub(crate) mod convert;
 #[cfg(feature = "offline")]
+pub(crate) mod curve;
+#[cfg(feature = "offline")]
 pub(crate) mod data;
 #[cfg(feature = "offline")]
 pub(crate) mod enumerate;
@@ -36,6 +38,8 @@ pub(crate) mod shapes;
 pub(crate) mod store;
 #[cfg(feature = "offline")]
 pub(crate) mod train;
+#[cfg(feature = "offline")]
+pub(crate) mod tune;
 #[cfg(feature = "offline")]
 pub(crate) mod validate;
 
@@ -166,11 +170,21 @@ impl ModelAndPool {
     /// Loads both, and what to assume of a problem that does not say. `arch` is that of a model without a spec.
     pub(crate) fn load(&self, arch: Option<Arch>) -> Result<(Ranker, ProblemDefaults), CliError> {
         let directory = self.model.as_ref().ok_or_else(|| CliError::usage("give --model"))?;
+        self.load_with(directory, arch, |model| self.hardware.ask(model))
+    }
+
+    /// The same for another model, with what `place` makes of it.
+    pub(crate) fn load_with(
+        &self,
+        directory: &Path,
+        arch: Option<Arch>,
+        place: impl FnOnce(Model) -> Result<Model, CliError>,
+    ) -> Result<(Ranker, ProblemDefaults), CliError> {
         let mut model = self.force.apply(self.bare.load(directory, arch, self.unknown)?);
         if let Some(target) = self.rank_by {
             model = model.ranking_by(target)?;
         }
-        model = self.hardware.ask(model)?;
+        model = place(model)?;
         let pool = Pool::read(&self.pool)?;
         let mut defaults = model.spec().problem_defaults();
         // A model that does not record its direction is asked in the direction of the pool.

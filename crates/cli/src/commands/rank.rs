@@ -1,8 +1,10 @@
 //! `ckselect rank`: which kernels of a pool are best for a problem.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use ck_select::model::Target;
+use ck_select::embedded;
+use ck_select::model::{EmbeddedModel, Target};
+use ck_select::pool::Pool;
 use ck_select::problem::Problem;
 use ck_select::select::RankScratch;
 use rayon::prelude::*;
@@ -34,12 +36,13 @@ counted), and other kernels are left out and counted. Columns: tie has = where t
 score, so that the model does not distinguish them; unmeasured has the pipeline and suffixes that no kernel measured
 for the model had; out_of_range has the fields that are outside the model's training range.
 
-Without --model, the estimate ranks (docs/estimate.md): the fastest kernel first, with its time and the terms that add up
-to it, in microseconds.";
+Without --model, the universal model of the library ranks, which needs to know the GPU: --arch, --hardware, the problem's
+arch or that of all kernels. With --estimate, the estimate alone (docs/estimate.md): the fastest kernel first, with its time and
+the terms that add up to it, in microseconds.";
 
 /// Rank the kernels of a pool for a problem
 #[derive(clap::Args)]
-#[command(after_help = EXAMPLES, group = clap::ArgGroup::new("asked").required(true), mut_arg("model", |model| model.required(false).conflicts_with("estimate")))]
+#[command(after_help = EXAMPLES, group = clap::ArgGroup::new("asked").required(true), mut_arg("model", |model| model.required(false).conflicts_with_all(["estimate"])), mut_arg("estimate", |estimate| estimate.conflicts_with_all(["unknown", "rank_by", "force_model"])))]
 pub(crate) struct Args {
     #[command(flatten)]
     ranker: ModelAndPool,
@@ -65,12 +68,28 @@ pub(crate) struct Args {
     output: Option<PathBuf>,
 }
 
+/// The model that ranks where none is given.
+const UNIVERSAL: &str = "universal";
+
+/// The universal model, which answers for every GPU that the estimate knows, if it is for the pool's operation.
+fn universal_for(pool: &Path) -> Result<Option<PathBuf>, CliError> {
+    let Ok(universal) = embedded::find(UNIVERSAL) else { return Ok(None) };
+    let op = universal.spec()?.op();
+    let serves = Pool::read(pool)?.iter().any(|kernel| kernel.op() == op);
+    Ok(serves.then(|| PathBuf::from(format!("{}{UNIVERSAL}", EmbeddedModel::PREFIX))))
+}
+
 /// Rows of problems that are ranked at the same time, by all threads.
 const BLOCK: usize = 1 << 16;
 
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     let top = args.top.map_or(usize::MAX, |count| usize::try_from(count).unwrap_or(usize::MAX));
-    if args.ranker.model.is_none() {
+    let model = match &args.ranker.model {
+        Some(model) => Some(model.clone()),
+        None if args.estimate.estimate => None,
+        None => universal_for(&args.ranker.pool)?,
+    };
+    let Some(model) = model else {
         return rank_estimate::run(&Asked {
             estimator: args.estimate.estimator(&args.ranker.hardware)?,
             pool: &args.ranker.pool,
@@ -80,13 +99,14 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
             format: args.format,
             output: args.output.as_deref(),
         });
-    }
-    if args.estimate.arch.is_some() && args.ranker.bare.schema.is_none() {
-        return Err(CliError::usage(
-            "--arch: the model has one of its own; it is for --estimate and --schema",
-        ));
-    }
-    let (ranker, defaults) = args.ranker.load(args.estimate.arch)?;
+    };
+    let (ranker, defaults) = args.ranker.load_with(&model, args.estimate.arch, |model| {
+        // Of a forest without a spec, --arch says what it was trained for.
+        match args.ranker.bare.schema {
+            Some(_) => args.ranker.hardware.ask(model),
+            None => args.estimate.place(model, &args.ranker.hardware),
+        }
+    })?;
     let mut others = Vec::new();
     for target in [Target::Tflops, Target::Latency, Target::Bandwidth] {
         if target != ranker.model().spec().rank_by {

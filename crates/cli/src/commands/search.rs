@@ -7,8 +7,10 @@ use ck_select::model::Model;
 use ck_select::pool::Pool;
 use ck_select::problem::Problem;
 use ck_select::select::Ranker;
+use ck_select::vocab::Op;
 use ck_select_offline::surrogate::{Constraints, Outcome, Settings, Strategy, search, search_pool};
 
+use super::estimate::EstimateOption;
 use super::hardware::HardwareOption;
 use super::{Force, Unknown, load_model};
 use crate::error::CliError;
@@ -21,6 +23,7 @@ const EXAMPLES: &str = "Examples:
   ckselect search --model models/gemm --problem '…' --strategy de --budget 2000 --seed 7
   ckselect search --model models/gemm --problem 'M=128,N=1536,K=7168,arch=gfx950' --strategy exhaustive
   ckselect search --model models/gemm --problem '…' --constraints memory
+  ckselect search --estimate --arch gfx942 --problem 'M=128,N=1536,K=7168,dtype=fp8' --pool wide.json
   ckselect search --model models/conv --problem 'C=64,K=64,Hi=56,Wi=56,Y=3,X=3' --pool kernels.txt
 
 Without a pool the space is upstream's: 32 million combinations of tile, waves, instruction, pipeline, scheduler,
@@ -32,8 +35,10 @@ operation, all its kernels are scored; `ckselect rank` says more about them.";
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// Model directory
-    #[arg(long, value_name = "DIR")]
-    model: PathBuf,
+    #[arg(long, value_name = "DIR", conflicts_with = "estimate", required_unless_present = "estimate")]
+    model: Option<PathBuf>,
+    #[command(flatten)]
+    estimate: EstimateOption,
     /// The problem, as key=value pairs
     #[arg(long, value_name = "PAIRS")]
     problem: String,
@@ -86,8 +91,13 @@ fn constraints(word: &str) -> Result<Constraints, String> {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {
-    let model = args.force.apply(load_model(&args.model, args.unknown)?);
-    let model = Arc::new(args.hardware.ask(model)?);
+    let model = match &args.model {
+        Some(path) => {
+            args.estimate.place(args.force.apply(load_model(path, args.unknown)?), &args.hardware)?
+        }
+        None => args.estimate.model(operation(&args.problem), &args.hardware)?,
+    };
+    let model = Arc::new(model);
     let problem = Problem::parse(model.spec().op(), &args.problem, &model.spec().problem_defaults())
         .map_err(|error| CliError::usage(format!("--problem: {error}")))?;
     let outcome = match &args.pool {
@@ -113,6 +123,12 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         say!("{} {} scored", outcome.scored, if args.pool.is_some() { "kernels" } else { "points" });
     }
     Ok(())
+}
+
+/// The operation of a problem's text: a GEMM has M, a convolution channels.
+fn operation(problem: &str) -> Op {
+    let is_gemm = problem.split(',').any(|pair| pair.trim_start().starts_with("M="));
+    if is_gemm { Op::Gemm } else { Op::GroupedConv }
 }
 
 /// Searches upstream's space.

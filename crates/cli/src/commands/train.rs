@@ -17,6 +17,7 @@ const EXAMPLES: &str = "Examples:
   ckselect train --data sweep.csv --out models/mine --op grouped_conv --arch gfx950
   ckselect train --data oracle.csv --extra-data sweep.csv --out models/mine --op grouped_conv --arch gfx950 \\
       --objective listwise --params n_estimators=800 --early-stopping off --seeds 5
+  ckselect train --universal --data mi355x.csv --arch gfx950 --data data/h200 --holdout device --out models/any
   ckselect train --data parquet/ --out models/gemm --op gemm_universal --dtype fp8 --arch gfx942 \\
       --objective log1p --targets tflops,latency,bandwidth
 
@@ -46,11 +47,18 @@ pub(crate) struct Args {
     #[arg(long)]
     overwrite: bool,
     /// The operation: gemm_universal or grouped_conv
-    #[arg(long, value_parser = word::<Op>)]
-    op: Op,
-    /// The architecture that was measured, such as gfx950
-    #[arg(long, value_parser = word::<Arch>)]
-    arch: Arch,
+    #[arg(long, value_parser = word::<Op>, required_unless_present = "universal")]
+    op: Option<Op>,
+    /// The architecture that was measured, such as gfx950; of a universal training, that of rows that record none
+    #[arg(long, value_parser = word::<Arch>, required_unless_present = "universal")]
+    arch: Option<Arch>,
+    /// Train a universal model (docs/estimate.md): one forest on data of any devices, directions and types, each row on
+    /// the GPU that it names, with the estimate as prior. It ranks only
+    #[arg(long, conflicts_with_all = ["targets", "objective", "rank_target", "features"])]
+    universal: bool,
+    /// In place of folds, leave out each device, each direction, each type, or the problems of one file of --data
+    #[arg(long, value_name = "device|direction|dtype|FILE", conflicts_with_all = ["folds", "fold_seed", "group_by"])]
+    holdout: Option<String>,
     /// Only kernels with inputs of this type; if not given, the data must have a single type
     #[arg(long, value_parser = word::<Dtype>)]
     dtype: Option<Dtype>,
@@ -128,8 +136,19 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
 
 #[cfg(not(feature = "train"))]
 pub(crate) fn run(_: &Args) -> Result<(), CliError> {
-    Err(CliError::usage(
+    Err(without_lightgbm())
+}
+
+/// The command line of this process, as cards have it.
+#[cfg(feature = "train")]
+pub(crate) fn command_line() -> String {
+    run::command(std::env::args())
+}
+
+#[cfg(not(feature = "train"))]
+pub(crate) fn without_lightgbm() -> CliError {
+    CliError::usage(
         "this ckselect was built without LightGBM, which trains; build one with it by `make ckselect`, or with CMake \
          3.28 and libclang by `cargo build --release -p ckselect --features train`",
-    ))
+    )
 }

@@ -14,6 +14,7 @@ use ck_select_offline::validate::Validation;
 
 use super::Force;
 use super::data::Data;
+use super::estimate::EstimateOption;
 use super::hardware::HardwareOption;
 use crate::error::CliError;
 use crate::output::Output;
@@ -22,6 +23,7 @@ use crate::table::{Cell, Format, Table};
 const EXAMPLES: &str = "Examples:
   ckselect validate --model models/M --data oracle.csv
   ckselect validate --model models/M --data oracle.csv --pool configs/forward_bf16.txt --output verdicts.csv
+  ckselect validate --estimate --arch gfx942 --data oracle.csv --pool configs/forward_bf16.txt
   ckselect validate --predictions picks.csv --data oracle.csv --require mean=0.975,p10=0.92
 
 Problems and kernels are joined by their contents, never by number. A choice that was not measured has efficiency 0;
@@ -29,7 +31,7 @@ figures are given with and without such choices. With --require the exit code is
 
 /// Compare a model's choices with an oracle, problem by problem
 #[derive(clap::Args)]
-#[command(after_help = EXAMPLES, group = clap::ArgGroup::new("chooser").required(true))]
+#[command(after_help = EXAMPLES, group = clap::ArgGroup::new("chooser").args(["estimate"]).required(true))]
 pub(crate) struct Args {
     /// Model directory, or embedded:NAME
     #[arg(long, value_name = "DIR", group = "chooser")]
@@ -39,8 +41,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE", group = "chooser")]
     predictions: Option<PathBuf>,
     /// Kernels to choose from; by default the measured ones
-    #[arg(long, value_name = "FILE", requires = "model")]
+    #[arg(long, value_name = "FILE", conflicts_with = "predictions")]
     pool: Option<PathBuf>,
+    #[command(flatten)]
+    estimate: EstimateOption,
     #[command(flatten)]
     hardware: HardwareOption,
     #[command(flatten)]
@@ -83,11 +87,17 @@ fn requirement(text: &str) -> Result<Requirement, String> {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {
-    let (measurements, validation) = match (&args.model, &args.predictions) {
-        (Some(directory), _) => {
-            let model = args.hardware.ask(args.force.apply(embedded::open(directory)?))?;
+    let model = match &args.model {
+        Some(directory) => {
+            Some(args.estimate.place(args.force.apply(embedded::open(directory)?), &args.hardware)?)
+        }
+        None if args.estimate.estimate => Some(args.estimate.model(args.op, &args.hardware)?),
+        None => None,
+    };
+    let (measurements, validation) = match (model, &args.predictions) {
+        (Some(model), _) => {
             let model = Arc::new(model);
-            let measurements = args.data.read_for(&model)?;
+            let measurements = args.data.read_for(&model, args.estimate.arch)?;
             let pool = Arc::new(match &args.pool {
                 Some(path) => Pool::read(path)?,
                 None => Pool::new(measurements.kernels().to_vec())?,
@@ -96,8 +106,9 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
             let validation = Validation::of_model(&model, &pool, &measurements, &trials)?;
             (measurements, validation)
         }
-        (None, Some(_)) if args.hardware.is_given() => {
-            return Err(CliError::usage("--hardware is for a model, choices of a file have none"));
+        (None, Some(_)) if args.hardware.is_given() || args.estimate.arch.is_some() => {
+            let message = "--hardware and --arch are for a model, choices of a file have none";
+            return Err(CliError::usage(message));
         }
         (None, Some(path)) => {
             let measurements = args.data.read_all(args.op, None)?;
@@ -106,7 +117,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
             let validation = Validation::of_predictions(&predictions, &measurements, &trials);
             (measurements, validation)
         }
-        (None, None) => return Err(CliError::usage("give --model or --predictions")),
+        (None, None) => return Err(CliError::usage("give --model, --estimate or --predictions")),
     };
     if validation.verdicts.is_empty() {
         return Err(CliError::failed("none of the measured problems has a choice"));

@@ -11,8 +11,11 @@ use crate::vocab::{Direction, Dtype, Pipeline};
 pub struct Shape {
     /// Tile of the result and depth of a step, each extent at least 1.
     pub(super) tile: [f64; 3],
-    /// Threads of a workgroup.
+    /// Threads and waves of a workgroup.
     pub(super) threads: f64,
+    pub(super) waves: f64,
+    /// Steps that loads run ahead: none, one, or one with a second buffer, which counts as two.
+    pub(super) ahead: f64,
     /// Workgroups that a compute unit holds, at least 1.
     pub(super) resident: f64,
     /// Share of a compute unit's SIMDs that one workgroup occupies.
@@ -158,6 +161,8 @@ impl Shape {
         Ok(Self {
             tile: [tile_m, tile_n, tile_k],
             threads,
+            waves,
+            ahead: f64::from(ahead as u8),
             resident,
             occupied: (waves / hardware.simds_per_cu.max(1) as f64).min(1.0),
             arithmetic,
@@ -175,15 +180,24 @@ impl Shape {
         })
     }
 
+    /// Elements of one access to A, B and the result.
+    #[inline]
+    pub(super) fn widths(&self, load: &Load) -> [f64; 3] {
+        let together = if self.preshuffled { self.widest[1] } else { load.together[1] };
+        // Merged groups lie side by side.
+        [
+            (load.together[0] * self.merged).min(self.widest[0]),
+            (together * self.merged).min(self.widest[1]),
+            load.together[2].min(self.widest[2]),
+        ]
+    }
+
     /// Accesses of a step of one workgroup to A and to B, in accesses to a matrix.
     #[inline]
     pub(super) fn accesses(&self, load: &Load, constants: &Constants) -> f64 {
         let [m, n, k] = self.tile;
         let [of_a, of_b] = if self.explicit { [1.0, 1.0] } else { load.gather };
-        let together = if self.preshuffled { self.widest[1] } else { load.together[1] };
-        // Merged groups lie side by side.
-        let width_a = (load.together[0] * self.merged).min(self.widest[0]);
-        let width_b = (together * self.merged).min(self.widest[1]);
+        let [width_a, width_b, _] = self.widths(load);
         let whole = width_a >= self.widest[0] && width_b >= self.widest[1];
         if constants.narrow > 0.0 && !whole {
             return (m * of_a + n * of_b) * k * constants.narrow;
@@ -201,7 +215,7 @@ impl Shape {
     #[inline]
     pub(super) fn stores(&self, load: &Load, constants: &Constants) -> f64 {
         let [m, n, _] = self.tile;
-        m * n / load.together[2].min(self.widest[2]) * constants.store
+        m * n / self.widths(load)[2] * constants.store
     }
 }
 

@@ -47,32 +47,36 @@ impl Terms {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Parts {
     /// Cycles of a step and workgroup, each as if it were alone: instructions, fragments, accesses.
-    arithmetic: f64,
-    fragments: f64,
-    loads: f64,
+    pub(super) arithmetic: f64,
+    pub(super) fragments: f64,
+    pub(super) loads: f64,
     /// Cycles of a step: its barriers, and what it waits for memory.
-    barriers: f64,
-    waits: f64,
+    pub(super) barriers: f64,
+    pub(super) waits: f64,
     /// Cycles of a workgroup beside its steps, and of its stores.
-    workgroup: f64,
-    stores: f64,
+    pub(super) workgroup: f64,
+    pub(super) stores: f64,
     /// Microseconds that caches and memory need at least, of the second stage, and to start.
-    cache: f64,
-    memory: f64,
-    second_stage: f64,
-    launch: f64,
+    pub(super) cache: f64,
+    pub(super) memory: f64,
+    pub(super) second_stage: f64,
+    pub(super) launch: f64,
+    /// Parts that the depth is cut into.
+    pub(super) parts: f64,
+    /// Shares of the tiles, along rows, columns and depth, that the problem fills.
+    pub(super) filled: [f64; 3],
     /// Steps of a workgroup.
-    steps: f64,
+    pub(super) steps: f64,
     /// Whole rounds of the device, full of as many workgroups a compute unit as it holds.
-    rounds: f64,
-    resident: f64,
+    pub(super) rounds: f64,
+    pub(super) resident: f64,
     /// Workgroups a compute unit of the last round; 0 for none.
-    last: f64,
+    pub(super) last: f64,
     /// All rounds if they could be divided.
-    flowing: f64,
-    occupied: f64,
-    unhidden: f64,
-    clock_mhz: f64,
+    pub(super) flowing: f64,
+    pub(super) occupied: f64,
+    pub(super) unhidden: f64,
+    pub(super) clock_mhz: f64,
 }
 
 impl Parts {
@@ -81,9 +85,9 @@ impl Parts {
         let cus = device.hardware.num_cus.max(1) as f64;
         let [tile_m, tile_n, tile_k] = shape.tile;
         let [m, n, k] = load.extents;
-        let mut tiles =
-            (m / tile_m).ceil() * (n * shape.merged / tile_n).ceil() * (load.groups / shape.merged).ceil();
-        let mut all_steps = (k * shape.merged / tile_k).ceil();
+        let along = [m / tile_m, n * shape.merged / tile_n, k * shape.merged / tile_k];
+        let [tiles_m, tiles_n, mut all_steps] = along.map(f64::ceil);
+        let mut tiles = tiles_m * tiles_n * (load.groups / shape.merged).ceil();
         if !load.list.is_empty() {
             // One launch has the tiles of all GEMMs of a list; a round takes as many steps as its tiles have on average.
             let mut steps = 0.0;
@@ -137,6 +141,8 @@ impl Parts {
             memory: uncached / (device.rates.memory_gb_s * 1e3 * constants.memory_share),
             second_stage: added + second_launch,
             launch: constants.launch,
+            parts,
+            filled: along.map(|tiles| tiles / tiles.ceil()),
             steps,
             rounds,
             resident: shape.resident,
@@ -148,10 +154,16 @@ impl Parts {
         }
     }
 
+    /// Cycles of a step's work of one workgroup.
+    #[inline]
+    pub(super) fn work(&self) -> f64 {
+        norm(self.arithmetic, self.fragments, self.loads)
+    }
+
     /// The time in microseconds.
     #[inline]
     pub(super) fn time(&self) -> f64 {
-        let work = norm(self.arithmetic, self.fragments, self.loads);
+        let work = self.work();
         // Cycles of so many workgroups that a compute unit works on at the same time: either it is busy with all of them,
         // or each waits for its own loads.
         let cycles = |workgroups: f64| {

@@ -160,6 +160,7 @@ impl Named {
         extractor.kernel_side(&self.kernel).map_err(|error| match error {
             SideError::Field(error) => error,
             SideError::Op { model, found, .. } => InvalidField::new(NAME_COLUMNS[0], found, model.as_str()),
+            SideError::Universal => InvalidField::new("features", "those of a universal model", "a pool"),
         })
     }
 

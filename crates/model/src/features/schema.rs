@@ -6,6 +6,7 @@ use super::gemm::{GemmInputs, GemmKernelSide, GemmSide, VECTOR};
 use super::rules::{coded_element_bytes, coded_word};
 use super::vector::{ACCESS_DTYPES, VectorProblem, VectorWidths};
 use super::{Engine, Feature, KTile, KernelMapping, Meets, Rules, Value, conv, conv_work, fmha, gemm};
+use crate::estimate::{UNIVERSAL_COLUMNS, UniversalColumn};
 use crate::hardware::Hardware;
 use crate::kernel::{ConvKernel, GemmKernel, KernelKind};
 use crate::problem::{ConvProblem, GemmProblem, InvalidField, Problem};
@@ -48,6 +49,11 @@ pub enum SideError {
         /// The other operation.
         found: Op,
     },
+    /// A kernel by itself, of which a universal model knows nothing.
+    #[error(
+        "the columns of a universal model are relative to the kernels of a pool, so that a kernel alone has none"
+    )]
+    Universal,
 }
 
 /// The columns of a model: features picked and ordered by name.
@@ -62,15 +68,18 @@ enum Columns {
     Conv(Vec<&'static Feature<ConvSide, ConvKernelSide>>),
     Gemm(Vec<&'static Feature<GemmSide, GemmKernelSide>>),
     Fmha(Vec<&'static Feature<FmhaSide, FmhaKernelSide>>),
+    /// Those of a universal model, which are relative to a pool.
+    Universal(Op, Vec<&'static UniversalColumn>),
 }
 
 /// Does the same with the features of any operation.
 macro_rules! of_any {
-    ($columns:expr, $features:ident => $what:expr) => {
+    ($columns:expr, $features:ident => $what:expr, $universal:ident => $else:expr) => {
         match $columns {
             Columns::Conv($features) => $what,
             Columns::Gemm($features) => $what,
             Columns::Fmha($features) => $what,
+            Columns::Universal(_, $universal) => $else,
         }
     };
 }
@@ -85,6 +94,11 @@ struct Needs {
     layout: bool,
     vector: bool,
     own: bool,
+}
+
+impl Needs {
+    const NONE: Self =
+        Self { pipeline: false, scheduler: false, epilogue: false, layout: false, vector: false, own: false };
 }
 
 impl Schema {
@@ -117,6 +131,40 @@ impl Schema {
         Ok(Self { columns, needs })
     }
 
+    /// Columns of a universal model; all that there are without names.
+    pub fn universal<S: AsRef<str>>(op: Op, names: Option<&[S]>) -> Result<Self, SchemaError> {
+        let all = UNIVERSAL_COLUMNS;
+        let Some(names) = names else {
+            return Ok(Self { columns: Columns::Universal(op, all.iter().collect()), needs: Needs::NONE });
+        };
+        if names.is_empty() {
+            return Err(SchemaError::Empty);
+        }
+        let named = |name: &S| all.iter().find(|column| column.name == name.as_ref());
+        let unknown = names.iter().filter(|name| named(name).is_none());
+        let unknown: Vec<String> = unknown.map(|name| name.as_ref().to_owned()).collect();
+        if !unknown.is_empty() {
+            return Err(SchemaError::Unknown { op, names: unknown, known: all.len() });
+        }
+        let repeated = names.iter().enumerate();
+        let repeated =
+            repeated.filter(|(at, name)| names[..*at].iter().any(|own| own.as_ref() == name.as_ref()));
+        let repeated: Vec<String> = repeated.map(|(_, name)| name.as_ref().to_owned()).collect();
+        if !repeated.is_empty() {
+            return Err(SchemaError::Repeated(repeated));
+        }
+        let columns = names.iter().filter_map(named).collect();
+        Ok(Self { columns: Columns::Universal(op, columns), needs: Needs::NONE })
+    }
+
+    /// The columns of a universal model; `None` for features of a problem and a kernel.
+    pub fn universal_columns(&self) -> Option<&[&'static UniversalColumn]> {
+        match &self.columns {
+            Columns::Universal(_, columns) => Some(columns),
+            _ => None,
+        }
+    }
+
     /// The columns of an upstream engine.
     pub fn of_engine(engine: Engine) -> Self {
         match Self::by_names(engine.op(), &engine.feature_names()) {
@@ -132,12 +180,13 @@ impl Schema {
             Columns::Conv(_) => Op::GroupedConv,
             Columns::Gemm(_) => Op::Gemm,
             Columns::Fmha(_) => Op::Fmha,
+            Columns::Universal(op, _) => op,
         }
     }
 
     /// Number of columns.
     pub fn len(&self) -> usize {
-        of_any!(&self.columns, features => features.len())
+        of_any!(&self.columns, features => features.len(), columns => columns.len())
     }
 
     /// Never: a schema has at least one column.
@@ -147,12 +196,20 @@ impl Schema {
 
     /// The names of the columns.
     pub fn names(&self) -> Vec<&'static str> {
-        of_any!(&self.columns, features => features.iter().map(|feature| feature.name).collect())
+        of_any!(
+            &self.columns,
+            features => features.iter().map(|feature| feature.name).collect(),
+            columns => columns.iter().map(|column| column.name).collect()
+        )
     }
 
-    /// What each column depends on: `problem`, `kernel`, `hardware` or `pair`.
+    /// What each column depends on: `problem`, `kernel`, `hardware`, `pair` or `pool`.
     pub fn scopes(&self) -> Vec<&'static str> {
-        of_any!(&self.columns, features => features.iter().map(|feature| feature.value.scope()).collect())
+        of_any!(
+            &self.columns,
+            features => features.iter().map(|feature| feature.value.scope()).collect(),
+            columns => vec!["pool"; columns.len()]
+        )
     }
 
     /// Whether the columns hold vector widths, for which a kernel and a problem must say more.
@@ -167,7 +224,11 @@ impl Schema {
 
     /// What each column means.
     pub fn docs(&self) -> Vec<&'static str> {
-        of_any!(&self.columns, features => features.iter().map(|feature| feature.doc).collect())
+        of_any!(
+            &self.columns,
+            features => features.iter().map(|feature| feature.doc).collect(),
+            columns => columns.iter().map(|column| column.doc).collect()
+        )
     }
 
     /// Whether the columns hold the number of the element type.
@@ -324,6 +385,9 @@ impl Extractor {
 
     /// What the features know of a problem. Nothing is validated beyond what they need.
     pub fn problem_side(&self, problem: &Problem) -> Result<ProblemSide, SideError> {
+        if self.schema.universal_columns().is_some() {
+            return Err(SideError::Universal);
+        }
         match (self.schema.op(), problem) {
             (Op::GroupedConv, Problem::Conv(problem)) => Ok(ProblemSide::Conv(self.conv_problem(problem)?)),
             (Op::Gemm, Problem::Gemm(problem)) => Ok(ProblemSide::Gemm(self.gemm_problem(problem)?)),
@@ -334,6 +398,9 @@ impl Extractor {
 
     /// What the features know of a kernel.
     pub fn kernel_side(&self, kernel: &KernelKind) -> Result<KernelSide, SideError> {
+        if self.schema.universal_columns().is_some() {
+            return Err(SideError::Universal);
+        }
         match (self.schema.op(), kernel) {
             (Op::GroupedConv, KernelKind::Conv(kernel)) => Ok(KernelSide::Conv(self.conv_kernel(kernel)?)),
             (Op::Gemm, KernelKind::Gemm(kernel)) => Ok(KernelSide::Gemm(self.gemm_kernel(kernel)?)),

@@ -6,6 +6,9 @@ use std::sync::{Arc, OnceLock};
 
 use flate2::bufread::MultiGzDecoder;
 
+use crate::estimate::{Device, UNIVERSAL_COLUMNS};
+use crate::vocab::Op;
+
 use super::{FeatureSpec, Later, Model, ModelError, ModelKey, Target};
 use crate::files;
 use crate::forest::{Forest, ReadError};
@@ -90,6 +93,22 @@ impl Model {
         Self::assemble(name.to_owned(), spec, parsed)
     }
 
+    /// The estimate of a GPU as a model: a universal one that has learned nothing, whose scores are logarithms of times.
+    pub fn of_estimate(op: Op, device: Device) -> Result<Self, ModelError> {
+        let spec = format!(r#"{{"op_type":"{op}","ck_select":{{"prior":1,"rank_by":"relative"}}}}"#);
+        let names: Vec<&str> = UNIVERSAL_COLUMNS.iter().map(|column| column.name).collect();
+        let forest = format!(
+            "tree\nversion=v4\nnum_class=1\nnum_tree_per_iteration=1\nlabel_index=0\nmax_feature_idx={}\n\
+             objective=none\nfeature_names={}\nfeature_infos={}\n\nTree=0\nnum_leaves=1\nnum_cat=0\nleaf_value=0\n\
+             is_linear=0\nshrinkage=1\n\nend of trees\n",
+            names.len() - 1,
+            names.join(" "),
+            vec!["none"; names.len()].join(" "),
+        );
+        let model = Self::from_bytes("estimate", spec.as_bytes(), &[(Target::Relative, forest.as_bytes())])?;
+        Ok(model.on_device(device))
+    }
+
     /// A model whose forests the build script packed. The one that ranks is read now.
     pub(super) fn from_packed(
         name: &str,
@@ -121,7 +140,15 @@ impl Model {
             return Err(ModelError::NoForest { model: name, file: rank_by.file_name() });
         }
         let key = ModelKey::of(&spec);
-        Ok(Self { name, place: None, spec, key, forests, later: [const { None }; Target::ALL.len()] })
+        Ok(Self {
+            name,
+            place: None,
+            spec,
+            key,
+            device: None,
+            forests,
+            later: [const { None }; Target::ALL.len()],
+        })
     }
 }
 

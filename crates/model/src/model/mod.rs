@@ -27,6 +27,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::{Arc, OnceLock};
 
+use crate::estimate::Device;
 use crate::features::Extractor;
 use crate::forest::Forest;
 use crate::vocab::UnknownWord;
@@ -100,6 +101,8 @@ pub struct Model {
     place: Option<PathBuf>,
     spec: FeatureSpec,
     key: ModelKey,
+    /// The GPU of a universal model, where it is not the profile of an architecture.
+    device: Option<Device>,
     forests: [Option<Arc<Forest>>; Target::ALL.len()],
     /// Of an embedded model, the forests that do not rank, which a selection does not need.
     later: [Option<Later>; Target::ALL.len()],
@@ -158,6 +161,24 @@ impl Model {
     pub const fn forced(mut self) -> Self {
         self.key = ModelKey::any(self.spec.op());
         self
+    }
+
+    /// Whether it ranks kernels of any device, direction and type, by what the estimate says of them. One that was trained for
+    /// some of them goes before it.
+    pub const fn is_generic(&self) -> bool {
+        self.spec.prior.is_some() && self.spec.arch.is_none()
+    }
+
+    /// The same universal model on this GPU, whatever problems and kernels say.
+    pub fn on_device(mut self, device: Device) -> Self {
+        self.device = Some(device);
+        self.place = None;
+        self
+    }
+
+    /// The GPU that it was put on.
+    pub const fn device(&self) -> Option<&Device> {
+        self.device.as_ref()
     }
 
     /// How problems and kernels become rows.

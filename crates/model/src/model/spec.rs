@@ -34,6 +34,9 @@ pub struct FeatureSpec {
     pub trained_range: Option<TrainedRange>,
     /// Which problems and kernels it was trained on, when recorded.
     pub trained_on: Option<TrainedOn>,
+    /// Of a universal model, how much the estimate counts: what is taken from a score for each time that the estimate says
+    /// that a kernel takes longer, as a logarithm, than the fastest of the pool.
+    pub prior: Option<f64>,
     /// Training parameters, as the trainer wrote them.
     pub params: Value,
     /// What it does not say, or says in vain, and what stands in for it.
@@ -76,6 +79,7 @@ struct Extension {
     fmha_encoding: Option<FmhaEncoding>,
     uncoded: Option<Uncoded>,
     rank_by: Option<String>,
+    prior: Option<f64>,
     trained_range: Option<TrainedRange>,
     trained_on: Option<TrainedOn>,
 }
@@ -98,11 +102,19 @@ impl FeatureSpec {
             let expected = format!("{}, the version of {}", kind.encoding_version(), kind.class());
             return Err(field(InvalidField::new("feature_encoding_version", version, expected)));
         }
-        let names = parsed
-            .feature_names
-            .unwrap_or_else(|| kind.engine().feature_names().into_iter().map(str::to_owned).collect());
-        let schema = Schema::by_names(kind.op(), &names)
-            .map_err(|source| ModelError::Schema { file: file.to_owned(), source })?;
+        let extension = parsed.ck_select.unwrap_or_default();
+        if let Some(prior) = extension.prior
+            && !(prior > 0.0 && prior <= 1e3)
+        {
+            return Err(field(InvalidField::new("ck_select.prior", prior, "a number above 0, 1000 at most")));
+        }
+        let usual = || kind.engine().feature_names().into_iter().map(str::to_owned).collect();
+        let schema = match (extension.prior, parsed.feature_names) {
+            (Some(_), names) => Schema::universal(kind.op(), names.as_deref()),
+            (None, names) => Schema::by_names(kind.op(), &names.unwrap_or_else(usual)),
+        };
+        let schema = schema.map_err(|source| ModelError::Schema { file: file.to_owned(), source })?;
+        let names: Vec<String> = schema.names().into_iter().map(str::to_owned).collect();
         let mut filled = Vec::new();
         let (categorical_features, stray): (Vec<String>, Vec<String>) =
             parsed.categorical_features.into_iter().partition(|name| names.contains(name));
@@ -119,7 +131,6 @@ impl FeatureSpec {
             Some(fields) => kind.engine().hardware().overridden_by(fields).map_err(field)?,
             None => kind.engine().hardware(),
         };
-        let extension = parsed.ck_select.unwrap_or_default();
         if let Some(range) = &extension.trained_range {
             range.validate(&names).map_err(field)?;
         }
@@ -151,6 +162,7 @@ impl FeatureSpec {
             arch,
             trained_range: extension.trained_range,
             trained_on: extension.trained_on,
+            prior: extension.prior,
             params: parsed.params,
             filled,
         };

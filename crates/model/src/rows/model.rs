@@ -76,6 +76,11 @@ pub enum RowModelError {
     /// A constant of the GPU.
     #[error("hardware: {0}")]
     Hardware(InvalidField),
+    /// A universal model, which knows nothing of single rows.
+    #[error(
+        "{0}: a universal model ranks the kernels of a pool, relative to its best; rows alone have no features"
+    )]
+    Universal(String),
 }
 
 /// One forest of a model directory, and how rows become its features.
@@ -91,6 +96,9 @@ impl RowModel {
     pub fn load(directory: impl AsRef<Path>, options: &RowModelOptions) -> Result<Self, RowModelError> {
         let directory = directory.as_ref();
         let spec = read_spec(directory, options)?;
+        if spec.prior.is_some() {
+            return Err(RowModelError::Universal(directory.display().to_string()));
+        }
         let missing = || RowModelError::NoForest {
             directory: directory.display().to_string(),
             file: options.target.file_name(),

@@ -1,5 +1,6 @@
 //! Why a model cannot rank.
 
+use crate::estimate::DeviceError;
 use crate::features::SideError;
 use crate::forest::RowError;
 use crate::model::{Misfit, ModelKey, listed};
@@ -63,6 +64,14 @@ pub enum RankError {
         /// The place asked for.
         index: usize,
     },
+    /// A universal model that is not told which GPU to rank for.
+    #[error(
+        "a universal model ranks for the GPU of the problem, and neither the problem, nor the caller, nor the kernels name an architecture"
+    )]
+    NoArch,
+    /// A GPU that a universal model knows nothing of.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
     /// A model without the forest that ranks; loading excludes it.
     #[error("the model has no forest that ranks kernels")]
     NoForest,

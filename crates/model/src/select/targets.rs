@@ -27,10 +27,13 @@ impl TargetScorer {
 }
 
 impl Ranker {
-    /// Prepares another of the model's targets for the pool; `None` if the model has no forest for it.
+    /// Prepares another of the model's targets for the pool; `None` if the model has no forest for it. Universal models only
+    /// rank.
     pub fn target(&self, target: Target) -> Result<Option<TargetScorer>, RankError> {
-        let Some(forest) = self.model.forest(target) else { return Ok(None) };
-        let scorer = PoolScorer::compile(forest, &self.features.table())?;
+        let (Some(forest), Some(features)) = (self.model.forest(target), &self.features) else {
+            return Ok(None);
+        };
+        let scorer = PoolScorer::compile(forest, &features.table())?;
         Ok(Some(TargetScorer { target, forest: Arc::clone(forest), scorer }))
     }
 
@@ -54,7 +57,9 @@ impl Ranker {
             return Ok(());
         }
         let RankScratch { values, scratch, scores, ranking, .. } = scratch;
-        self.features.fill(&side, values);
+        if let Some(features) = &self.features {
+            features.fill(&side, values);
+        }
         let CallValues { uniform, pair } = values;
         scores.resize(self.places.len(), 0.0);
         target.scorer.score(uniform, pair, scratch, scores)?;

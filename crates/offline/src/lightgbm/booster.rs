@@ -66,8 +66,12 @@ impl Booster {
     pub fn begin(data: &Matrix, params: &str, start: Option<&Booster>) -> Result<Booster, LightGbmError> {
         let params = c_text(params)?;
         let scores = start.map(|start| start.predict(&data.values, Output::RawScore)).transpose()?;
+        let before = &data.start;
         let data = Dataset::new(data, &params, None)?;
-        if let Some(scores) = scores {
+        if let Some(mut scores) = scores {
+            for (score, before) in scores.iter_mut().zip(before) {
+                *score += before;
+            }
             data.start_from(&scores)?;
         }
         let mut handle = ptr::null_mut();

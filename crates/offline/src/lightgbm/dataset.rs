@@ -20,6 +20,8 @@ pub struct Matrix {
     pub groups: Vec<i32>,
     /// How much each row counts. Empty: all the same.
     pub weights: Vec<f32>,
+    /// Scores to train on top of, one a row. Empty: none.
+    pub start: Vec<f64>,
     /// The columns' names. Empty: LightGBM's own.
     pub names: Vec<String>,
 }
@@ -74,6 +76,9 @@ impl Dataset {
         }
         if !data.weights.is_empty() {
             dataset.set(c"weight", &data.weights, sys::C_API_DTYPE_FLOAT32)?;
+        }
+        if !data.start.is_empty() {
+            dataset.start_from(&data.start)?;
         }
         dataset.name(&data.names)?;
         Ok(dataset)

@@ -280,7 +280,7 @@ impl Row<'_> {
     }
 
     fn problem(&self, names: &Names) -> Result<Problem, String> {
-        problem_of(names.kernel(self.id), self, names.filter().arch)
+        problem_of(names.kernel(self.id), self, names.filter().unrecorded())
     }
 
     fn whole(&self, name: &str, column: Option<usize>) -> Result<Option<i64>, String> {

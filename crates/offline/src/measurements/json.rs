@@ -128,7 +128,7 @@ impl Results<'_> {
             cells.0.push((name, benchmark.get(name).map(ToString::to_string).unwrap_or_default()));
         }
         let key = format!("{class} {:?}", cells.0);
-        let arch = self.names.filter().arch;
+        let arch = self.names.filter().unrecorded();
         let read = || problem_of(self.names.kernel(id), &cells, arch);
         let &(ref problem, serial) = self.problems.get(key.as_bytes(), read)?;
         let figure = |key: &str| match benchmark.get(key) {

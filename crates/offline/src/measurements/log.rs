@@ -190,7 +190,7 @@ impl Log<'_> {
             cells.0.push(("split_k", plain(value)));
         }
         let key = format!("{class} {:?}", cells.0);
-        let arch = self.names.filter().arch;
+        let arch = self.names.filter().unrecorded();
         let read = || problem_of(self.names.kernel(id), &cells, arch);
         let &(ref problem, serial) = self.problems.get(key.as_bytes(), read)?;
         // Upstream's reader takes 0 for a figure that is not there.

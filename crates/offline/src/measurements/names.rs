@@ -14,9 +14,16 @@ pub(crate) struct Filter {
     pub(crate) dtype: Option<Dtype>,
     /// Also what rows get that do not record an architecture.
     pub(crate) arch: Option<Arch>,
+    /// What those get where any architecture is taken.
+    pub(crate) assumed: Option<Arch>,
 }
 
 impl Filter {
+    /// The architecture of rows that record none.
+    pub(crate) fn unrecorded(&self) -> Option<Arch> {
+        self.arch.or(self.assumed)
+    }
+
     fn takes(&self, kernel: &KernelKind) -> bool {
         let fits = |wanted: Option<Dtype>, dtype| wanted.is_none_or(|wanted| wanted == dtype);
         self.op.is_none_or(|op| op == kernel.op())

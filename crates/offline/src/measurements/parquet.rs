@@ -308,7 +308,7 @@ impl Rows<'_> {
             let cells = OwnedCells(
                 cells.map(|(name, column)| (*name, column.text(row).unwrap_or_default())).collect(),
             );
-            problem_of(names.kernel(id), &cells, names.filter().arch)
+            problem_of(names.kernel(id), &cells, names.filter().unrecorded())
         };
         self.problems.get(&self.key, read)?;
         self.problem_at = now;

@@ -102,6 +102,39 @@ pub(super) fn top_k(means: &[f64]) -> String {
     plot.finish()
 }
 
+/// Shares by a number, a line a series; the number's steps are wider where it is small.
+pub(super) fn curves(series: &[(&str, Vec<(usize, f64)>)]) -> String {
+    let mut plot = Plot::new("efficiency by measured problems");
+    let points = || series.iter().flat_map(|(_, points)| points.iter().copied());
+    let most = points().map(|(count, _)| count).max().unwrap_or(0);
+    let lowest = points().map(|(_, share)| share).fold(0.99, f64::min);
+    let along = |count: usize| ((count + 1) as f64).ln() / ((most + 2) as f64).ln();
+    let height = |share: f64| ((share - lowest) / (1.0 - lowest)).clamp(0.0, 1.0);
+    for step in 0..=4 {
+        let share = f64::from(step) / 4.0;
+        plot.mark_y(share, &format!("{:.1} %", (lowest + share * (1.0 - lowest)) * 100.0));
+    }
+    let mut counts: Vec<usize> = points().map(|(count, _)| count).collect();
+    counts.sort_unstable();
+    counts.dedup();
+    for count in counts {
+        plot.mark_x(along(count), &count.to_string());
+    }
+    for (number, (name, points)) in series.iter().enumerate() {
+        plot.add(format_args!("<path class=\"line line{number}\" d=\""));
+        for (place, &(count, share)) in points.iter().enumerate() {
+            let command = if place == 0 { 'M' } else { 'L' };
+            plot.add(format_args!("{command}{:.1} {:.1}", Plot::x(along(count)), Plot::y(height(share))));
+        }
+        plot.add(format_args!("\"/>\n"));
+        if let Some(&(count, share)) = points.last() {
+            let (x, y) = (Plot::x(along(count)) - 4.0, Plot::y(height(share)) - 6.0);
+            plot.add(format_args!("<text class=\"y\" x=\"{x:.1}\" y=\"{:.1}\">{name}</text>\n", y.max(TOP)));
+        }
+    }
+    plot.finish()
+}
+
 /// A share as a bar.
 pub(super) fn bar(share: f64) -> String {
     let width = (share.clamp(0.0, 1.0) * 120.0).max(1.0);

@@ -167,14 +167,14 @@ fn spec(measurements: &Measurements, plan: &Plan, trained: &[Trained], inputs: &
     targets.sort_by_key(|&target| target != plan.rank_by.as_str());
     let mut spec = json!({
         "op_type": plan.extractor.schema.op().as_str(),
-        "dtype": inputs.dtype,
+        "dtype": Some(&inputs.dtype).filter(|dtype| !dtype.is_empty()),
         "arch": plan.extractor.arch.map(|arch| arch.to_string()),
         "feature_names": plan.extractor.schema.names(),
         "categorical_features": plan.categories,
         "targets": targets,
         "log_targets": log_targets,
         "params": ranking.map(|one| one.goal.params.to_json()),
-        "hardware": hardware(&plan.extractor.hardware),
+        "hardware": plan.prior.is_none().then(|| hardware(&plan.extractor.hardware)),
         "ck_select": extension(plan, trained, &trained_on(measurements, trained, inputs)),
     });
     if let (Some(variant), Some(object)) = (&inputs.direction, spec.as_object_mut()) {
@@ -194,6 +194,9 @@ fn extension(plan: &Plan, trained: &[Trained], trained_on: &TrainedOn) -> Value 
     let mut extension = serde_json::to_value(plan.extractor.rules).unwrap_or_default();
     if let Some(object) = extension.as_object_mut() {
         object.insert("rank_by".to_owned(), json!(plan.rank_by.as_str()));
+        if let Some(prior) = plan.prior {
+            object.insert("prior".to_owned(), json!(prior));
+        }
         object.insert(TrainedRange::KEY.to_owned(), json!(range(trained)));
         object.insert(TrainedOn::KEY.to_owned(), json!(trained_on));
     }

@@ -37,12 +37,12 @@ pub(super) fn text(
     let extractor = &plan.extractor;
     let arch = extractor.arch.map_or_else(|| "any architecture".to_owned(), |arch| arch.to_string());
     let direction = inputs.direction.as_deref().map_or_else(String::new, |direction| format!(" {direction}"));
+    let dtype = if inputs.dtype.is_empty() { "any type" } else { &inputs.dtype };
     let _ = write!(
         out,
-        "# {}\n\nChooses kernels for {}{direction}, {}, on {arch}. Ranks by `{}`.\nWritten by `ckselect train` {}.\n",
+        "# {}\n\nChooses kernels for {}{direction}, {dtype}, on {arch}. Ranks by `{}`.\nWritten by `ckselect train` {}.\n",
         inputs.name,
         extractor.schema.op(),
-        inputs.dtype,
         plan.rank_by,
         env!("CARGO_PKG_VERSION"),
     );
@@ -123,9 +123,13 @@ fn validation(out: &mut String, plan: &Plan, trained: &[Trained]) {
         }
     };
     let folds = trained.iter().map(|one| one.validation.folds.len()).max().unwrap_or(0);
+    let what = match &plan.holdout {
+        Some(holdout) => format!("{folds} times without a part of the data, which is judged ({holdout})"),
+        None => format!("{folds} folds"),
+    };
     let _ = writeln!(
         out,
-        "{folds} folds; no problem is on both sides. {stop}\nEfficiency is the chosen kernel's TFLOPS as a share of the \
+        "{what}; no problem is on both sides. {stop}\nEfficiency is the chosen kernel's TFLOPS as a share of the \
          fastest measured kernel's, by problem.\n"
     );
     out.push_str(
@@ -150,6 +154,15 @@ fn validation(out: &mut String, plan: &Plan, trained: &[Trained]) {
 }
 
 fn limits(out: &mut String, plan: &Plan, trained: &[Trained], trained_on: &TrainedOn) {
+    if let Some(prior) = plan.prior {
+        let _ = writeln!(
+            out,
+            "\n## Limits\n\nA universal model: it answers for every GPU that the estimate knows, whatever it was trained on, and \
+             selections by it are flagged as generic. A score is the forest's less {prior} times the logarithm of the estimated \
+             time over the pool's shortest, so that scores order the kernels of one problem and pool, and say nothing else."
+        );
+        return;
+    }
     out.push_str(
         "\n## Limits\n\nOutside of these ranges the model guesses; a selection there is flagged.\n\n\
          | field of the problem | trained on |\n|---|---|\n",

@@ -2,8 +2,10 @@
 
 use std::ops::Range;
 
+use ck_select_model::estimate::Estimator;
 use ck_select_model::features::Extractor;
 use ck_select_model::model::Target;
+use ck_select_model::select::universal_rows;
 
 use crate::features;
 use crate::measurements::{Measurements, Row, Run};
@@ -25,6 +27,8 @@ pub struct TrainingData {
     pub tflops: Vec<f64>,
     /// The share of the fastest kernel that was measured together with it, by row.
     pub efficiency: Vec<f64>,
+    /// Of a universal model, the logarithm of each row's estimated time over the shortest of its run; else nothing.
+    pub log_times: Vec<f64>,
     /// The problems, in the order of their first rows; one that was measured twice stands there twice.
     pub problems: Vec<Item>,
 }
@@ -78,6 +82,7 @@ impl TrainingData {
             measured: Vec::new(),
             tflops: Vec::new(),
             efficiency: Vec::new(),
+            log_times: Vec::new(),
             problems: Vec::new(),
         };
         for Run { problem, rows, .. } in measurements.runs() {
@@ -107,8 +112,38 @@ impl TrainingData {
         if data.rows.is_empty() {
             return Err(TrainError::NoRows { target });
         }
-        data.values = features::rows(measurements, extractor, &data.rows).map_err(Box::new)?;
+        if extractor.schema.universal_columns().is_some() {
+            data.fill_universal(measurements, extractor)?;
+        } else {
+            data.values = features::rows(measurements, extractor, &data.rows).map_err(Box::new)?;
+        }
         Ok(data)
+    }
+
+    /// Each run is a pool, on the GPU that its problem names.
+    fn fill_universal(
+        &mut self,
+        measurements: &Measurements,
+        extractor: &Extractor,
+    ) -> Result<(), TrainError> {
+        for item in &self.problems {
+            let problem = &measurements.problems()[item.problem as usize];
+            let arch =
+                problem.arch().or(extractor.arch).ok_or_else(|| TrainError::NoArch(problem.to_string()))?;
+            let estimator = Estimator::new(measurements.device(arch)?);
+            let kernel =
+                |row: &u32| &measurements.kernels()[measurements.rows()[*row as usize].kernel as usize];
+            let kernels = self.rows[item.span.clone()].iter().map(kernel);
+            let (values, log_times) =
+                universal_rows(&extractor.schema, estimator, problem, kernels.clone().map(|one| &one.kind));
+            for (kernel, _) in kernels.zip(&log_times).filter(|(_, time)| time.is_nan()) {
+                let why = estimator.shape(&kernel.kind).err().map_or_else(String::new, |e| e.to_string());
+                return Err(TrainError::NoEstimate { kernel: kernel.name.clone(), arch, why });
+            }
+            self.values.extend(values);
+            self.log_times.extend(log_times);
+        }
+        Ok(())
     }
 
     /// Values of a row.

@@ -2,7 +2,9 @@
 
 use std::io;
 
+use ck_select_model::estimate::DeviceError;
 use ck_select_model::model::{ModelError, Target};
+use ck_select_types::vocab::Arch;
 
 use crate::features::FeatureError;
 use crate::lightgbm::LightGbmError;
@@ -30,6 +32,38 @@ pub enum TrainError {
     /// A kernel or problem that the features cannot describe.
     #[error(transparent)]
     Feature(#[from] Box<FeatureError>),
+    /// A problem of a universal training without a GPU.
+    #[error("{0}: its rows name no architecture; --arch says what such rows were measured on")]
+    NoArch(String),
+    /// A GPU that the estimate does not know.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    /// A kernel that was measured where the estimate says that it cannot run.
+    #[error("{kernel}: it was measured on {arch}, but {why}")]
+    NoEstimate {
+        /// The kernel.
+        kernel: String,
+        /// The architecture.
+        arch: Arch,
+        /// Why there is no estimate.
+        why: String,
+    },
+    /// A model that cannot be tuned.
+    #[error("{0}: not a universal model; `ckselect train --universal` makes one")]
+    NotUniversal(String),
+    /// Too few problems to measure some and to judge others.
+    #[error("every problem was measured, and they are too few to hold some back")]
+    NothingHeldBack,
+    /// Nothing to leave out.
+    #[error("--holdout {what}: found {found}, expected {expected}")]
+    Holdout {
+        /// What was to be left out.
+        what: String,
+        /// What the data has.
+        found: String,
+        /// What it needs.
+        expected: &'static str,
+    },
     /// A model that cannot be continued, because its columns are others.
     #[error("Feature schema mismatch: {0}")]
     Schema(String),

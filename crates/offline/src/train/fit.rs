@@ -2,6 +2,7 @@
 
 use ck_select_model::forest::Forest;
 use ck_select_model::model::Target;
+use ck_select_model::select::universal_score;
 
 use crate::lightgbm::{Booster, Matrix};
 
@@ -24,6 +25,8 @@ pub(super) struct Task<'a> {
     pub(super) seeds: usize,
     /// The text of a forest to continue.
     pub(super) start: Option<String>,
+    /// How much the estimate counts, of a universal model.
+    pub(super) prior: Option<f64>,
 }
 
 /// What a training may decide from its own data.
@@ -46,7 +49,18 @@ impl<'a> Task<'a> {
             data.measured.iter().zip(&data.efficiency).map(|(&y, &e)| objective.label(y, e)).collect();
         let column = |name: &String| data.names.iter().position(|known| known == name);
         let categories = categories.iter().filter_map(column).collect();
-        Self { data, target, objective, labels, categories, groups, seed: 0, seeds: 1, start: None }
+        Self {
+            data,
+            target,
+            objective,
+            labels,
+            categories,
+            groups,
+            seed: 0,
+            seeds: 1,
+            start: None,
+            prior: None,
+        }
     }
 
     /// Whether a kernel could be chosen by the target.
@@ -65,7 +79,7 @@ impl<'a> Task<'a> {
     fn one_seed(&self, problems: &[usize], recipe: &Recipe, seed: u64) -> Result<String, TrainError> {
         let start = self.start.as_deref().map(Booster::from_text).transpose()?;
         let mut training = self.begin(problems, recipe, seed, start.as_ref())?;
-        for _ in 0..recipe.params.trees() {
+        for _ in 0..recipe.params.trees_for(problems.len()) {
             if !training.step()? {
                 break;
             }
@@ -165,6 +179,10 @@ impl<'a> Task<'a> {
             if let Some(weights) = weighted {
                 matrix.weights.extend(span.clone().map(|_| weights[problem] as f32));
             }
+            if let Some(prior) = self.prior {
+                let before = |&log_time: &f64| universal_score(0.0, prior, log_time);
+                matrix.start.extend(data.log_times[span.clone()].iter().map(before));
+            }
             if self.objective.needs_groups() {
                 matrix.groups.push(span.len() as i32);
             }
@@ -179,7 +197,11 @@ impl<'a> Task<'a> {
         let forest = Forest::parse(text.as_bytes()).map_err(|error| wrong(error.to_string()))?;
         self.data
             .rows_of(problems)
-            .map(|row| forest.predict(self.data.row(row)).map_err(|error| wrong(error.to_string())))
+            .map(|row| {
+                let raw = forest.predict(self.data.row(row)).map_err(|error| wrong(error.to_string()))?;
+                let score = |prior| universal_score(raw, prior, self.data.log_times[row]);
+                Ok(self.prior.map_or(raw, score))
+            })
             .collect()
     }
 

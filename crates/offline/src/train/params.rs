@@ -22,6 +22,7 @@ const KNOWN: &[Known] = &[
     ("n_estimators", "num_iterations", Kind::Whole(1, MAX_TREES)),
     ("early_stopping_rounds", "early_stopping_round", Kind::Whole(1, MAX_TREES)),
     ("sharpness", "sharpness", Kind::Real(1e-3, 1e3)),
+    ("problems_a_tree", "problems_a_tree", Kind::Real(1e-3, 1e6)),
     ("learning_rate", "learning_rate", Kind::Real(1e-6, 1.0)),
     ("num_leaves", "num_leaves", Kind::Whole(2, 131_072)),
     ("max_depth", "max_depth", Kind::Whole(-1, 1000)),
@@ -50,7 +51,7 @@ const KNOWN: &[Known] = &[
 pub const MAX_TREES: i64 = 5000;
 
 /// Parameters that are ours, not LightGBM's.
-const OURS: [&str; 3] = ["n_estimators", "early_stopping_rounds", "sharpness"];
+const OURS: [&str; 4] = ["n_estimators", "early_stopping_rounds", "sharpness", "problems_a_tree"];
 
 /// The parameters of one training.
 #[derive(Debug, Clone, PartialEq)]
@@ -98,6 +99,23 @@ impl Params {
         };
         let mut params = Self { values: Vec::new() };
         for &(name, value) in values {
+            params.put(name, value);
+        }
+        params
+    }
+
+    /// What a universal model is trained with. Chosen on the H200's data and the MI355X training sweep: deeper forests and
+    /// trees that see all columns fit those devices better, and others worse, and so do many trees on few problems.
+    pub fn universal() -> Self {
+        let mut params = Self::of(Objective::Listwise);
+        for (name, value) in [
+            ("n_estimators", 300.0),
+            ("sharpness", 10.0),
+            ("problems_a_tree", 5.0),
+            ("min_child_samples", 100.0),
+            ("colsample_bytree", 0.3),
+            ("reg_lambda", 5.0),
+        ] {
             params.put(name, value);
         }
         params
@@ -157,6 +175,12 @@ impl Params {
     /// The most trees to train.
     pub fn trees(&self) -> usize {
         self.get("n_estimators").unwrap_or(1.0) as usize
+    }
+
+    /// The most trees to train on so many problems.
+    pub fn trees_for(&self, problems: usize) -> usize {
+        let most = self.get("problems_a_tree").map_or(f64::INFINITY, |each| (problems as f64 / each).ceil());
+        self.trees().min(most.max(1.0) as usize)
     }
 
     /// The same with another number of trees.

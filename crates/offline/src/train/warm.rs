@@ -54,6 +54,11 @@ impl WarmStart {
         &self.spec.extractor
     }
 
+    /// How much the estimate counts, of a universal model.
+    pub const fn prior(&self) -> Option<f64> {
+        self.spec.prior
+    }
+
     /// The text of a target's forest; `None` when the model has none, and the target begins from nothing.
     pub fn forest(&self, target: Target) -> Option<&str> {
         self.forests.iter().find(|forest| forest.0 == target).map(|forest| forest.1.as_str())

@@ -119,6 +119,8 @@ pub(crate) fn plan(goals: Vec<Goal>) -> Plan {
         stop: Stop::Never,
         trials: 0,
         hard_rounds: 0,
+        holdout: None,
+        prior: None,
         seed: 42,
         seeds: 1,
         roles: Vec::new(),

@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::time::Duration;
 
 use ck_select::pool::Pool;
+use ck_select::vocab::Arch;
 use ck_select_measure::config::{ExecutableConfig, LibraryConfig, RunnerConfig};
 use ck_select_measure::gpu::{self, Gpu};
 use ck_select_measure::guard::Guard;
@@ -27,6 +28,8 @@ use ck_select_measure::stop::{Stop, StopReason};
 use ck_select_measure::sweep::{Retry, Start, Summary, Sweep};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
+use super::estimate::EstimateOption;
+use super::hardware::HardwareOption;
 use crate::error::CliError;
 use crate::table::Format;
 use progress::Bar;
@@ -40,6 +43,8 @@ const EXAMPLES: &str = "Examples:
   ckselect bench --pool kernels.txt --problems shapes.csv --simulate data/sweep.parquet --output again.csv
   ckselect bench --pool kernels.txt --problems shapes.csv --library ./libkernels.so --gpus 0,1 \\
       --cutoff 5x --budget 30m --output sweep.csv
+  ckselect bench --pool kernels.txt --problems shapes.csv --library ./libkernels.so --order estimate --arch gfx942 \\
+      --within 1.4x --cutoff 2x --output sweep.csv
   ckselect bench --pool kernels.txt --problems shapes.csv --runner runner.json --output sweep.csv \\
       --slurm 16 --slurm-option=--partition=gpu --slurm-option=--gpus=1
 
@@ -87,6 +92,19 @@ pub(crate) struct Args {
     overwrite: bool,
     #[command(flatten)]
     care: Care,
+    /// The order in which a problem's kernels are measured: the pool's, or the estimate's, fastest first, which needs --arch or
+    /// --hardware
+    #[arg(long, value_enum, default_value = "pool")]
+    order: Order,
+    /// Leave out kernels that the estimate takes for so many times slower than the fastest: 1.4x keeps about a third of 30
+    /// kernels and 99.8 % of the best speed (docs/estimate.md)
+    #[arg(long, value_name = "FACTOR", value_parser = factor)]
+    within: Option<f64>,
+    /// The architecture that the estimate is for
+    #[arg(long, value_name = "ARCH", value_parser = super::word::<Arch>)]
+    arch: Option<Arch>,
+    #[command(flatten)]
+    hardware: HardwareOption,
     /// GPUs to measure on, all at once, by their indices among the visible ones; by default all that
     /// HIP_VISIBLE_DEVICES or ROCR_VISIBLE_DEVICES name, or the first
     #[arg(long, value_name = "LIST")]
@@ -105,6 +123,13 @@ pub(crate) struct Args {
     /// Output format of the summary
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
+}
+
+/// An order of a problem's kernels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Order {
+    Pool,
+    Estimate,
 }
 
 /// How carefully to measure
@@ -160,7 +185,7 @@ impl Care {
 }
 
 /// Reads `90s`, `30m`, `2h`, `500ms`, or seconds without a unit.
-fn duration(text: &str) -> Result<Duration, String> {
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit = match &text[digits.len()..] {
         "ms" => 1e-3,
@@ -206,7 +231,17 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, CliError> {
     if !(settings.max_cv > 0.0 && settings.max_cv.is_finite()) {
         return Err(CliError::usage("--max-cv: expected a percentage above 0"));
     }
-    let whole = Plan::new(&pool, &problems);
+    let mut whole = Plan::new(&pool, &problems);
+    if args.order == Order::Estimate {
+        let asked = EstimateOption { estimate: true, arch: args.arch };
+        whole = whole.by_estimate(&asked.estimator(&args.hardware)?, args.within);
+        if whole.left_out_by_estimate() > 0 {
+            let (count, kept) = (whole.left_out_by_estimate(), whole.len());
+            say!("ckselect: the estimate leaves out {count} pairs as too slow and keeps {kept}");
+        }
+    } else if args.within.is_some() || args.arch.is_some() || args.hardware.is_given() {
+        return Err(CliError::usage("--within, --arch and --hardware are for --order estimate"));
+    }
     if whole.is_empty() {
         return Err(CliError::failed("no kernel of the pool computes any of the problems"));
     }

@@ -7,7 +7,9 @@ use ck_select::hardware::Hardware;
 use ck_select::model::Target;
 use ck_select::vocab::{Direction, Op};
 use ck_select_offline::measurements::{Measurements, files_of};
-use ck_select_offline::train::{Goal, GroupBy, Objective, Params, Plan, Role, Stop, TrainError, WarmStart};
+use ck_select_offline::train::{
+    Goal, GroupBy, Holdout, Objective, Params, Plan, Role, Stop, TrainError, WarmStart,
+};
 
 use super::{Args, Group, Stopping};
 use crate::error::CliError;
@@ -47,14 +49,19 @@ pub(super) fn files(args: &Args) -> Result<(Vec<PathBuf>, Vec<Role>), CliError> 
 
 /// The forests to train.
 pub(super) fn goals(args: &Args) -> Result<(Vec<Goal>, Target), CliError> {
-    let objective: Objective =
-        args.objective.parse().map_err(|error| CliError::usage(format!("--objective: {error}")))?;
+    let objective: Objective = if args.universal {
+        Objective::Listwise
+    } else {
+        args.objective.parse().map_err(|error| CliError::usage(format!("--objective: {error}")))?
+    };
     let mut goals: Vec<Goal> = Vec::new();
     let ranks = objective.only_ranks();
     if ranks {
-        goals.push(Goal { target: Target::Relative, objective, params: Params::of(objective) });
+        let params = if args.universal { Params::universal() } else { Params::of(objective) };
+        goals.push(Goal { target: Target::Relative, objective, params });
     }
-    for word in &args.targets {
+    let targets = if args.universal { &[][..] } else { &args.targets };
+    for word in targets {
         let target: Target = word.parse().map_err(|error| CliError::usage(format!("--targets: {error}")))?;
         if target == Target::Relative {
             if ranks {
@@ -123,7 +130,12 @@ pub(super) fn goals(args: &Args) -> Result<(Vec<Goal>, Target), CliError> {
 
 /// Columns, rules and hardware.
 fn extractor(args: &Args, ranks: bool) -> Result<Extractor, CliError> {
-    let op = args.op;
+    let op = op(args);
+    if args.universal {
+        let schema = Schema::universal::<&str>(op, None)
+            .map_err(|error| CliError::usage(format!("--universal: {error}")))?;
+        return Ok(Extractor { schema, ..Extractor::of_engine(Engine::ConvWork) });
+    }
     let default = match (op, ranks) {
         (Op::Gemm, _) => Engine::Gemm72,
         (Op::Fmha, _) => Engine::Fmha68Python,
@@ -155,7 +167,12 @@ fn extractor(args: &Args, ranks: bool) -> Result<Extractor, CliError> {
         rules.mem_pads = MemPads::All;
     }
     let direction = args.variant.unwrap_or(Direction::Forward);
-    Ok(Extractor { schema, rules, hardware: Hardware::default(), arch: Some(args.arch), direction })
+    Ok(Extractor { schema, rules, hardware: Hardware::default(), arch: args.arch, direction })
+}
+
+/// The operation, which a universal training need not name.
+pub(super) fn op(args: &Args) -> Op {
+    args.op.unwrap_or(Op::GroupedConv)
 }
 
 /// Columns that upstream's engines train as categories.
@@ -177,24 +194,34 @@ pub(super) fn plan(args: &Args, roles: Vec<Role>) -> Result<Plan, CliError> {
         return Err(CliError::usage("--seeds: forests that continue another one are not averaged"));
     }
     let mut extractor = extractor(args, ranks)?;
-    extractor.hardware = Hardware::for_arch(&args.arch).unwrap_or_default();
+    extractor.hardware = args.arch.and_then(|arch| Hardware::for_arch(&arch)).unwrap_or_default();
     if let (Some(warm), None) = (&warm_start, &args.features) {
         // What the forests were trained with is what they go on with.
         let old = warm.extractor();
-        extractor = Extractor { arch: Some(args.arch), ..old.clone() };
+        extractor = Extractor { arch: args.arch, ..old.clone() };
     }
-    let usual = if ranks { Stopping::Inner } else { Stopping::HeldOut };
+    let usual = match (args.universal, ranks) {
+        (true, _) => Stopping::Off,
+        (false, true) => Stopping::Inner,
+        (false, false) => Stopping::HeldOut,
+    };
+    let prior = goals.first().filter(|_| args.universal).map(|goal| goal.params.sharpness());
+    if args.universal && warm_start.is_some() {
+        return Err(CliError::usage("--warm-start: a universal model is adapted by `ckselect tune`"));
+    }
     let stop = match args.early_stopping.unwrap_or(usual) {
         Stopping::Inner => Stop::Inner,
         Stopping::HeldOut => Stop::HeldOut,
         Stopping::Off => Stop::Never,
     };
     Ok(Plan {
-        categories: categories(args.op, &extractor.schema.names()),
+        categories: categories(op(args), &extractor.schema.names()),
         extractor,
         goals,
         rank_by,
         folds: args.folds.into(),
+        holdout: args.holdout.as_deref().map(Holdout::from_word),
+        prior,
         group_by: match args.group_by {
             Group::Problem => GroupBy::Problem,
             Group::Upstream => GroupBy::Upstream,
@@ -212,7 +239,10 @@ pub(super) fn plan(args: &Args, roles: Vec<Role>) -> Result<Plan, CliError> {
 
 /// The constants of the GPU that the data records are those that its features are computed with.
 pub(super) fn adopt_hardware(plan: &mut Plan, measurements: &Measurements) {
-    if let Some(hardware) = measurements.hardware() {
+    // Rows of a universal training carry their own.
+    if plan.prior.is_none()
+        && let Some(hardware) = measurements.hardware()
+    {
         plan.extractor.hardware = hardware;
     }
 }

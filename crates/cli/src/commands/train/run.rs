@@ -19,14 +19,21 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     let (files, roles) = plan::files(args)?;
     let mut plan = plan::plan(args, roles)?;
     Directory::check_free(&args.out, args.overwrite)?;
-    let wanted = Wanted { op: args.op, direction: args.variant, dtype: args.dtype, arch: Some(args.arch) };
-    let measurements = Measurements::read(&files, wanted)?;
+    let (arch, assumed) = if args.universal { (None, args.arch) } else { (args.arch, None) };
+    let wanted = Wanted { op: plan::op(args), direction: args.variant, dtype: args.dtype, arch };
+    let mut measurements = Measurements::new(wanted).assuming(assumed);
+    measurements.add_all(&files)?;
     for left_out in measurements.sources().iter().filter_map(|source| source.left_out(&wanted)) {
         say!("ckselect: {left_out}");
     }
     plan::adopt_hardware(&mut plan, &measurements);
-    let direction = measurements.common_direction()?.map(|direction| direction.to_string());
-    let dtype = measurements.common_dtype()?.map_or_else(String::new, |dtype| dtype.to_string());
+    // A universal model is for all directions and types, whatever it was trained on.
+    let (direction, dtype) = if args.universal {
+        (None, String::new())
+    } else {
+        let dtype = measurements.common_dtype()?.map_or_else(String::new, |dtype| dtype.to_string());
+        (measurements.common_direction()?.map(|direction| direction.to_string()), dtype)
+    };
     if let Some(warm) = &plan.warm_start {
         warm.check(&plan, Some(&dtype))?;
     }
@@ -146,7 +153,7 @@ fn file_name(path: &Path) -> String {
 
 /// The command line, for the card: paths by their last part, since folders are the reader's own, and without what says
 /// how to run and not what to train.
-fn command(words: impl Iterator<Item = String>) -> String {
+pub(super) fn command(words: impl Iterator<Item = String>) -> String {
     let mut line = vec!["ckselect".to_owned()];
     let mut skip = false;
     for word in words.skip(1) {

@@ -1,0 +1,98 @@
+//! Drawing, learning, judging.
+
+use std::io::Write;
+
+use ck_select::features::{Engine, Extractor};
+use ck_select::hardware::Hardware;
+use ck_select::vocab::Op;
+use ck_select_offline::figures::quantile;
+use ck_select_offline::measurements::{Measurements, Wanted};
+use ck_select_offline::report::{self, CurvePoint};
+use ck_select_offline::train::{Draw, Simulation, WarmStart, Way};
+
+use super::Args;
+use crate::error::CliError;
+use crate::output::Output;
+use crate::table::{Cell, Table};
+use crate::timestamp::timestamp;
+
+pub(super) fn run(args: &Args) -> Result<(), CliError> {
+    let ways = args.ways.iter().map(|word| way(word)).collect::<Result<Vec<_>, _>>()?;
+    let counts = args.counts.iter().map(|word| count(word)).collect::<Result<Vec<_>, _>>()?;
+    let base = WarmStart::load(&args.model)?;
+    let wanted =
+        Wanted { op: Op::GroupedConv, direction: args.variant, dtype: args.dtype, arch: Some(args.arch) };
+    let measurements = Measurements::read(&args.data, wanted)?;
+    let hardware = Hardware::for_arch(&args.arch).unwrap_or_default();
+    let extractor = Extractor { arch: Some(args.arch), hardware, ..Extractor::of_engine(Engine::ConvWork) };
+    let mut points = Vec::new();
+    for way in ways {
+        let simulation =
+            Simulation::new(&measurements, &base, &extractor, way)?.holding_back(args.holdout.as_deref())?;
+        for count in &counts {
+            let measured = count.unwrap_or(usize::MAX).min(simulation.problems());
+            // Without a measurement there is nothing to learn from but the universal model.
+            if measured == 0 && way != Way::Tuned {
+                continue;
+            }
+            let draws = if measured == 0 { 1 } else { u64::from(args.draws) };
+            let draws = (0..draws)
+                .map(|draw| simulation.draw(measured, args.seed + draw))
+                .collect::<Result<Vec<Draw>, _>>()?;
+            points.push(point(way, measured, &draws));
+        }
+    }
+    let header = ["way", "measured", "draws", "judged", "mean", "median", "p10", "min", "best_of_top3"];
+    let mut table = Table::new(header);
+    for point in &points {
+        let mut row: Vec<Cell> =
+            vec![point.way.into(), point.measured.into(), point.draws.into(), point.judged.into()];
+        row.extend([point.mean, point.median, point.p10, point.min, point.best_of_top3].map(Cell::from));
+        table.push(row);
+    }
+    if let Some(path) = &args.html {
+        let mut out = Output::create(Some(path))?;
+        out.write_all(report::curve(&points, args.arch.as_str(), &timestamp()).as_bytes())
+            .map_err(|error| CliError::io(path.display(), &error))?;
+        out.finish()?;
+    }
+    let mut out = Output::create(None)?;
+    table.write(args.format, &mut out).map_err(|error| CliError::io(out.name(), &error))?;
+    out.finish()
+}
+
+fn way(word: &str) -> Result<Way, CliError> {
+    Way::ALL.into_iter().find(|way| way.as_str() == word).ok_or_else(|| {
+        let known = Way::ALL.map(Way::as_str).join(", ");
+        CliError::usage(format!("--ways: found '{word}', expected some of {known}"))
+    })
+}
+
+/// A number, or nothing for `all`.
+fn count(word: &str) -> Result<Option<usize>, CliError> {
+    if word == "all" {
+        return Ok(None);
+    }
+    word.parse().map(Some).map_err(|_| {
+        CliError::usage(format!("--counts: found '{word}', expected numbers of problems, or all"))
+    })
+}
+
+fn point(way: Way, measured: usize, draws: &[Draw]) -> CurvePoint {
+    let median = |of: fn(&Draw) -> f64| {
+        let mut values: Vec<f64> = draws.iter().map(of).collect();
+        values.sort_by(f64::total_cmp);
+        quantile(&values, 0.5)
+    };
+    CurvePoint {
+        way: way.as_str(),
+        measured,
+        draws: draws.len(),
+        judged: draws.first().map_or(0, |draw| draw.found.problems),
+        mean: median(|draw| draw.found.mean),
+        median: median(|draw| draw.found.median),
+        p10: median(|draw| draw.found.p10),
+        min: median(|draw| draw.found.min),
+        best_of_top3: median(|draw| draw.found.best_of_top3),
+    }
+}

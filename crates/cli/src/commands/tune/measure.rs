@@ -1,0 +1,94 @@
+//! Measuring by `ckselect bench`, a few problems at a time, each time into a file of its own.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use ck_select::pool::Pool;
+use ck_select::problem::Problem;
+use ck_select_measure::problems::ProblemSet;
+use ck_select_offline::measurements::Measurements;
+use ck_select_offline::train::{WarmStart, spread_order};
+
+use super::Args;
+use super::run::{draw_all, read};
+use crate::error::CliError;
+
+/// Problems of one file.
+const BATCH: usize = 5;
+/// Problems from which on what to expect of others is known well enough to stop.
+const ENOUGH: usize = 40;
+/// What is left to gain where measuring ends: a change of the expected mean by a third more problems.
+const LITTLE: f64 = 5e-4;
+
+/// Measures until the budget is spent, all is measured, or there is little left to gain. What an earlier call measured stays.
+pub(super) fn measure(args: &Args, base: &WarmStart) -> Result<Measurements, CliError> {
+    let (Some(pool), Some(problems), Some(work)) = (&args.pool, &args.problems, &args.work) else {
+        return Err(CliError::usage("give --pool, --problems and --work, or --simulate"));
+    };
+    let set = ProblemSet::read(problems, Pool::read(pool)?.op())?;
+    let all: Vec<&Problem> = set.problems.iter().map(|asked| &asked.problem).collect();
+    let most = args.measure.map_or(all.len(), |count| count as usize);
+    let order = spread_order(&all, all.len(), args.seed);
+    fs::create_dir_all(work).map_err(|error| CliError::io(work.display(), &error))?;
+    let began = Instant::now();
+    let mut files = Vec::new();
+    // How many were measured, and what was expected, when that was last asked.
+    let mut asked: (usize, Option<f64>) = (0, None);
+    for (number, batch) in order.chunks(BATCH).take(most.div_ceil(BATCH)).enumerate() {
+        let left = args.budget.map(|budget| budget.saturating_sub(began.elapsed()));
+        if left.is_some_and(|left| left.is_zero()) {
+            break;
+        }
+        let file = work.join(format!("{number:04}.csv"));
+        let texts: Vec<String> = batch.iter().map(|&place| all[place].to_string()).collect();
+        bench(args, pool, &texts, &file, left)?;
+        files.push(file);
+        let count = (number + 1) * BATCH;
+        if args.measure.is_none() && count >= ENOUGH && 3 * count >= 4 * asked.0 {
+            let expected = draw_all(args, &read(args, &files)?, base)?.expected.map(|expected| expected.mean);
+            if let (Some(before), Some(now)) = (asked.1, expected)
+                && now - before < LITTLE
+            {
+                break;
+            }
+            asked = (count, expected);
+        }
+    }
+    if files.is_empty() {
+        return Err(CliError::failed("nothing was measured"));
+    }
+    read(args, &files)
+}
+
+/// Measures what is not yet in the file.
+fn bench(
+    args: &Args,
+    pool: &Path,
+    problems: &[String],
+    file: &Path,
+    left: Option<Duration>,
+) -> Result<(), CliError> {
+    let list: PathBuf = file.with_extension("problems.txt");
+    fs::write(&list, problems.join("\n") + "\n").map_err(|error| CliError::io(list.display(), &error))?;
+    let program = std::env::current_exe().map_err(|error| CliError::io("ckselect", &error))?;
+    let mut command = Command::new(program);
+    command.args(["bench", "--resume", "--pool"]).arg(pool);
+    command.arg("--problems").arg(&list).arg("--output").arg(file);
+    match (&args.library, &args.runner) {
+        (Some(library), _) => command.arg("--library").arg(library),
+        (None, Some(runner)) => command.arg("--runner").arg(runner),
+        (None, None) => return Err(CliError::usage("give --library, --runner or --simulate")),
+    };
+    if let Some(left) = left {
+        command.arg("--budget").arg(format!("{}ms", left.as_millis().max(1)));
+    }
+    let status =
+        command.stdout(Stdio::null()).status().map_err(|error| CliError::io("ckselect bench", &error))?;
+    if status.success() {
+        Ok(())
+    } else {
+        Err(CliError::failed(format!("ckselect bench ended with {status}")))
+    }
+}

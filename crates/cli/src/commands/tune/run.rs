@@ -1,0 +1,156 @@
+//! Simulating, or measuring, and writing what was learned.
+
+use std::path::{Path, PathBuf};
+
+use ck_select::features::{Engine, Extractor};
+use ck_select::hardware::Hardware;
+use ck_select::model::Target;
+use ck_select::vocab::Op;
+use ck_select_offline::measurements::{Measurements, Wanted};
+use ck_select_offline::train::{
+    CardInputs, Directory, Draw, Goal, GroupBy, Objective, Plan, Simulation, Stop, WarmStart, Way,
+    own_params, train,
+};
+
+use super::{Args, measure};
+use crate::error::CliError;
+use crate::output::Output;
+use crate::table::{Cell, Table};
+use crate::timestamp::timestamp;
+
+/// Problems that a simulation measures when nobody says how many.
+const USUAL: u32 = 10;
+
+pub(super) fn run(args: &Args) -> Result<(), CliError> {
+    if let Some(output) = &args.output {
+        Directory::check_free(output, args.overwrite)?;
+    }
+    let base = WarmStart::load(&args.model)?;
+    if args.simulate.is_empty() {
+        let measured = measure::measure(args, &base)?;
+        let draw = if measured.problems().len() > 1 { Some(draw_all(args, &measured, &base)?) } else { None };
+        if let (Some(Some(expected)), Some(problems)) =
+            (draw.as_ref().map(|draw| &draw.expected), Some(measured.problems().len()))
+        {
+            say!(
+                "ckselect: {problems} problems measured; of others expect {:.2} % in the mean, P10 {:.2} %",
+                expected.mean * 100.0,
+                expected.p10 * 100.0
+            );
+        }
+        return write(args, &measured, base);
+    }
+    let measurements = read(args, &args.simulate)?;
+    let simulation = Simulation::new(&measurements, &base, &extractor(args), Way::Tuned)?;
+    let count = (args.measure.unwrap_or(USUAL) as usize).min(simulation.problems());
+    let draws = (0..u64::from(args.draws))
+        .map(|draw| simulation.draw(count, args.seed + draw))
+        .collect::<Result<Vec<Draw>, _>>()?;
+    report(args, &draws)?;
+    if let (Some(_), Some(first)) = (&args.output, draws.first()) {
+        write(args, &measurements.only(&first.measured), base)?;
+    }
+    Ok(())
+}
+
+/// Reads measurements of the device.
+pub(super) fn read(args: &Args, files: &[PathBuf]) -> Result<Measurements, CliError> {
+    let wanted =
+        Wanted { op: Op::GroupedConv, direction: args.variant, dtype: args.dtype, arch: Some(args.arch) };
+    let measurements = Measurements::read(files, wanted)?;
+    for left_out in measurements.sources().iter().filter_map(|source| source.left_out(&wanted)) {
+        say!("ckselect: {left_out}");
+    }
+    Ok(measurements)
+}
+
+pub(super) fn extractor(args: &Args) -> Extractor {
+    let hardware = Hardware::for_arch(&args.arch).unwrap_or_default();
+    Extractor { arch: Some(args.arch), hardware, ..Extractor::of_engine(Engine::ConvWork) }
+}
+
+/// All problems that there are, each held out once.
+pub(super) fn draw_all(args: &Args, measured: &Measurements, base: &WarmStart) -> Result<Draw, CliError> {
+    let simulation = Simulation::new(measured, base, &extractor(args), Way::Tuned)?;
+    Ok(simulation.draw(simulation.problems(), args.seed)?)
+}
+
+fn report(args: &Args, draws: &[Draw]) -> Result<(), CliError> {
+    let header = ["seed", "measured", "expected", "problems", "mean", "median", "p10", "min", "best_of_top3"];
+    let mut table = Table::new(header);
+    let rows: Vec<[Option<f64>; 6]> = draws
+        .iter()
+        .map(|draw| {
+            let expected = draw.expected.as_ref().map(|expected| expected.mean);
+            let found = &draw.found;
+            [
+                expected,
+                Some(found.mean),
+                Some(found.median),
+                Some(found.p10),
+                Some(found.min),
+                Some(found.best_of_top3),
+            ]
+        })
+        .collect();
+    let mut push = |seed: Cell, draw: &Draw, [expected, rest @ ..]: &[Option<f64>; 6]| {
+        let mut row = vec![seed, draw.measured.len().into(), (*expected).into(), draw.found.problems.into()];
+        row.extend(rest.iter().map(|value| Cell::from(*value)));
+        table.push(row);
+    };
+    for (draw, figures) in draws.iter().zip(&rows) {
+        push(draw.seed.to_string().into(), draw, figures);
+    }
+    if let (Some(draw), true) = (draws.first(), draws.len() > 1) {
+        let median = std::array::from_fn(|column| {
+            let mut values: Vec<f64> = rows.iter().filter_map(|row| row[column]).collect();
+            values.sort_by(f64::total_cmp);
+            (!values.is_empty()).then(|| ck_select_offline::figures::quantile(&values, 0.5))
+        });
+        push("median".into(), draw, &median);
+    }
+    let mut out = Output::create(None)?;
+    table.write(args.format, &mut out).map_err(|error| CliError::io(out.name(), &error))?;
+    out.finish()
+}
+
+/// Learns from all that was measured, and writes the model.
+fn write(args: &Args, measured: &Measurements, base: WarmStart) -> Result<(), CliError> {
+    let Some(output) = &args.output else { return Ok(()) };
+    let direction = measured.common_direction().ok().flatten().map(|direction| direction.to_string());
+    let dtype = measured.common_dtype().ok().flatten().map_or_else(String::new, |dtype| dtype.to_string());
+    let prior = base.prior();
+    let schema = base.extractor().schema.clone();
+    let params = own_params();
+    let plan = Plan {
+        extractor: Extractor { schema, ..extractor(args) },
+        categories: Vec::new(),
+        goals: vec![Goal { target: Target::Relative, objective: Objective::Listwise, params }],
+        rank_by: Target::Relative,
+        folds: 1,
+        holdout: None,
+        prior,
+        group_by: GroupBy::Problem,
+        fold_seed: None,
+        stop: Stop::Never,
+        trials: 0,
+        hard_rounds: 0,
+        seed: args.seed,
+        seeds: 1,
+        roles: Vec::new(),
+        warm_start: Some(base),
+    };
+    let trained = train(measured, &plan, &())?;
+    let name =
+        |path: &Path| path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+    let inputs = CardInputs {
+        name: name(output),
+        dtype,
+        direction,
+        command: super::super::train::command_line(),
+        timestamp: timestamp(),
+        digests: ck_select_offline::trained::digests(measured)?,
+    };
+    Directory::new(measured, &plan, &trained, &inputs)?.write(output, args.overwrite)?;
+    Ok(())
+}

@@ -1,0 +1,212 @@
+//! Universal models as a user meets them: trained on several devices, judged where they have seen nothing, tuned.
+
+#![cfg(feature = "train")]
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+const POOL: &str = "configs/forward_bf16.txt";
+const SMALL: &str = "--params problems_a_tree=2 min_child_samples=5";
+
+/// Convolutions on six kernels, with made-up times that no estimate has: `compv4` is the faster the deeper the problem.
+fn sweep(problems: usize, direction: &str) -> String {
+    let mut text = String::from("kernel,problem_idx,N,C,K,G,Hi,Wi,Y,X,pad_h,pad_w,latency_ms,tflops\n");
+    for index in 0..problems {
+        let (n, c, k, extent) = (1 << (index % 5), 32 << (index % 3), 64 << (index % 4), 7 * (1 + index % 6));
+        let work = 2.0 * (n * c * k * extent * extent * 9) as f64 / 1e9;
+        for (m, nn, depth) in [(16, 64, 64), (64, 64, 64), (128, 128, 64)] {
+            for pipeline in ["compv3", "compv4"] {
+                let rows = (n * extent * extent) as f64 / f64::from(m);
+                let tiles = rows.ceil() * (k as f64 / f64::from(nn)).ceil();
+                let bonus = if pipeline == "compv4" { 90.0 / (c + 58) as f64 } else { 1.0 };
+                let time = 4e-3 + tiles * bonus * f64::from(m * nn) * 2e-8;
+                let _ = writeln!(
+                    text,
+                    "grouped_conv_{direction}_bf16_2d_{m}x{nn}x{depth}_{pipeline},{index},{n},{c},{k},1,{extent},{extent},\
+                     3,3,1,1,{time:.6},{:.4}",
+                    work / time
+                );
+            }
+        }
+    }
+    text
+}
+
+struct Folder(tempfile::TempDir);
+
+impl Folder {
+    fn new() -> Self {
+        let folder = Self(tempfile::tempdir().unwrap());
+        fs::write(folder.0.path().join("here.csv"), sweep(30, "forward")).unwrap();
+        fs::write(folder.0.path().join("back.csv"), sweep(20, "bwd_data")).unwrap();
+        folder.good("convert back.csv --arch sm_90 --output back.parquet");
+        folder
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn run(&self, line: &str) -> Output {
+        Command::new(env!("CARGO_BIN_EXE_ckselect"))
+            .current_dir(self.0.path())
+            .env("SOURCE_DATE_EPOCH", "1700000000")
+            .args(line.split_whitespace())
+            .output()
+            .unwrap()
+    }
+
+    fn good(&self, line: &str) -> String {
+        let ran = self.run(line);
+        assert!(ran.status.success(), "{line}\n{}", String::from_utf8_lossy(&ran.stderr));
+        String::from_utf8(ran.stdout).unwrap()
+    }
+
+    fn bad(&self, line: &str, message: &str) {
+        let ran = self.run(line);
+        let said = String::from_utf8(ran.stderr).unwrap();
+        assert!(!ran.status.success() && said.contains(message), "{line}\n{said}");
+    }
+
+    fn trained(&self) {
+        let line = "train --universal --data here.csv back.parquet --arch gfx950 --out any --holdout device";
+        let table = self.good(&format!("{line} {SMALL} --format csv"));
+        let folds: Vec<&str> = table.lines().filter(|line| line.starts_with("relative,")).collect();
+        // Two devices, each left out once, and all together.
+        assert_eq!(folds.len(), 3, "{table}");
+    }
+}
+
+/// The cells of a column.
+fn column(table: &str, name: &str) -> Vec<String> {
+    let mut lines = table.lines();
+    let at = lines.next().unwrap().split(',').position(|cell| cell == name).unwrap();
+    lines.map(|line| line.split(',').nth(at).unwrap().to_owned()).collect()
+}
+
+#[test]
+fn a_model_of_two_devices_ranks_for_a_third() {
+    let folder = Folder::new();
+    folder.trained();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let pool = root.join(POOL).display().to_string();
+    let problem = "N=16,C=256,K=128,Hi=28,Wi=28,Y=3,X=3,pad_h=1,pad_w=1";
+    let rank = |device: &str| {
+        folder.good(&format!("rank --model any --pool {pool} --problem {problem} --format csv {device}"))
+    };
+    let table = rank("--arch gfx942");
+    let scores: Vec<f64> = column(&table, "score").iter().map(|score| score.parse().unwrap()).collect();
+    assert!(scores.len() == 30 && scores.is_sorted_by(|a, b| a >= b), "{table}");
+    assert_eq!(table, rank("--hardware gfx942"));
+    assert_ne!(table, rank("--arch sm_90"));
+    let line = format!("rank --model any --pool {pool} --problem {problem}");
+    folder.bad(&line, "neither the problem, nor the caller, nor the kernels name an architecture");
+    folder.bad(&format!("{line} --arch gfx900"), "no profile of gfx900");
+    let judged = folder.good("evaluate --model any --arch gfx950 --data here.csv --format csv");
+    assert!(judged.starts_with("figure,") && judged.contains("efficiency,30,"), "{judged}");
+}
+
+#[test]
+fn data_that_cannot_be_is_named() {
+    let folder = Folder::new();
+    let train = |data: &str, more: &str| format!("train --universal --data {data} --out any {SMALL} {more}");
+    folder.bad(
+        &train("here.csv", ""),
+        "its rows name no architecture; --arch says what such rows were measured on",
+    );
+    folder.bad(&train("here.csv", "--arch gfx900"), "no profile of gfx900");
+    folder.bad(
+        &train("here.csv", "--arch gfx950 --holdout device"),
+        "found only gfx950, expected data of at least two",
+    );
+    folder.bad(
+        &train("back.parquet", "--holdout none.csv"),
+        "expected device, direction, dtype or a file of --data",
+    );
+    folder.bad(&train("here.csv", "--arch gfx950 --objective relative"), "cannot be used with");
+}
+
+#[test]
+fn a_model_goes_on_with_measurements() {
+    let folder = Folder::new();
+    folder.trained();
+    let line = "tune --arch gfx950 --model any --simulate here.csv --format csv";
+    let table = folder.good(&format!("{line} --measure 12 --draws 3 --output mine"));
+    assert_eq!(column(&table, "seed"), ["1", "2", "3", "median"]);
+    assert_eq!(column(&table, "measured"), ["12"; 4]);
+    // What was measured is not judged, and what is held out is.
+    assert_eq!(column(&table, "problems"), ["18"; 4]);
+    let mean = |table: &str| -> f64 { column(table, "mean").last().unwrap().parse().unwrap() };
+    let without = folder.good("evaluate --model any --arch gfx950 --data here.csv --format csv");
+    let before: f64 = without.lines().nth(1).unwrap().split(',').nth(2).unwrap().parse().unwrap();
+    assert!(mean(&table) >= before, "{} after {before}", mean(&table));
+    // The model is of this device and direction now.
+    let judged = folder.good("evaluate --model mine --data here.csv --format csv");
+    assert!(judged.contains("efficiency,30,"), "{judged}");
+    folder.bad("evaluate --model mine --data back.parquet", "no row to judge by");
+    folder.bad(&format!("{line} --output mine"), "already exists");
+
+    let curve = folder.good(
+        "curve --arch gfx950 --model any --data here.csv --counts 0,10,all --ways tuned,alone --draws 2 --html curve.html \
+         --format csv",
+    );
+    assert_eq!(column(&curve, "way"), ["tuned", "tuned", "tuned", "alone", "alone"]);
+    assert_eq!(column(&curve, "measured"), ["0", "10", "30", "10", "30"]);
+    assert!(fs::read_to_string(folder.path("curve.html")).unwrap().contains("<svg"));
+    folder.bad(
+        "curve --arch gfx950 --model any --data here.csv --ways best",
+        "expected some of tuned, alone, upstream",
+    );
+}
+
+/// The fake kernels of the sweep's own tests, on the host.
+#[test]
+fn measuring_goes_on_where_it_was_stopped() {
+    let folder = Folder::new();
+    folder.trained();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let compiled = Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()))
+        .args(["-std=c11", "-D_GNU_SOURCE", "-O1", "-shared", "-fPIC", "-I"])
+        .arg(root.join("include"))
+        .arg(root.join("tests/fake_kernels/fake_library.c"))
+        .arg("-o")
+        .arg(folder.path("fakes.so"))
+        .status()
+        .expect("a C compiler is needed");
+    assert!(compiled.success());
+    let pool = fs::read_to_string(root.join(POOL)).unwrap();
+    let pool: Vec<&str> = pool.lines().filter(|line| line.starts_with("grouped")).take(6).collect();
+    fs::write(folder.path("pool.txt"), pool.join("\n")).unwrap();
+    fs::write(
+        folder.path("runner.json"),
+        r#"{"runner": "library", "library": "fakes.so", "device": "host"}"#,
+    )
+    .unwrap();
+    let rows: String = (0..16).map(|at| format!("{},{},64,14,14,1,1\n", 1 + at, 64 + 8 * (at % 7))).collect();
+    fs::write(folder.path("problems.csv"), format!("N,C,K,Hi,Wi,Y,X\n{rows}")).unwrap();
+    let tune = |measure: usize| {
+        let line = "tune --arch gfx950 --model any --pool pool.txt --problems problems.csv --runner runner.json --work work";
+        let words = format!("{line} --measure {measure} --output mine --overwrite");
+        let ran = Command::new(env!("CARGO_BIN_EXE_ckselect"))
+            .current_dir(folder.0.path())
+            .env("FAKE_POOL", folder.path("pool.txt"))
+            .env("CK_SELECT_LOCK_DIR", folder.0.path())
+            .args(words.split_whitespace())
+            .output()
+            .unwrap();
+        let said = String::from_utf8(ran.stderr).unwrap();
+        assert!(ran.status.success(), "{said}");
+        said
+    };
+    assert!(tune(10).contains("10 problems measured; of others expect"));
+    let measured = |name: &str| fs::read(folder.path("work").join(name)).unwrap();
+    let before = [measured("0000.csv"), measured("0001.csv")];
+    assert!(tune(15).contains("15 problems measured"));
+    assert_eq!([measured("0000.csv"), measured("0001.csv")], before, "what was measured stays");
+    assert_eq!(measured("0002.csv").iter().filter(|&&byte| byte == b'\n').count(), 1 + 5 * 6);
+    let card = fs::read_to_string(folder.path("mine/MODEL_CARD.md")).unwrap();
+    assert!(card.contains("grouped_conv forward, bf16, on gfx950"), "{card}");
+    folder.bad("tune --arch gfx950 --model any --runner runner.json", "--pool");
+}

@@ -1,0 +1,96 @@
+//! A learning curve as one HTML page.
+
+use super::charts;
+use super::page::{Page, count, percent};
+
+/// What choosing by so many measured problems gives: medians of some draws.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CurvePoint {
+    /// How it was learned.
+    pub way: &'static str,
+    /// Measured problems.
+    pub measured: usize,
+    /// Draws of them.
+    pub draws: usize,
+    /// Problems that were judged.
+    pub judged: usize,
+    /// Efficiencies of the first choice.
+    pub mean: f64,
+    /// Their median.
+    pub median: f64,
+    /// What nine of ten problems reach.
+    pub p10: f64,
+    /// The worst.
+    pub min: f64,
+    /// The mean of the best among the first three.
+    pub best_of_top3: f64,
+}
+
+/// Writes the page.
+pub fn curve(points: &[CurvePoint], device: &str, at: &str) -> String {
+    let mut page = Page::new(&format!("{device}: learning curve"));
+    page.text(&format!(
+        "Made {at} by ckselect {}. Efficiency on problems that were not measured, by the number of problems that were.",
+        env!("CARGO_PKG_VERSION")
+    ));
+    for (title, of) in [
+        ("Mean efficiency", (|point| point.mean) as fn(&CurvePoint) -> f64),
+        ("What nine of ten problems reach", |point| point.p10),
+    ] {
+        page.section(title, |page| page.raw(&charts::curves(&series(points, of))));
+    }
+    page.section("Figures", |page| {
+        page.table(
+            &["way", "measured", "draws", "judged", "mean", "median", "P10", "worst", "best of 3"],
+            points.iter().map(|point| {
+                let counts = [point.measured, point.draws, point.judged].map(count);
+                let shares =
+                    [point.mean, point.median, point.p10, point.min, point.best_of_top3].map(percent);
+                std::iter::once(point.way.to_owned()).chain(counts).chain(shares).collect()
+            }),
+        );
+    });
+    page.finish()
+}
+
+/// The points of each way, in their order.
+fn series(points: &[CurvePoint], of: fn(&CurvePoint) -> f64) -> Vec<(&'static str, Vec<(usize, f64)>)> {
+    let mut series: Vec<(&'static str, Vec<(usize, f64)>)> = Vec::new();
+    for point in points {
+        let at = (point.measured, of(point));
+        match series.iter_mut().find(|(way, _)| *way == point.way) {
+            Some((_, known)) => known.push(at),
+            None => series.push((point.way, vec![at])),
+        }
+    }
+    series
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_has_each_way_and_every_figure() {
+        let point = |way, measured, mean| CurvePoint {
+            way,
+            measured,
+            draws: 5,
+            judged: 132,
+            mean,
+            median: 0.99,
+            p10: 0.9,
+            min: 0.5,
+            best_of_top3: 0.995,
+        };
+        let page = curve(
+            &[point("tuned", 0, 0.9625), point("tuned", 10, 0.97), point("alone", 10, 0.9)],
+            "gfx950",
+            "now",
+        );
+        for text in ["tuned", "alone", "96.25 %", "<path class=\"line", "132"] {
+            assert!(page.contains(text), "{text}");
+        }
+        assert!(!page.contains("NaN"));
+    }
+}

@@ -1,0 +1,143 @@
+//! Leaving out a device, a direction, a type or a file: how good a model is where it has seen nothing of the kind.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use ck_select_types::problem::Problem;
+
+use crate::measurements::Measurements;
+
+use super::{Item, TrainError};
+
+/// What is left out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Holdout {
+    /// Each architecture.
+    Device,
+    /// Each direction of convolutions.
+    Direction,
+    /// Each type of inputs.
+    Dtype,
+    /// The problems of one file, and of no other.
+    File(PathBuf),
+}
+
+impl Holdout {
+    /// Reads `device`, `direction`, `dtype` or the path of a file.
+    pub fn from_word(word: &str) -> Self {
+        match word {
+            "device" => Self::Device,
+            "direction" => Self::Direction,
+            "dtype" => Self::Dtype,
+            file => Self::File(PathBuf::from(file)),
+        }
+    }
+
+    fn value(&self, problem: &Problem) -> String {
+        let unknown = || "none".to_owned();
+        match (self, problem) {
+            (Self::Device, problem) => problem.arch().map_or_else(unknown, |arch| arch.to_string()),
+            (Self::Direction, Problem::Conv(problem)) => problem.direction.to_string(),
+            (Self::Dtype, Problem::Conv(problem)) => problem.dtype_in.to_string(),
+            (Self::Dtype, Problem::Gemm(problem)) => problem.dtype_a.to_string(),
+            (Self::Direction | Self::File(_), _) => unknown(),
+        }
+    }
+
+    /// The fold of each problem; what is never judged is in the training part of each fold but its own value's.
+    pub(super) fn folds(
+        &self,
+        measurements: &Measurements,
+        items: &[Item],
+    ) -> Result<Vec<Option<usize>>, TrainError> {
+        let problem = |item: &Item| &measurements.problems()[item.problem as usize];
+        let fault = |found: String, expected| TrainError::Holdout { what: self.to_string(), found, expected };
+        if let Self::File(path) = self {
+            let held = problems_of(path, measurements).ok_or_else(|| {
+                fault(path.display().to_string(), "device, direction, dtype or a file of --data")
+            })?;
+            let fold_of: Vec<_> =
+                items.iter().map(|item| held.contains(&item.problem).then_some(0)).collect();
+            if fold_of.iter().all(Option::is_some) {
+                return Err(fault("no other problem".to_owned(), "problems of other files to train on"));
+            }
+            if fold_of.iter().all(Option::is_none) {
+                return Err(fault("no valid row in it".to_owned(), "problems to judge by"));
+            }
+            return Ok(fold_of);
+        }
+        let values: BTreeSet<String> = items.iter().map(|item| self.value(problem(item))).collect();
+        if values.len() < 2 {
+            let found = values.into_iter().next().unwrap_or_default();
+            return Err(fault(format!("only {found}"), "data of at least two"));
+        }
+        Ok(items.iter().map(|item| values.iter().position(|one| *one == self.value(problem(item)))).collect())
+    }
+}
+
+impl fmt::Display for Holdout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Device => f.write_str("device"),
+            Self::Direction => f.write_str("direction"),
+            Self::Dtype => f.write_str("dtype"),
+            Self::File(path) => path.file_name().unwrap_or(path.as_os_str()).display().fmt(f),
+        }
+    }
+}
+
+/// The problems of one file of the measurements.
+fn problems_of(path: &Path, measurements: &Measurements) -> Option<BTreeSet<u32>> {
+    let mut first = 0;
+    for source in measurements.sources() {
+        if source.path == path || source.path.file_name() == Some(path.as_os_str()) {
+            let rows = &measurements.rows()[first..first + source.rows];
+            return Some(rows.iter().map(|row| row.problem).collect());
+        }
+        first += source.rows;
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use ck_select_types::vocab::Op;
+
+    use super::*;
+    use crate::measurements::Wanted;
+
+    fn measured() -> (Measurements, Vec<Item>) {
+        let row = |direction: &str, channels: usize| {
+            format!("grouped_conv_{direction}_bf16_2d_16x64x64_compv3,{channels},64,8,8,3,3,0.5,10\n")
+        };
+        let header = "kernel,C,K,Hi,Wi,Y,X,latency_ms,tflops\n";
+        let mut measurements = Measurements::new(Wanted::all(Op::GroupedConv));
+        let first = format!("{header}{}{}", row("forward", 16), row("bwd_data", 16));
+        measurements.add_text("a.csv", first.as_bytes()).unwrap();
+        measurements.add_text("b.csv", format!("{header}{}", row("forward", 32)).as_bytes()).unwrap();
+        let item = |problem| Item { problem, span: 0..1, weight: 1.0, only_trains: false };
+        (measurements, (0..3).map(item).collect())
+    }
+
+    #[test]
+    fn each_value_is_left_out_once() {
+        let (measurements, items) = measured();
+        let folds = |word: &str| Holdout::from_word(word).folds(&measurements, &items);
+        assert_eq!(folds("direction").unwrap(), [Some(1), Some(0), Some(1)]);
+        assert_eq!(folds("b.csv").unwrap(), [None, None, Some(0)]);
+    }
+
+    #[test]
+    fn what_cannot_be_left_out_is_named() {
+        let (measurements, items) = measured();
+        for (word, message) in [
+            ("dtype", "--holdout dtype: found only bf16, expected data of at least two"),
+            ("device", "--holdout device: found only none, expected data of at least two"),
+            ("c.csv", "--holdout c.csv: found c.csv, expected device, direction, dtype or a file of --data"),
+        ] {
+            let error = Holdout::from_word(word).folds(&measurements, &items).unwrap_err();
+            assert_eq!(error.to_string(), message);
+        }
+    }
+}
