@@ -335,7 +335,7 @@ impl GemmProblem {
         if self.split_k < 1 {
             return Err(InvalidField::new("split_k", self.split_k, "at least 1"));
         }
-        if self.request != GemmRequest::NONE { self.validate_request() } else { Ok(()) }
+        if self.request == GemmRequest::NONE { Ok(()) } else { self.validate_request() }
     }
 
     fn validate_request(&self) -> Result<(), InvalidField> {
