@@ -51,7 +51,7 @@ struct Said {
 /// The places of a table with their lines.
 type Places = Vec<(usize, Result<Said, String>)>;
 
-/// Reads a table: AITER's tuned CSV of GEMMs, hipBLASLt's logic of exact solutions (YAML) or MIOpen's find-db as text, which its
+/// Reads a table: AITER's tuned CSV of GEMMs, hipBLASLt's logic of exact solutions (YAML) or `MIOpen`'s find-db as text, which its
 /// beginning tells apart. `fields` are added to every problem.
 pub fn read(file: &str, text: &str, fields: &str) -> Result<Table, DataError> {
     let wrong = |line: usize, reason: String| DataError::format(file, format_args!("line {line}: {reason}"));

@@ -98,7 +98,7 @@ impl<'a> GemmValidator<'a> {
         let own = table.filter(|_| !target.contains(':'));
         let waves = rules.gemm.waves.get(target).or(own.map(|table| &table.waves));
         let of_engine = rules.gemm.warp_tiles.get(target).and_then(|tables| tables.get(&types));
-        let warp_tiles = of_engine.map(Vec::as_slice).or_else(|| instructions(&own?.warp_tiles, dtype));
+        let warp_tiles = of_engine.map(Vec::as_slice).or_else(|| Some(instructions(&own?.warp_tiles, dtype)));
         Some(Self {
             rules,
             target,
@@ -119,7 +119,7 @@ impl<'a> GemmValidator<'a> {
     pub fn with_shuffled_b(mut self, dtype: Dtype) -> Self {
         self.preshuffle = true;
         let table = self.rules.arch.architectures.get(self.target);
-        self.warp_tiles = table.and_then(|table| instructions(&table.preshuffle_warp_tiles, dtype));
+        self.warp_tiles = table.map(|table| instructions(&table.preshuffle_warp_tiles, dtype));
         self
     }
 
@@ -133,7 +133,7 @@ impl<'a> GemmValidator<'a> {
         match self.warp_tiles {
             None => warnings.push(format!("the rules know no instructions of '{target}', any are accepted")),
             Some([]) => {
-                warnings.push(format!("'{target}' has no instructions for {types}, it gives no kernels"))
+                warnings.push(format!("'{target}' has no instructions for {types}, it gives no kernels"));
             }
             Some(_) => {}
         }
@@ -265,6 +265,6 @@ impl<'a> GemmValidator<'a> {
 }
 
 /// The instructions of an architecture for operands of one type; none for types that it does not multiply.
-fn instructions(tables: &BTreeMap<String, Vec<Mnk>>, dtype: Dtype) -> Option<&[Mnk]> {
-    Some(tables.get(dtype.as_str()).map_or(&[][..], Vec::as_slice))
+fn instructions(tables: &BTreeMap<String, Vec<Mnk>>, dtype: Dtype) -> &[Mnk] {
+    tables.get(dtype.as_str()).map_or(&[], Vec::as_slice)
 }

@@ -52,7 +52,7 @@ impl Grid {
         let mut problems = Vec::new();
         let mut add = |layer: Layer| {
             let layers = depths.iter().map(|&depth| layer.problem(choice, depth));
-            problems.extend(layers.filter(|problem| is_usual(problem)));
+            problems.extend(layers.filter(is_usual));
         };
         for &filter in self.filters {
             for &stride in self.strides {

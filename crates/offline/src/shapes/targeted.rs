@@ -100,13 +100,12 @@ mod tests {
 
     use super::*;
 
-    /// Rows (channels, groups, tile's depth, speed, prediction) in the columns that the trainer writes.
-    fn written(
-        folder: &Path,
-        rows: &[(i64, i64, u32, f64, Option<f64>)],
-        column: &str,
-    ) -> std::path::PathBuf {
-        let whole = |value: fn(&(i64, i64, u32, f64, Option<f64>)) -> i64| -> ArrayRef {
+    /// Channels, groups, depth of the kernel's tile, speed, prediction.
+    type Measured = (i64, i64, u32, f64, Option<f64>);
+
+    /// Rows in the columns that the trainer writes.
+    fn written(folder: &Path, rows: &[Measured], column: &str) -> std::path::PathBuf {
+        let whole = |value: fn(&Measured) -> i64| -> ArrayRef {
             Arc::new(rows.iter().map(|row| Some(value(row))).collect::<Int64Array>())
         };
         let kernel = |depth| format!("grouped_conv_bwd_data_fp16_2d_16x64x{depth}_compv3");
@@ -139,7 +138,7 @@ mod tests {
 
     /// Two problems of one stratum, of which the second is chosen for well, and depthwise ones that always are; a
     /// problem with one kernel, and one without predictions.
-    const ROWS: [(i64, i64, u32, f64, Option<f64>); 10] = [
+    const ROWS: [Measured; 10] = [
         (128, 1, 32, 1.0, Some(2.0)),
         (128, 1, 64, 2.0, Some(1.0)),
         (256, 1, 32, 2.0, Some(2.0)),

@@ -4,7 +4,7 @@ use ck_select_types::vocab::Op;
 
 use super::{Places, Said};
 
-/// PyTorch's names of types, and ours.
+/// The names that `torch` gives types, and ours.
 const TYPES: [(&str, &str); 6] = [
     ("torch.bfloat16", "bf16"),
     ("torch.float16", "fp16"),
@@ -47,11 +47,8 @@ fn said(header: &[&str], cells: &[&str]) -> Result<Said, String> {
         let place = header.iter().position(|column| *column == name)?;
         Some(cells[place]).filter(|text| !text.is_empty())
     };
-    let mut problem = String::new();
-    let mut add = |key: &str, value: &str| {
-        let comma = if problem.is_empty() { "" } else { "," };
-        problem += &format!("{comma}{key}={value}");
-    };
+    let mut problem = Vec::new();
+    let mut add = |key: &str, value: &str| problem.push(format!("{key}={value}"));
     for extent in ["M", "N", "K"] {
         add(extent, cell(extent).unwrap_or_default());
     }
@@ -78,5 +75,5 @@ fn said(header: &[&str], cells: &[&str]) -> Result<Said, String> {
     let time = cell("us").unwrap_or_default();
     let microseconds: f64 = time.parse().map_err(|_| format!("us: found '{time}', expected a number"))?;
     let by = cell("kernelName").unwrap_or("a kernel without a name").to_owned();
-    Ok(Said { op: Op::Gemm, problem, milliseconds: microseconds / 1e3, by })
+    Ok(Said { op: Op::Gemm, problem: problem.join(","), milliseconds: microseconds / 1e3, by })
 }

@@ -1,4 +1,4 @@
-//! MIOpen's find-db as text: a line is a problem, `=`, and the solvers with their times.
+//! `MIOpen`'s find-db as text: a line is a problem, `=`, and the solvers with their times.
 //!
 //! ```text
 //! C-Hi-Wi-YxX-K-Ho-Wo-N-pads-strides-dilations-bias-layout-type-direction[_gG]=solver:ms,workspace,algorithm;…
@@ -87,13 +87,13 @@ fn problem(key: &str) -> Result<String, String> {
         "F" => (extents(first), extents(second)),
         _ => (extents(second), extents(first)),
     };
-    let mut text = format!(
+    let mut fields = vec![format!(
         "N={},C={c},K={k},G={groups},ndim={ndim},direction={direction},dtype={dtype},layout={layout}",
         parts[n]
-    );
+    )];
     let axes = &["d", "h", "w"][3 - ndim..];
     for (place, axis) in axes.iter().enumerate() {
-        text += &format!(",{}i={}", axis.to_uppercase(), input[place]);
+        fields.push(format!("{}i={}", axis.to_uppercase(), input[place]));
     }
     let keys = [("", filter), ("stride_", strides), ("pad_", pads), ("dilation_", dilations)];
     for (prefix, part) in keys {
@@ -107,13 +107,13 @@ fn problem(key: &str) -> Result<String, String> {
                 "h" => "Y",
                 _ => "X",
             };
-            text += &if prefix.is_empty() {
-                format!(",{filter_axis}={value}")
-            } else {
-                format!(",{prefix}{axis}={value}")
-            };
+            fields.push(match prefix {
+                "" => format!("{filter_axis}={value}"),
+                _ => format!("{prefix}{axis}={value}"),
+            });
         }
     }
+    let text = fields.join(",");
     check_output(&text, ndim, output)?;
     Ok(text)
 }

@@ -256,12 +256,11 @@ impl GemmKernel {
 
 /// Reads all of a name up to its shapes. The flag tells whether it says what is padded.
 fn body(scan: &mut Scan<'_>, family: &Family) -> Result<(GemmKernel, bool), NameError> {
-    let (microscale, dtype_a, dtype_b) = match family.quant {
-        Some(_) => quant_name::types(scan)?,
-        None => {
-            let dtype = scan.element()?;
-            (false, dtype, dtype)
-        }
+    let (microscale, dtype_a, dtype_b) = if family.quant.is_some() {
+        quant_name::types(scan)?
+    } else {
+        let dtype = scan.element()?;
+        (false, dtype, dtype)
     };
     scan.separator("the layout")?;
     let (layout, d_layout) = read_layout(scan, family)?;

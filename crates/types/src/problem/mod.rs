@@ -342,7 +342,7 @@ impl GemmProblem {
         element("dtype_a", self.dtype_a)?;
         element("dtype_b", self.dtype_b)?;
         element("dtype_c", self.dtype_c)?;
-        if self.request != GemmRequest::NONE { self.validate_request() } else { Ok(()) }
+        if self.request == GemmRequest::NONE { Ok(()) } else { self.validate_request() }
     }
 
     fn validate_request(&self) -> Result<(), InvalidField> {
