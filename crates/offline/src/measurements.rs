@@ -562,7 +562,7 @@ mod tests {
             let mut taking = Taking::new(&mut measurements);
             taking.hardware("a.parquet", &[(name, value)])?;
             taking.arches = arches.to_vec();
-            taking.end("a.parquet").map_err(|error| error)
+            taking.end("a.parquet")
         };
         end("num_cus", 304, &[arch("gfx942")]).unwrap();
         end("num_cus", 132, &[arch("sm_90")]).unwrap();

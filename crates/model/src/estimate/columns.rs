@@ -66,6 +66,7 @@ pub const UNIVERSAL_COLUMNS: &[UniversalColumn] = columns! {
     est_tile_k = |s| s.shape.tile[2].min(256.0), "depth of a step";
     est_waves = |s| s.shape.waves.min(16.0), "waves of a workgroup, 16 at most";
     est_ahead = |s| s.shape.ahead, "how far loads run ahead: not, a step, a step with a second buffer";
+    est_compv5 = |s| f64::from(u8::from(s.shape.compv5)), "whether the pipeline is compv5, which the estimate takes for compv3";
     est_two_stage = |s| f64::from(u8::from(s.shape.two_stage)), "whether a second kernel adds up parts";
     est_width_a = |s| s.width(0), "elements of an access to A, 16 at most";
     est_width_b = |s| s.width(1), "elements of an access to B";

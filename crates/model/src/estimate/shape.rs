@@ -16,6 +16,8 @@ pub struct Shape {
     pub(super) waves: f64,
     /// Steps that loads run ahead: none, one, or one with a second buffer, which counts as two.
     pub(super) ahead: f64,
+    /// Of the pipeline `compv5`, which the formula takes for `compv3`.
+    pub(super) compv5: bool,
     /// Workgroups that a compute unit holds, at least 1.
     pub(super) resident: f64,
     /// Share of a compute unit's SIMDs that one workgroup occupies.
@@ -163,6 +165,7 @@ impl Shape {
             threads,
             waves,
             ahead: f64::from(ahead as u8),
+            compv5: kernel.pipeline == Pipeline::CompV5,
             resident,
             occupied: (waves / hardware.simds_per_cu.max(1) as f64).min(1.0),
             arithmetic,

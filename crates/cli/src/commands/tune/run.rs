@@ -28,14 +28,12 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     let base = WarmStart::load(&args.model)?;
     if args.simulate.is_empty() {
         let measured = measure::measure(args, &base)?;
-        let draw = if measured.problems().len() > 1 { Some(draw_all(args, &measured, &base)?) } else { None };
-        if let (Some(Some(expected)), Some(problems)) =
-            (draw.as_ref().map(|draw| &draw.expected), Some(measured.problems().len()))
-        {
+        let problems = measured.problems().len();
+        let expected = if problems > 1 { draw_all(args, &measured, &base)?.expected } else { None };
+        if let Some(expected) = expected {
+            let [mean, p10] = [expected.mean, expected.p10].map(|share| share * 100.0);
             say!(
-                "ckselect: {problems} problems measured; of others expect {:.2} % in the mean, P10 {:.2} %",
-                expected.mean * 100.0,
-                expected.p10 * 100.0
+                "ckselect: {problems} problems measured; of others expect {mean:.2} % in the mean, P10 {p10:.2} %"
             );
         }
         return write(args, &measured, base);
