@@ -96,7 +96,7 @@ fn structs_have_the_same_layout_on_both_sides() {
         CkSelection = "ck_selection" {
             struct_size, name, user, index, rank, unsupported, score, measured_ms, generation, source, out_of_range,
             out_of_range_fields, unmeasured, arch_unknown,
-            no_model, reserved,
+            no_model, generic,
         }
         CkRanked = "ck_ranked" { name, user, index, score, tied, unmeasured }
         CkRowOptions = "ck_row_options" {

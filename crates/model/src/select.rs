@@ -547,8 +547,9 @@ mod tests {
         let pool = Pool::read(golden("gemm_small/pool.txt")).unwrap();
         let side = |kernel: &Kernel| gemm.extractor().kernel_side(&kernel.kind).unwrap();
         let sides: Vec<KernelSide> = pool.iter().map(side).collect();
-        assert!(compile(&gemm, &sides).is_ok());
-        let error = compile(&conv, &sides).err().unwrap();
+        let compile = |model: &Model| PoolFeatures::new(model.extractor(), &sides).map_err(RankError::from);
+        assert!(compile(&gemm).is_ok());
+        let error = compile(&conv).err().unwrap();
         assert_eq!(error, RankError::MixedPool(MixedPool { kernel: 0 }));
         assert_eq!(error.to_string(), "kernel 0 is for another operation than the features");
     }

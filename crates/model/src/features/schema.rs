@@ -97,8 +97,15 @@ struct Needs {
 }
 
 impl Needs {
-    const NONE: Self =
-        Self { pipeline: false, scheduler: false, epilogue: false, layout: false, vector: false, own: false };
+    const NONE: Self = Self {
+        dtype: false,
+        pipeline: false,
+        scheduler: false,
+        epilogue: false,
+        layout: false,
+        vector: false,
+        own: false,
+    };
 }
 
 impl Schema {

@@ -6,7 +6,7 @@ use super::RankError;
 use crate::estimate::{Device, DeviceError, Estimator, UniversalColumn, UniversalPool};
 use crate::features::Schema;
 use crate::forest::Forest;
-use crate::kernel::{Kernel, KernelKind};
+use crate::kernel::KernelKind;
 use crate::model::Model;
 use crate::pool::Pool;
 use crate::problem::Problem;
@@ -36,7 +36,7 @@ impl Universal {
         let ranked = || places.iter().filter_map(|&index| pool.get(index));
         let kernels: Vec<KernelKind> = ranked().map(|kernel| kernel.kind.clone()).collect();
         let given = model.device().map(|device| UniversalPool::new(Estimator::new(*device), kernels.iter()));
-        let mut named = ranked().map(arch_of);
+        let mut named = ranked().map(|kernel| kernel.kind.arch());
         let first = named.next().flatten();
         let common = first.filter(|_| named.all(|arch| arch == first));
         Some(Self {
@@ -85,13 +85,6 @@ impl Universal {
     /// The score of a kernel, of the forest's and the logarithm of its time.
     pub(super) fn score(&self, raw: f64, log_time: f64) -> f64 {
         universal_score(raw, self.prior, log_time)
-    }
-}
-
-fn arch_of(kernel: &Kernel) -> Option<Arch> {
-    match &kernel.kind {
-        KernelKind::Conv(kernel) => kernel.arch,
-        KernelKind::Gemm(kernel) => kernel.arch,
     }
 }
 

@@ -41,6 +41,7 @@ impl Holdout {
             (Self::Direction, Problem::Conv(problem)) => problem.direction.to_string(),
             (Self::Dtype, Problem::Conv(problem)) => problem.dtype_in.to_string(),
             (Self::Dtype, Problem::Gemm(problem)) => problem.dtype_a.to_string(),
+            (Self::Dtype, Problem::Fmha(problem)) => problem.dtype.to_string(),
             (Self::Direction | Self::File(_), _) => unknown(),
         }
     }
