@@ -649,7 +649,7 @@ typedef struct {
    */
   int32_t mask;
   /**
-   * 0 none, 1 elementwise, 2 ALiBi.
+   * 0 none, 1 elementwise, 2 `ALiBi`.
    */
   int32_t bias;
   /**
@@ -665,7 +665,7 @@ typedef struct {
    */
   int32_t kv_layout;
   /**
-   * How pages are found: 0 as vLLM, 1 as SGLang.
+   * How pages are found: 0 as `vLLM`, 1 as `SGLang`.
    */
   int32_t kv_lookup;
   /**
@@ -1311,7 +1311,7 @@ typedef struct {
    */
   const char *arch;
   /**
-   * How keys and values are loaded: "qr", "qr_async" and so on.
+   * How keys and values are loaded: `qr`, `qr_async` and so on.
    */
   const char *pipeline;
   /**

@@ -49,7 +49,7 @@ fn only_kernels_that_support_the_problem_are_chosen() {
         assert!(matches!(error, SelectError::NoKernel { .. }), "{error}");
     }
     let empty = registry.select(&FmhaProblem { seqlen_k: 0, ..decode(1) }.into()).err().unwrap();
-    assert_eq!(empty.to_string(), "seqlen_k: found 0, expected at least 1, or a max_seqlen_k");
+    assert_eq!(empty.to_string(), "problem: seqlen_k: found 0, expected at least 1, or a max_seqlen_k");
 }
 
 #[test]

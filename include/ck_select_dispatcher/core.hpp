@@ -86,6 +86,10 @@ class Core {
   [[nodiscard]] auto ask_library(Ask ask_registry, const Problem& problem) {
     const auto state = current();
     const auto asked = Adapter::map(problem, options_, *state);
+    const typename Adapter::Scope reads(problem);
+    LazyOperands operands;
+    const Asking now = ask(*state, problem, wanted(*state, asked), operands);
+    const AskingScope scope(now);
     return ask_registry(static_cast<const Registry&>(registry_), asked.problem);
   }
 

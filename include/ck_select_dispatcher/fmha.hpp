@@ -57,7 +57,7 @@ struct FmhaAdapter {
     Known<Instance, Kernel> known;
     known.name = key.encode_identifier();
     known.arch = key.gfx_arch;
-    known.signature = {static_cast<int>(key.signature.family), key.signature.data_type, {}, {}, {}};
+    known.signature = {group_of(static_cast<int>(key.signature.family)), key.signature.data_type, {}, {}, {}};
     try {
       known.kernel = kernel_of(key);
       known.key = key_text(key, known.name);
@@ -198,16 +198,28 @@ struct FmhaAdapter {
     raw.has_rotary_cos_sin = problem.has_rotary_cos_sin;
     asked.arch = problem.gfx_arch.empty() ? std::string_view(options.arch) : std::string_view(problem.gfx_arch);
     asked.problem.arch(asked.arch);
-    asked.signature = {static_cast<int>(problem.requested_family), problem.data_type, {}, {}, {}};
+    asked.signature = {group_of(static_cast<int>(problem.requested_family)), problem.data_type, {}, {}, {}};
     return asked;
   }
 
   template <class Instance, class Problem>
   [[nodiscard]] static bool supports(const Instance& instance, const Problem& problem) {
-    return instance.supports(problem);
+    // Where the number of splits is chosen, the second stage is asked for with the first one's problem.
+    const auto family = instance.get_key().signature.family;
+    if (family == problem.requested_family || group_of(static_cast<int>(family)) == static_cast<int>(family)) {
+      return instance.supports(problem);
+    }
+    Problem stage = problem;
+    stage.requested_family = family;
+    return instance.supports(stage);
   }
 
  private:
+  /// Both stages of split keys are in one group: the number of splits is chosen for both together.
+  [[nodiscard]] static constexpr int group_of(int family) noexcept {
+    return family == CK_FMHA_FAMILY_FWD_SPLITKV_COMBINE ? static_cast<int>(CK_FMHA_FAMILY_FWD_SPLITKV) : family;
+  }
+
   [[nodiscard]] static Dtype type(std::string_view word, Status status) {
     if (const auto known = dtype_from(word)) return *known;
     throw Error(status, "data_type: unknown word '" + std::string(word) + "'");
