@@ -158,8 +158,8 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         problems = shapes::evenly(&problems, usize_of(count));
     }
     if let Some(count) = args.stratify {
-        if problems.iter().any(|problem| problem.op() == Op::Gemm) {
-            return Err(CliError::usage("--stratify: strata are of convolutions, and these are GEMMs"));
+        if problems.iter().any(|problem| problem.op() != Op::GroupedConv) {
+            return Err(CliError::usage("--stratify: strata are of convolutions, and these are none"));
         }
         problems = shapes::stratified(&problems, usize_of(count));
     }

@@ -64,8 +64,8 @@ impl GemmKernel {
     /// The vector widths may stand anywhere in the name; a `_vec` and a digit that do not go on as three numbers are
     /// an error. Without them the widths are 0, the kernel's own.
     ///
-    /// What no name carries: B has A's type, C the type that A gives ([`Dtype::result`]), sums are kept in
-    /// [`Dtype::accumulator`]; `block_size` is 0 (not known) until [`GemmKernel::set_arch`]; `double_buffer` follows
+    /// What no name carries: B has A's type, C the type that A gives ([`Dtype::result`](crate::vocab::Dtype::result)), sums
+    /// are kept in [`Dtype::accumulator`](crate::vocab::Dtype::accumulator); `block_size` is 0 (not known) until [`GemmKernel::set_arch`]; `double_buffer` follows
     /// from the pipeline; one wave group; no transposes. A name `gemm_multi_d_…` without the operation has two D tensors
     /// and adds them, as upstream's own reader takes it. Quantised kernels whose names have no flags pad the depth, but
     /// those with scales of both operands do so only when the scales of B alone are shuffled; C of two operands with scales is
