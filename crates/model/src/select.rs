@@ -135,6 +135,13 @@ pub struct Ranked {
     pub score: f64,
 }
 
+fn compile(model: &Model, sides: &[KernelSide]) -> Result<(PoolFeatures, PoolScorer), RankError> {
+    let forest = model.ranking_forest().ok_or(RankError::NoForest)?;
+    let features = PoolFeatures::new(model.extractor(), sides)?;
+    let scorer = PoolScorer::compile(forest, &features.table())?;
+    Ok((features, scorer))
+}
+
 impl Ranker {
     /// Prepares a model for the kernels of a pool that it serves ([`Model::key`]).
     pub fn new(model: Arc<Model>, pool: Arc<Pool>) -> Result<Self, RankError> {
@@ -171,15 +178,12 @@ impl Ranker {
                 reason: Box::new(reason.clone()),
             });
         }
-        let forest = model.ranking_forest().ok_or(RankError::NoForest)?;
         let universal = Universal::new(&model, &pool, &places);
-        let (features, scorer) = match &universal {
-            Some(universal) => (None, universal.compile(forest)?),
-            None => {
-                let features = PoolFeatures::new(model.extractor(), &sides)?;
-                let scorer = PoolScorer::compile(forest, &features.table())?;
-                (Some(features), scorer)
-            }
+        let (features, scorer) = if let Some(universal) = &universal {
+            (None, universal.compile(model.ranking_forest().ok_or(RankError::NoForest)?)?)
+        } else {
+            let (features, scorer) = compile(&model, &sides)?;
+            (Some(features), scorer)
         };
         let trained = model.spec().trained_on.as_ref();
         let unmeasured = |kernel: &Kernel| trained.and_then(|trained| trained.unmeasured(&kernel.kind));
