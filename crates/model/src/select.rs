@@ -135,6 +135,13 @@ pub struct Ranked {
     pub score: f64,
 }
 
+fn compile(model: &Model, sides: &[KernelSide]) -> Result<(PoolFeatures, PoolScorer), RankError> {
+    let forest = model.ranking_forest().ok_or(RankError::NoForest)?;
+    let features = PoolFeatures::new(model.extractor(), sides)?;
+    let scorer = PoolScorer::deferred(forest, &features.table())?;
+    Ok((features, scorer))
+}
+
 impl Ranker {
     /// Prepares a model for the kernels of a pool that it serves ([`Model::key`]).
     pub fn new(model: Arc<Model>, pool: Arc<Pool>) -> Result<Self, RankError> {
@@ -179,15 +186,12 @@ impl Ranker {
                 reason: Box::new(reason.clone()),
             });
         }
-        let forest = model.ranking_forest().ok_or(RankError::NoForest)?;
         let universal = Universal::new(&model, &pool, &places);
-        let (features, scorer) = match &universal {
-            Some(universal) => (None, universal.compile(forest)?),
-            None => {
-                let features = PoolFeatures::new(model.extractor(), &sides)?;
-                let scorer = PoolScorer::deferred(forest, &features.table())?;
-                (Some(features), scorer)
-            }
+        let (features, scorer) = if let Some(universal) = &universal {
+            (None, universal.compile(model.ranking_forest().ok_or(RankError::NoForest)?)?)
+        } else {
+            let (features, scorer) = compile(&model, &sides)?;
+            (Some(features), scorer)
         };
         let trained = model.spec().trained_on.as_ref();
         let unmeasured = |kernel: &Kernel| trained.and_then(|trained| trained.unmeasured(&kernel.kind));
@@ -547,9 +551,8 @@ mod tests {
         let pool = Pool::read(golden("gemm_small/pool.txt")).unwrap();
         let side = |kernel: &Kernel| gemm.extractor().kernel_side(&kernel.kind).unwrap();
         let sides: Vec<KernelSide> = pool.iter().map(side).collect();
-        let compile = |model: &Model| PoolFeatures::new(model.extractor(), &sides).map_err(RankError::from);
-        assert!(compile(&gemm).is_ok());
-        let error = compile(&conv).err().unwrap();
+        assert!(compile(&gemm, &sides).is_ok());
+        let error = compile(&conv, &sides).err().unwrap();
         assert_eq!(error, RankError::MixedPool(MixedPool { kernel: 0 }));
         assert_eq!(error.to_string(), "kernel 0 is for another operation than the features");
     }

@@ -62,7 +62,7 @@ pub(super) struct Parts {
     pub(super) second_stage: f64,
     pub(super) launch: f64,
     /// Parts that the depth is cut into.
-    pub(super) parts: f64,
+    pub(super) split: f64,
     /// Shares of the tiles, along rows, columns and depth, that the problem fills.
     pub(super) filled: [f64; 3],
     /// Steps of a workgroup.
@@ -141,7 +141,7 @@ impl Parts {
             memory: uncached / (device.rates.memory_gb_s * 1e3 * constants.memory_share),
             second_stage: added + second_launch,
             launch: constants.launch,
-            parts,
+            split: parts,
             filled: along.map(|tiles| tiles / tiles.ceil()),
             steps,
             rounds,

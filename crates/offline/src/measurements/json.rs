@@ -103,18 +103,14 @@ impl Results<'_> {
         // Extents stand together, so that what lies between two of them by the alphabet is not taken for a third.
         let (mut names, others): (Vec<&str>, Vec<&str>) = keys().partition(|key| EXTENTS.contains(key));
         names.extend(others);
-        match check_names(Op::Gemm, &names, FIGURES) {
-            Err(HeaderError::Unknown(wrong)) => {
-                let wrong =
-                    wrong.iter().map(|one| format!("'{}', expected {}", one.name, one.nearest.join(", ")));
-                Err(Fault::Row(format!("unknown key {}", wrong.collect::<Vec<_>>().join("; "))))
-            }
-            // What is missing is found where it is read.
-            _ => {
-                self.known_keys = keys().map(str::to_owned).collect();
-                Ok(())
-            }
+        if let Err(HeaderError::Unknown(wrong)) = check_names(Op::Gemm, &names, FIGURES) {
+            let wrong =
+                wrong.iter().map(|one| format!("'{}', expected {}", one.name, one.nearest.join(", ")));
+            return Err(Fault::Row(format!("unknown key {}", wrong.collect::<Vec<_>>().join("; "))));
         }
+        // What is missing is found where it is read.
+        self.known_keys = keys().map(str::to_owned).collect();
+        Ok(())
     }
 
     fn benchmark(&mut self, name: &str, benchmark: &Value) -> Result<bool, Fault> {

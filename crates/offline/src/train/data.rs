@@ -136,7 +136,7 @@ impl TrainingData {
             let kernels = self.rows[item.span.clone()].iter().map(kernel);
             let (values, log_times) =
                 universal_rows(&extractor.schema, estimator, problem, kernels.clone().map(|one| &one.kind));
-            for (kernel, _) in kernels.zip(&log_times).filter(|(_, time)| time.is_nan()) {
+            if let Some((kernel, _)) = kernels.zip(&log_times).find(|(_, time)| time.is_nan()) {
                 let why = estimator.shape(&kernel.kind).err().map_or_else(String::new, |e| e.to_string());
                 return Err(TrainError::NoEstimate { kernel: kernel.name.clone(), arch, why });
             }

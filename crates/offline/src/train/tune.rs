@@ -55,7 +55,9 @@ pub fn spread_order(problems: &[&Problem], count: usize, seed: u64) -> Vec<usize
         let mean = points.iter().map(|point| point[axis]).sum::<f64>() / count;
         let spread = (points.iter().map(|point| (point[axis] - mean).powi(2)).sum::<f64>() / count).sqrt();
         let scale = if spread > 0.0 { spread } else { 1.0 };
-        points.iter_mut().for_each(|point| point[axis] = (point[axis] - mean) / scale);
+        for point in &mut points {
+            point[axis] = (point[axis] - mean) / scale;
+        }
     }
     let between =
         |a: usize, b: usize| points[a].iter().zip(&points[b]).map(|(a, b)| (a - b).powi(2)).sum::<f64>();
