@@ -31,7 +31,7 @@ prop_compose! {
 prop_compose! {
     /// Any kernel that an identifier describes completely.
     fn gemm()(
-        dtype in any_word(Dtype::ALL), layout in layout(), pipeline in any_word(Pipeline::ALL),
+        dtype in any_word(Dtype::OF_ELEMENTS), layout in layout(), pipeline in any_word(Pipeline::ALL),
         epilogue in any_word(Epilogue::ALL), scheduler in any_word(Scheduler::ALL), pad: [bool; 3],
         tile in mnk(65_535), wave in mnk(255), warp_tile in mnk(255), flags: [bool; 3], split_k in 1..=255u8,
         elementwise in any_word(Elementwise::ALL), num_d_tensors: u8,
@@ -80,7 +80,7 @@ prop_compose! {
 prop_compose! {
     /// Any kernel that a long name describes completely.
     fn conv()(
-        direction in any_word(Direction::ALL), dtype in any_word(Dtype::ALL), layout in any_word(ConvLayout::ALL),
+        direction in any_word(Direction::ALL), dtype in any_word(Dtype::OF_ELEMENTS), layout in any_word(ConvLayout::ALL),
         ndim in 1..=3u8, tile in prop_oneof![mnk(65_535), select(&ConvTile::ALL[..]).prop_map(|row| row.tile)],
         (wave, warp_tile) in (mnk(255), mnk(255)),
         (pipeline, scheduler, epilogue, specialization) in (

@@ -22,7 +22,7 @@ fn good(name: &str) -> Pool {
 const BAD: &[(&str, &str)] = &[
     (
         "bad_first_kernels.json",
-        ", line 1, kernels[0]: kernel name 'x', byte 0: begins neither with 'grouped_conv_' nor with 'gemm_' nor with 'fmha_' nor, as the dispatcher's identifiers of GEMMs do, with a dtype: fp16, bf16, fp32, fp64, fp8, bf8, int8, int4, int32, pk_fp4, pk_int4",
+        ", line 1, kernels[0]: kernel name 'x', byte 0: begins neither with 'grouped_conv_' nor with 'fmha_' nor with 'gemm_' or another family of GEMM kernels nor, as the dispatcher's identifiers of GEMMs do, with a dtype: fp16, bf16, fp32, fp64, fp8, bf8, int8, int4, int32, pk_fp4, pk_int4",
     ),
     ("comments_only.txt", ": no kernel found, expected at least one"),
     (
@@ -44,7 +44,7 @@ const BAD: &[(&str, &str)] = &[
     ("empty.txt", ": no kernel found, expected at least one"),
     (
         "empty_kernel.csv",
-        ", line 3, kernel: kernel name '', byte 0: begins neither with 'grouped_conv_' nor with 'gemm_' nor with 'fmha_' nor, as the dispatcher's identifiers of GEMMs do, with a dtype: fp16, bf16, fp32, fp64, fp8, bf8, int8, int4, int32, pk_fp4, pk_int4",
+        ", line 3, kernel: kernel name '', byte 0: begins neither with 'grouped_conv_' nor with 'fmha_' nor with 'gemm_' or another family of GEMM kernels nor, as the dispatcher's identifiers of GEMMs do, with a dtype: fp16, bf16, fp32, fp64, fp8, bf8, int8, int4, int32, pk_fp4, pk_int4",
     ),
     (
         "garbled_escape.json",

@@ -11,7 +11,7 @@ use proptest::prelude::*;
 fn conv() -> impl Strategy<Value = Problem> {
     let extent = || 1..=64_i64;
     let parts = (
-        (0..3_usize, 2..=3_u8, 0..ConvLayout::ALL.len(), 0..Dtype::ALL.len()),
+        (0..3_usize, 2..=3_u8, 0..ConvLayout::ALL.len(), 0..Dtype::OF_ELEMENTS.len()),
         (1..=512_i64, 1..=8_i64, 1..=8_i64, 1..=4_i64),
         prop::array::uniform3(extent()),
         prop::array::uniform3(1..=3_i64),
@@ -32,7 +32,7 @@ fn conv() -> impl Strategy<Value = Problem> {
                 stride,
                 pad_left: left,
                 pad_right: right,
-                dtype_in: Dtype::ALL[dtype],
+                dtype_in: Dtype::OF_ELEMENTS[dtype],
                 layout: ConvLayout::ALL[layout],
                 ..ConvProblem::new_2d([1, 1], [1, 1])
             };
@@ -46,9 +46,9 @@ fn conv() -> impl Strategy<Value = Problem> {
 }
 
 fn gemm() -> impl Strategy<Value = Problem> {
-    (1..=i64::from(i32::MAX), 1..=65_536_i64, 1..=9_i64, 1..=64_i32, 0..Dtype::ALL.len()).prop_map(
+    (1..=i64::from(i32::MAX), 1..=65_536_i64, 1..=9_i64, 1..=64_i32, 0..Dtype::OF_ELEMENTS.len()).prop_map(
         |(m, n, k, split_k, dtype)| {
-            Problem::Gemm(GemmProblem { split_k, ..GemmProblem::new(m, n, k).of(Dtype::ALL[dtype]) })
+            Problem::Gemm(GemmProblem { split_k, ..GemmProblem::new(m, n, k).of(Dtype::OF_ELEMENTS[dtype]) })
         },
     )
 }

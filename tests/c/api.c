@@ -852,7 +852,7 @@ static void bad_problems_are_refused(void) {
         ANSWERS(CK_STATUS_INVALID_STRUCT, ck_select_kernel(registry, &problem, &selection));
         selection = new_selection();
     }
-    const int32_t wrong_words[] = {-1, 15, 4711, INT32_MIN, INT32_MAX};
+    const int32_t wrong_words[] = {-1, 16, 4711, INT32_MIN, INT32_MAX};
     for (size_t at = 0; at < COUNT(wrong_words); ++at) {
         const size_t words[] = {offsetof(ck_conv_problem, direction), offsetof(ck_conv_problem, dtype_in),
                                 offsetof(ck_conv_problem, dtype_wei), offsetof(ck_conv_problem, dtype_out),
@@ -1191,7 +1191,7 @@ static void measuring_falls_through(void) {
     ck_registry_destroy(copy);
     ck_string_free(text);
     text = NULL;
-    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_registry_export_json(registry, 2, NULL, &text));
+    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_registry_export_json(registry, 3, NULL, &text));
     ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_export_json(registry, CK_OP_GEMM, NULL, NULL));
     ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_export_json(NULL, CK_OP_GEMM, NULL, &text));
     mine.registry_name = NOT_UTF8;

@@ -148,5 +148,5 @@ fn what_is_no_hardware_is_refused_with_what_is() {
     }
     let (code, _, stderr) =
         run(&["validate", "--predictions", "nope.csv", "--data", "nope.csv", "--hardware", "gfx942"]);
-    assert!(code == Some(2) && stderr.contains("--hardware is for a model"), "{stderr}");
+    assert!(code == Some(2) && stderr.contains("--hardware and --arch are for a model"), "{stderr}");
 }

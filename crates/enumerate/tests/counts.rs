@@ -224,6 +224,10 @@ fn every_name_reads_back() {
         if path.extension().is_none_or(|end| end != "json") {
             continue;
         }
+        // Attention has no types and layouts of GEMMs; tests/fmha.rs reads its names.
+        if path.file_stem().is_some_and(|stem| stem == "fmha_fwd") {
+            continue;
+        }
         let config = Config::read(&path, None).unwrap();
         for arch in ["gfx908", "gfx90a", "gfx942", "gfx950", "gfx1201"] {
             for (dtype, layout) in [(Dtype::Fp8, "rcr"), (Dtype::Bf16, "ccr")] {

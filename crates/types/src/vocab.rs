@@ -218,6 +218,9 @@ impl Dtype {
     /// The words of the types that single elements have: all but those of attention alone.
     pub const ELEMENTS: &'static [&'static str] = Self::WORDS.split_at(Self::Fp8Fp16 as usize).0;
 
+    /// These types.
+    pub const OF_ELEMENTS: &'static [Self] = Self::ALL.split_at(Self::Fp8Fp16 as usize).0;
+
     /// Whether only attention has it.
     pub const fn is_only_of_fmha(self) -> bool {
         matches!(self, Self::Fp8Fp16 | Self::Fp8Bf16 | Self::Fp8Fp32 | Self::Mxfp8 | Self::Mxfp4)

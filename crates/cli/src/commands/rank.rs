@@ -1,6 +1,6 @@
 //! `ckselect rank`: which kernels of a pool are best for a problem.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use ck_select::embedded;
 use ck_select::model::{EmbeddedModel, Target};
@@ -71,11 +71,15 @@ pub(crate) struct Args {
 /// The model that ranks where none is given.
 const UNIVERSAL: &str = "universal";
 
-/// The universal model, which answers for every GPU that the estimate knows, if it is for the pool's operation.
-fn universal_for(pool: &Path) -> Result<Option<PathBuf>, CliError> {
+/// The model to ask: without one the universal model, which answers for every GPU that the estimate knows, if it is for the
+/// pool's operation. `None` is the estimate.
+fn model(args: &Args) -> Result<Option<PathBuf>, CliError> {
+    if args.ranker.model.is_some() || args.estimate.estimate {
+        return Ok(args.ranker.model.clone());
+    }
     let Ok(universal) = embedded::find(UNIVERSAL) else { return Ok(None) };
     let op = universal.spec()?.op();
-    let serves = Pool::read(pool)?.iter().any(|kernel| kernel.op() == op);
+    let serves = Pool::read(&args.ranker.pool)?.iter().any(|kernel| kernel.op() == op);
     Ok(serves.then(|| PathBuf::from(format!("{}{UNIVERSAL}", EmbeddedModel::PREFIX))))
 }
 
@@ -84,12 +88,7 @@ const BLOCK: usize = 1 << 16;
 
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     let top = args.top.map_or(usize::MAX, |count| usize::try_from(count).unwrap_or(usize::MAX));
-    let model = match &args.ranker.model {
-        Some(model) => Some(model.clone()),
-        None if args.estimate.estimate => None,
-        None => universal_for(&args.ranker.pool)?,
-    };
-    let Some(model) = model else {
+    let Some(model) = model(args)? else {
         return rank_estimate::run(&Asked {
             estimator: args.estimate.estimator(&args.ranker.hardware)?,
             pool: &args.ranker.pool,

@@ -12,8 +12,8 @@ use super::words::Word;
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FmhaRules {
-    #[serde(rename = "comment")]
-    _comment: String,
+    #[serde(rename = "about")]
+    _about: String,
     /// Element types, in the order of a sweep.
     pub dtypes: Vec<Word<Dtype>>,
     /// Architectures.
