@@ -101,7 +101,7 @@ const BAD: &[(&str, &str)] = &[
     ),
     (
         "unknown_pipeline.txt",
-        ", line 2: kernel name 'grouped_conv_forward_bf16_2d_16x64x64_basic', byte 38: unknown pipeline 'basic', expected one of: compv1, compv2, compv3, compv4, compv5, compv6, mem, basic_v1, basic_v2, basic_async_v1, comp_async, comp_async_eight_waves, comp_tdm, comp_tdm_v2, preshufflev1, preshufflev2, weight_preshuffle, wavelet",
+        ", line 2: kernel name 'grouped_conv_forward_bf16_2d_16x64x64_basic', byte 38: unknown pipeline 'basic', expected one of: compv1, compv2, compv3, compv4, compv5, compv6, mem, basic_v1, basic_v2, basic_async_v1, comp_async, comp_async_eight_waves, comp_tdm, comp_tdm_v2, preshufflev1, preshufflev2, weight_preshuffle, wavelet, eightwaves, preshuffleb, microscale, comp_tdm_v1, preshuffle_tdm",
     ),
     (
         "wildcards.txt",

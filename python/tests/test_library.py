@@ -56,8 +56,9 @@ def test_functions_take_what_the_header_says():
 )
 def test_words_have_the_headers_numbers(enum, words):
     body = re.search(rf"enum \{{([^{{}}]*)\}} {enum};", CODE, re.S).group(1)
-    found = re.findall(r"(\w+) = (\d+)", body)
-    expected = [(f"{enum}_{word}".upper(), str(number)) for number, word in enumerate(words)]
+    # The header parts the words of a name where the vocabulary may not: FP8_FP16 is fp8fp16.
+    found = [(name.replace("_", ""), number) for name, number in re.findall(r"(\w+) = (\d+)", body)]
+    expected = [(f"{enum}_{word}".upper().replace("_", ""), str(number)) for number, word in enumerate(words)]
     assert found == expected
 
 

@@ -1121,6 +1121,63 @@ static void names_describe_kernels(void) {
     ANSWERS(CK_STATUS_INVALID_STRUCT, ck_conv_kernel_desc_read_name(&desc, "x"));
 }
 
+/* Attention: kernels by descriptor, the estimate's choice, and what the others have, too. */
+static void attention_is_chosen(void) {
+    ck_registry *registry = NULL;
+    ck_options options = quiet_options();
+    options.arch = "gfx950";
+    ANSWERS(CK_STATUS_OK, ck_registry_create(&options, &registry));
+    ck_fmha_kernel_desc descs[2];
+    for (int at = 0; at < 2; ++at) {
+        ANSWERS(CK_STATUS_OK, ck_fmha_kernel_desc_init(&descs[at]));
+        const int32_t tile[6] = {at == 0 ? 16 : 128, 64, 32, 128, 32, 128};
+        memcpy(descs[at].tile, tile, sizeof tile);
+        descs[at].name = at == 0 ? "low" : "tall";
+        descs[at].pipeline = "qr";
+        descs[at].hdim_q = descs[at].hdim_v = 128;
+    }
+    ANSWERS(CK_STATUS_OK, ck_registry_add_fmha_kernels(registry, descs, NULL, 2));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_add_fmha_kernels(registry, NULL, NULL, 1));
+    ck_fmha_problem problem;
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_fmha_problem_init(NULL));
+    ANSWERS(CK_STATUS_OK, ck_fmha_problem_init(&problem));
+    problem.seqlen_q = problem.seqlen_k = 8192;
+    problem.nhead_q = problem.nhead_k = 32;
+    problem.hdim_q = problem.hdim_v = 128;
+    ck_selection selection;
+    memset(&selection, 0, sizeof selection);
+    selection.struct_size = sizeof selection;
+    ANSWERS(CK_STATUS_OK, ck_select_fmha_kernel(registry, &problem, &selection));
+    CHECK(selection.source == CK_SOURCE_ESTIMATE && selection.name != NULL && strcmp(selection.name, "tall") == 0);
+    problem.hdim_q = 256;
+    ANSWERS(CK_STATUS_NO_KERNEL, ck_select_fmha_kernel(registry, &problem, &selection));
+    problem.hdim_q = 128;
+    problem.seqlen_q = 0;
+    ANSWERS(CK_STATUS_INVALID_PROBLEM, ck_select_fmha_kernel(registry, &problem, &selection));
+    problem.seqlen_q = 8192;
+    problem.mask = 99;
+    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_select_fmha_kernel(registry, &problem, &selection));
+    problem.mask = 0;
+    char *text = NULL;
+    ANSWERS(CK_STATUS_OK, ck_explain_fmha_selection(registry, &problem, &text));
+    CHECK(text != NULL && strstr(text, "softmax") != NULL);
+    ck_string_free(text);
+    int64_t splits = 0;
+    ANSWERS(CK_STATUS_OK, ck_choose_fmha_splits(registry, &problem, 64, &splits));
+    CHECK(splits == 1);
+    /* What only a model can answer. */
+    ck_ranked ranked[2];
+    ck_predictions predictions;
+    memset(&predictions, 0, sizeof predictions);
+    predictions.struct_size = sizeof predictions;
+    size_t count = 0;
+    double features[4];
+    ANSWERS(CK_STATUS_NO_MODEL, ck_rank_fmha_kernels(registry, &problem, 2, ranked, &count, NULL));
+    ANSWERS(CK_STATUS_NO_MODEL, ck_predict_fmha(registry, &problem, 0, &predictions));
+    ANSWERS(CK_STATUS_NO_MODEL, ck_extract_fmha_features(registry, &problem, 0, 4, features, &count));
+    ck_registry_destroy(registry);
+}
+
 /* What is built upon the library writes to the same log. */
 static void others_write_to_the_log(void) {
     log_count count = {0, 0};
@@ -1424,6 +1481,7 @@ int main(int argc, char **argv) {
     bad_problems_are_refused();
     selecting(argv[1], argv[2]);
     names_describe_kernels();
+    attention_is_chosen();
     others_write_to_the_log();
     measuring_falls_through();
     rows_are_scored(argv[1]);

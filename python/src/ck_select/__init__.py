@@ -33,9 +33,9 @@ from .errors import (
     MissingFileError,
     NoKernelError,
 )
+from .fmha import FmhaProblem
 from .pool import Pool
 from .predictor import Predictor
-from .fmha import FmhaProblem
 from .registry import GemmProblem, GroupedConvProblem, GroupedConvRegistry, Registry, Selection, StoreStatus, select
 from .search import SurrogateSearch
 
@@ -45,9 +45,9 @@ __all__ = [
     "LAYOUT_TO_DISPATCHER",
     "CkSelectError",
     "FeatureEngine",
+    "FmhaFwdFeatureEngine",
     "FmhaProblem",
     "GemmProblem",
-    "FmhaFwdFeatureEngine",
     "GemmUniversalFeatureEngine",
     "GemmUniversalVecFeatureEngine",
     "GroupedConvFeatureEngine",

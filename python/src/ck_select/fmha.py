@@ -37,7 +37,7 @@ _WORDS: dict[str, tuple[str, ...]] = {
 
 @dataclass
 class FmhaProblem:
-    """Attention, with the fields of CK's problem. ``nhead_k``, ``seqlen_k`` and ``hdim_v`` are those of queries if None.
+    """Attention, with the fields of CK's problem. ``nhead_k``, ``seqlen_k`` and ``hdim_v`` are the queries' if None.
 
     ``family`` is the stage for which a kernel is chosen; if None, the one of ``api_family`` that does most of the work.
     """
@@ -120,7 +120,7 @@ class FmhaProblem:
 def of_struct(problem: _library.FmhaProblem) -> FmhaProblem:
     """The problem as callbacks get it."""
     fields: dict[str, Any] = {}
-    for name, kind in problem._fields_:
+    for name, kind, *_ in problem._fields_:
         value = getattr(problem, name)
         if name in _WORDS:
             fields[name] = _WORDS[name][value]

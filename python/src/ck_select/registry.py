@@ -153,7 +153,11 @@ class GemmProblem:
 Problem = Union[GroupedConvProblem, GemmProblem, FmhaProblem]
 
 # What the C functions call a problem of each class, and its operation's number.
-_OPERATIONS: dict[type, tuple[str, int]] = {GroupedConvProblem: ("", 1), GemmProblem: ("gemm_", 0), FmhaProblem: ("fmha_", 2)}
+_OPERATIONS: dict[type, tuple[str, int]] = {
+    GroupedConvProblem: ("", 1),
+    GemmProblem: ("gemm_", 0),
+    FmhaProblem: ("fmha_", 2),
+}
 Run = Callable[..., Any]
 Supports = Callable[[Problem], bool]
 

@@ -3,7 +3,7 @@
 //! Upstream's C++ header converts every number to a float first and computes in floats; its Python twin, with which the
 //! shipped forest was trained, keeps integers exact. Both are computed here by the same formulas: for the header, integers
 //! are rounded to floats before ([`FmhaInputs::side`]), and products of them are formed in floats
-//! ([`FmhaSide::product`]).
+//! (`FmhaSide::product`).
 
 use super::axis::{Axis, AxisBlock, Cut};
 use super::block::blocks;
