@@ -188,7 +188,7 @@ impl Ranker {
         }
         let universal = Universal::new(&model, &pool, &places);
         let (features, scorer) = if let Some(universal) = &universal {
-            (None, universal.compile(model.ranking_forest().ok_or(RankError::NoForest)?)?)
+            (None, universal.scorer(model.ranking_forest().ok_or(RankError::NoForest)?)?)
         } else {
             let (features, scorer) = compile(&model, &sides)?;
             (Some(features), scorer)

@@ -49,11 +49,12 @@ impl Universal {
         })
     }
 
-    /// Compiles the forest: nothing but the estimate tells kernels apart, so that each is a class of its own.
-    pub(super) fn compile(&self, forest: &Arc<Forest>) -> Result<PoolScorer, PoolError> {
+    /// The forest's scorer, deferred like others'. Nothing but the estimate tells kernels apart, so that each is a
+    /// class of its own.
+    pub(super) fn scorer(&self, forest: &Arc<Forest>) -> Result<PoolScorer, PoolError> {
         let columns = vec![Column::Pair; self.columns.len()];
         let classes: Vec<u32> = (0..self.kernels.len() as u32).collect();
-        PoolScorer::compile(forest, &PoolTable { columns: &columns, classes: &classes, kernel_values: &[] })
+        PoolScorer::deferred(forest, &PoolTable { columns: &columns, classes: &classes, kernel_values: &[] })
     }
 
     /// Fills in the columns of the kernels that count for a problem.
