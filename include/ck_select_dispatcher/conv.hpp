@@ -109,6 +109,7 @@ class NameReader {
 };
 
 struct ConvAdapter {
+  using LibraryProblem = ConvProblem;
   using Kernel = ConvKernel;
   using New = NewConvKernel;
 
@@ -272,13 +273,22 @@ struct ConvAdapter {
     }
   }
 
+  /// A problem of a signature's kind, types and layout.
+  [[nodiscard]] static ConvProblem blank(const SignatureView& signature) {
+    ConvProblem blank;
+    blank.direction(static_cast<Direction>(signature.kind / 4)).capi().ndim = signature.kind % 4;
+    blank.dtypes(dtype(signature.dtype_a), dtype(signature.dtype_b), dtype(signature.dtype_c));
+    return blank.layout(layout(order_of(signature.layout), signature.kind % 4));
+  }
+
   template <class Problem, class State>
-  [[nodiscard]] static Asked<ConvProblem> map(const Problem& problem, const SelectorOptions& options,
-                                              const State& state) {
-    Asked<ConvProblem> asked;
-    const Direction direction = direction_of(problem.op);
-    ck_conv_problem& raw = asked.problem.direction(direction).capi();
-    raw.ndim = dimensions(problem, options);
+  [[nodiscard]] static Asked<ConvProblem> map(const Problem& problem, const SelectorOptions& options, const State& state) {
+    std::string_view arch = options.arch;
+    if constexpr (is_valid<Arch, Problem>) {
+      if (!problem.arch.empty()) arch = problem.arch;
+    }
+    auto asked = asked_of<ConvAdapter>(signature_of(problem, options, state), arch, state);
+    ck_conv_problem& raw = asked.problem.capi();
     raw.n = problem.N;
     raw.c = problem.C;
     raw.k = problem.K;
@@ -292,14 +302,20 @@ struct ConvAdapter {
       raw.pad_right[axis] = right(problem)[axis];
     }
     raw.split_k = problem.split_k;
-    asked.arch = options.arch;
-    if constexpr (is_valid<Arch, Problem>) {
-      if (!problem.arch.empty()) asked.arch = problem.arch;
-    }
-    asked.problem.arch(asked.arch);
+    return asked;
+  }
 
-    SignatureView& signature = asked.signature;
-    signature = {kind_of(direction, raw.ndim), options.dtype, options.dtype, options.dtype, options.layout};
+  template <class Instance, class Problem>
+  [[nodiscard]] static bool supports(const Instance& instance, const Problem& problem) {
+    return matches(instance, problem) && is_supported(instance, problem);
+  }
+
+ private:
+  /// What the problem says, the options where it says nothing, and what is registered where neither does.
+  template <class Problem, class State>
+  [[nodiscard]] static SignatureView signature_of(const Problem& problem, const SelectorOptions& options, const State& state) {
+    SignatureView signature{kind_of(direction_of(problem.op), dimensions(problem, options)), options.dtype, options.dtype,
+                            options.dtype, options.layout};
     if constexpr (is_valid<DtypeIn, Problem>) {
       if (!problem.dtype_in.empty()) {
         signature.dtype_a = problem.dtype_in;
@@ -315,17 +331,9 @@ struct ConvAdapter {
         return known.dtype_a == known.dtype_b && known.dtype_a == known.dtype_c;
       });
     }
-    asked.problem.dtypes(dtype(signature.dtype_a), dtype(signature.dtype_b), dtype(signature.dtype_c));
-    asked.problem.layout(layout(order_of(signature.layout), raw.ndim));
-    return asked;
+    return signature;
   }
 
-  template <class Instance, class Problem>
-  [[nodiscard]] static bool supports(const Instance& instance, const Problem& problem) {
-    return matches(instance, problem) && is_supported(instance, problem);
-  }
-
- private:
   template <class Problem>
   [[nodiscard]] static const auto& left(const Problem& problem) noexcept {
     if constexpr (is_valid<PaddingLeft, Problem>) return problem.padding_left;
@@ -339,9 +347,10 @@ struct ConvAdapter {
   }
 
   template <class Problem>
-  [[nodiscard]] static int dimensions(const Problem& problem, const SelectorOptions& options) noexcept {
+  [[nodiscard]] static int dimensions(const Problem& problem, const SelectorOptions& options) {
     if constexpr (is_valid<Ndim, Problem>) {
-      return problem.ndim_spatial;
+      if (problem.ndim_spatial >= 1 && problem.ndim_spatial <= 3) return problem.ndim_spatial;
+      throw Error(Status::invalid_problem, "ndim_spatial: found " + std::to_string(problem.ndim_spatial) + ", expected 1 to 3");
     } else {
       if (options.ndim_spatial != 0) return options.ndim_spatial;
       return problem.input_spatial[0] > 1 || problem.filter_spatial[0] > 1 ? 3 : 2;

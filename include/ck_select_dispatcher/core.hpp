@@ -32,7 +32,7 @@ class Core {
   using Pointer = typename std::decay_t<decltype(instances_of(std::declval<const CkRegistry&>()))>::value_type;
   using Instance = typename Pointer::element_type;
   using Kernel = typename Adapter::Kernel;
-  using State = Snapshot<Instance, Kernel>;
+  using State = Snapshot<Instance, Kernel, typename Adapter::LibraryProblem>;
 
   Core(const CkRegistry& registry, SelectorOptions options)
       : ck_(&registry), options_(std::move(options)), registry_(options_.registry) {
@@ -76,7 +76,7 @@ class Core {
     const auto asked = Adapter::map(problem, options_, *state);
     const typename Adapter::Scope reads(problem);
     LazyOperands operands;
-    const Asking now = ask(*state, problem, wanted(*state, asked), operands);
+    const Asking now = ask(*state, problem, asked.wanted, operands);
     const AskingScope scope(now);
     return registry_.explain(asked.problem);
   }
@@ -88,7 +88,7 @@ class Core {
     const auto asked = Adapter::map(problem, options_, *state);
     const typename Adapter::Scope reads(problem);
     LazyOperands operands;
-    const Asking now = ask(*state, problem, wanted(*state, asked), operands);
+    const Asking now = ask(*state, problem, asked.wanted, operands);
     const AskingScope scope(now);
     return ask_registry(static_cast<const Registry&>(registry_), asked.problem);
   }
@@ -108,7 +108,7 @@ class Core {
       for (const std::size_t limit : {4 * options_.heuristic_limit, std::numeric_limits<std::size_t>::max()}) {
         ranked.resize(1);
         add_ranked(ranked, *state, asked, limit);
-        const auto fits = [&, has = wanted(*state, asked)](std::size_t at) { return can_run(state->kernels[at], problem, has); };
+        const auto fits = [&](std::size_t at) { return can_run(state->kernels[at], problem, asked.wanted); };
         auto names = names_of<Adapter::matches_parts>(ranked, *state, options_, fits);
         if (names.size() >= options_.heuristic_limit || limit > 4 * options_.heuristic_limit) {
           if (names.empty()) {
@@ -210,6 +210,7 @@ class Core {
     if (kernel.signature_id == no_signature) {
       kernel.signature_id = next.signatures.size();
       next.signatures.push_back(kernel.signature);
+      next.blanks.push_back(Adapter::blank(view(kernel.signature)));
     }
   }
 
@@ -275,11 +276,6 @@ class Core {
     return hooks;
   }
 
-  template <class AskedProblem>
-  [[nodiscard]] static Wanted wanted(const State& state, const AskedProblem& asked) noexcept {
-    return {state.id_of(asked.signature), asked.arch};
-  }
-
   template <class Problem>
   [[nodiscard]] Asking ask(const State& state, const Problem& problem, const Wanted& wanted,
                            LazyOperands& operands) const noexcept {
@@ -310,17 +306,16 @@ class Core {
     Solution<Instance> solution;
     const typename Adapter::Scope reads(problem);
     LazyOperands operands;
-    const Wanted has = wanted(state, asked);
-    const Asking now = ask(state, problem, has, operands);
+    const Asking now = ask(state, problem, asked.wanted, operands);
     const AskingScope scope(now);
     solution.status = registry_.try_select(asked.problem, solution.selection);
     if (solution.status != Status::ok) return solution;
     const std::size_t slot = slot_of(solution.selection.user);
     const auto* known = now.last_slot == slot ? static_cast<const Known<Instance, Kernel>*>(now.last)
-                                              : chosen(state, slot, problem, has);
+                                              : chosen(state, slot, problem, asked.wanted);
     // Where nothing better is known than priorities, CK's own choice among equals is as good as any, and the one that is expected.
     if (solution.selection.source == Source::priority && !options_.priority) {
-      if (const auto* usual = choice_of_ck(state, problem, has)) known = usual;
+      if (const auto* usual = choice_of_ck(state, problem, asked.wanted)) known = usual;
     }
     if (known == nullptr) {
       solution.status = Status::no_kernel;

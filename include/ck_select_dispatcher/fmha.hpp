@@ -40,6 +40,7 @@ template <class T> using KeyPipeline = decltype(std::string(a<T>().pipeline));
 template <class T> using KeyPads = decltype(a<T>().pad_sk);
 
 struct FmhaAdapter {
+  using LibraryProblem = FmhaProblem;
   using Kernel = FmhaKernel;
   using New = NewFmhaKernel;
 
@@ -144,14 +145,21 @@ struct FmhaAdapter {
     return -1.0F;
   }
 
+  /// A problem of a signature's type.
+  [[nodiscard]] static FmhaProblem blank(const SignatureView& signature) {
+    FmhaProblem blank;
+    blank.capi().dtype = static_cast<std::int32_t>(type(signature.dtype_a, Status::invalid_problem));
+    return blank;
+  }
+
   template <class Problem, class State>
-  [[nodiscard]] static Asked<FmhaProblem> map(const Problem& problem, const SelectorOptions& options,
-                                              const State& /*state*/) {
-    Asked<FmhaProblem> asked;
+  [[nodiscard]] static Asked<FmhaProblem> map(const Problem& problem, const SelectorOptions& options, const State& state) {
+    const SignatureView signature{group_of(static_cast<int>(problem.requested_family)), problem.data_type, {}, {}, {}};
+    const std::string_view arch = problem.gfx_arch.empty() ? std::string_view(options.arch) : std::string_view(problem.gfx_arch);
+    auto asked = asked_of<FmhaAdapter>(signature, arch, state);
     ck_fmha_problem& raw = asked.problem.capi();
     raw.api_family = static_cast<std::int32_t>(problem.api_family);
     raw.family = static_cast<std::int32_t>(problem.requested_family);
-    raw.dtype = static_cast<std::int32_t>(type(problem.data_type, Status::invalid_problem));
     raw.mode = problem.is_group_mode;
     raw.mask = problem.mask_type;
     raw.bias = problem.bias_type;
@@ -196,9 +204,6 @@ struct FmhaAdapter {
     raw.has_cache_batch_idx = problem.has_cache_batch_idx;
     raw.is_gappy = problem.is_gappy;
     raw.has_rotary_cos_sin = problem.has_rotary_cos_sin;
-    asked.arch = problem.gfx_arch.empty() ? std::string_view(options.arch) : std::string_view(problem.gfx_arch);
-    asked.problem.arch(asked.arch);
-    asked.signature = {group_of(static_cast<int>(problem.requested_family)), problem.data_type, {}, {}, {}};
     return asked;
   }
 

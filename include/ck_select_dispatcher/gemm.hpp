@@ -18,6 +18,7 @@
 namespace ck_select::detail {
 
 struct GemmAdapter {
+  using LibraryProblem = GemmProblem;
   using Kernel = GemmKernel;
   using New = NewGemmKernel;
 
@@ -191,14 +192,16 @@ struct GemmAdapter {
     }
   }
 
+  /// A problem of a signature's types and layout.
+  [[nodiscard]] static GemmProblem blank(const SignatureView& signature) {
+    GemmProblem blank;
+    blank.dtypes(type(signature.dtype_a), type(signature.dtype_b), type(signature.dtype_c));
+    return blank.layout(major(signature.layout, 0), major(signature.layout, 1), major(signature.layout, 2));
+  }
+
   template <class Problem, class State>
-  [[nodiscard]] static Asked<GemmProblem> map(const Problem& problem, const SelectorOptions& options,
-                                              const State& state) {
-    Asked<GemmProblem> asked;
-    asked.problem.size(problem.M, problem.N, problem.K).split_k(problem.k_batch).arch(options.arch);
-    asked.arch = options.arch;
-    SignatureView& signature = asked.signature;
-    signature = expected_view(options.dtype, options.layout);
+  [[nodiscard]] static Asked<GemmProblem> map(const Problem& problem, const SelectorOptions& options, const State& state) {
+    SignatureView signature = expected_view(options.dtype, options.layout);
     signature.kind = stream_k(problem);
     // The usual types, unless only kernels of others are registered.
     if (!options.dtype.empty()) (void)type(options.dtype);
@@ -210,8 +213,8 @@ struct GemmAdapter {
         return usual == view(known);
       });
     }
-    asked.problem.dtypes(type(signature.dtype_a), type(signature.dtype_b), type(signature.dtype_c));
-    asked.problem.layout(major(signature.layout, 0), major(signature.layout, 1), major(signature.layout, 2));
+    auto asked = asked_of<GemmAdapter>(signature, options.arch, state);
+    asked.problem.size(problem.M, problem.N, problem.K).split_k(problem.k_batch);
     return asked;
   }
 

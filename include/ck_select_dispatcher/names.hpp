@@ -34,10 +34,10 @@ void tell_apart(std::vector<Known<Instance, Kernel>>& kernels) {
 
 /// The names of kernels, best first. CK's convolution dispatcher takes the first kernel of its hash table whose name contains what
 /// it is given: so a name counts for the kernel that it leads to, and is left out when that may be one that cannot run the problem.
-template <bool matches_parts, class Instance, class Kernel, class Fits>
+template <bool matches_parts, class Instance, class Kernel, class LibraryProblem, class Fits>
 [[nodiscard]] std::vector<std::string> names_of(const std::vector<std::size_t>& ranked,
-                                                const Snapshot<Instance, Kernel>& state, const SelectorOptions& options,
-                                                Fits fits) {
+                                                const Snapshot<Instance, Kernel, LibraryProblem>& state,
+                                                const SelectorOptions& options, Fits fits) {
   std::vector<std::pair<std::size_t, const std::string*>> led;  // the rank of the kernel that runs, and the name
   for (std::size_t rank = 0; rank < ranked.size() && led.size() < options.heuristic_limit; ++rank) {
     const std::size_t at = ranked[rank];

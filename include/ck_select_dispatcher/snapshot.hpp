@@ -82,7 +82,7 @@ struct Known {
 };
 
 /// The kernels of one moment, by key and name.
-template <class Instance, class Kernel>
+template <class Instance, class Kernel, class LibraryProblem>
 class Snapshot {
  public:
   /// In the registry's order.
@@ -93,6 +93,8 @@ class Snapshot {
   /// By the library's number of a key. Kernels that share one differ in what names do not tell, as the architecture.
   std::vector<std::vector<std::size_t>> slots;
   std::vector<Signature> signatures;
+  /// For each signature a problem that says what it says: words are read once, not with each problem.
+  std::vector<LibraryProblem> blanks;
   std::vector<Skipped> skipped;
   std::vector<Contradiction> contradictions;
   /// Calls that asked whether it is current, for Follow::often.
@@ -156,19 +158,28 @@ class Snapshot {
   mutable std::unordered_map<std::size_t, std::vector<std::size_t>> containing_;
 };
 
-/// A problem as the library wants it, and what its kernels must have. Texts are the problem's, the options' or the snapshot's.
-template <class LibraryProblem>
-struct Asked {
-  LibraryProblem problem;
-  SignatureView signature;
+/// What a kernel must have for one problem: a signature of the snapshot, and an architecture, whose text is the problem's or the
+/// options'.
+struct Wanted {
+  std::size_t signature = no_signature;
   std::string_view arch;
 };
 
-/// What a kernel must have for one problem.
-struct Wanted {
-  std::size_t signature;
-  std::string_view arch;
+/// A problem as the library wants it, and what its kernels must have.
+template <class LibraryProblem>
+struct Asked {
+  LibraryProblem problem;
+  Wanted wanted;
 };
+
+/// A problem of a signature and an architecture, without extents.
+template <class Adapter, class State>
+[[nodiscard]] Asked<typename Adapter::LibraryProblem> asked_of(const SignatureView& signature, std::string_view arch, const State& state) {
+  const std::size_t id = state.id_of(signature);
+  Asked<typename Adapter::LibraryProblem> asked{id == no_signature ? Adapter::blank(signature) : state.blanks[id], {id, arch}};
+  asked.problem.arch(arch);
+  return asked;
+}
 
 /// The operands of one search, made when its first kernel runs.
 class LazyOperands {

@@ -249,6 +249,10 @@ void texts_are_whole(P problem) {
   CHECK(chosen("nhwgc_gkyxc_nhwgk", "gfx942") == "other_arch");
   CHECK(chosen("nhwgc_kyxgc_nhwgk", "gfx942").empty());
   CHECK(chosen("nhwgc", "gfx950").empty() && chosen("nhwgc_gkyxc_nhwgk", "gfx950:xnack-").empty());
+  if constexpr (says_all<P>) {
+    problem.ndim_spatial = 7;
+    CHECK(GroupedConvSelector(registry, quiet()).find(problem).status == Status::invalid_problem);
+  }
 }
 
 /// Types, operation and dimensions, and what cannot be expressed.
