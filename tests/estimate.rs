@@ -161,12 +161,12 @@ fn a_universal_score_is_the_forests_and_the_priors() {
     let mut scratch = RankScratch::default();
     for n in [1, 16, 200] {
         let problem: Problem = conv(n).into();
-        let schema = &model.extractor().schema;
-        let (rows, log_times) = universal_rows(schema, estimator, &problem, kernels.clone());
+        let (extractor, width) = (model.extractor(), model.extractor().schema.len());
+        let (rows, log_times) = universal_rows(extractor, estimator, &problem, kernels.clone()).unwrap();
         ranker.rank_with(&problem, &mut scratch).unwrap();
         assert_eq!(scratch.ranking().len(), 30);
         for place in scratch.ranking() {
-            let row = &rows[place.index * schema.len()..][..schema.len()];
+            let row = &rows[place.index * width..][..width];
             let expected = forest.predict(row).unwrap() - prior * log_times[place.index];
             assert_eq!(place.score.to_bits(), expected.to_bits(), "{n} {}", place.index);
             assert_eq!(ranker.features(&problem, place.index).unwrap(), row);

@@ -145,6 +145,9 @@ fn a_model_goes_on_with_measurements() {
     // The model is of this device and direction now.
     let judged = folder.good("evaluate --model mine --data here.csv --format csv");
     assert!(judged.contains("efficiency,30,"), "{judged}");
+    // It also asks for extents, of which a problem may be out of range.
+    let spec = fs::read_to_string(folder.path("mine/feature_spec.json")).unwrap();
+    assert!(spec.contains("\"est_slower\"") && spec.contains("\"staged_ratio\""), "{spec}");
     folder.bad("evaluate --model mine --data back.parquet", "no row to judge by");
     folder.bad(&format!("{line} --output mine"), "already exists");
 

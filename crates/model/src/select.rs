@@ -161,14 +161,14 @@ impl Ranker {
     pub fn deferred(model: Arc<Model>, key: ModelKey, pool: Arc<Pool>) -> Result<Self, RankError> {
         let (mut sides, mut places, mut left_out) = (Vec::new(), Vec::new(), Vec::new());
         let is_universal = model.spec().prior.is_some();
+        let own = model.extractor().of_own_features(&model.extractor().hardware);
         for (index, kernel) in pool.iter().enumerate() {
             let side = if !key.fits_kernel(kernel) {
                 Err(LeftOutReason::NotFor(key.kernel_misfits(kernel)))
-            } else if is_universal {
-                Ok(None)
             } else {
-                let side = model.extractor().kernel_side(&kernel.kind);
-                side.map(Some).map_err(LeftOutReason::Undescribed)
+                let extractor = if is_universal { own.as_ref() } else { Some(model.extractor()) };
+                let side = extractor.map(|extractor| extractor.kernel_side(&kernel.kind));
+                side.transpose().map_err(LeftOutReason::Undescribed)
             };
             match side {
                 Ok(side) => {
@@ -186,7 +186,8 @@ impl Ranker {
                 reason: Box::new(reason.clone()),
             });
         }
-        let universal = Universal::new(&model, &pool, &places);
+        let sides_of_universal = if is_universal { std::mem::take(&mut sides) } else { Vec::new() };
+        let universal = Universal::new(&model, &pool, &places, sides_of_universal);
         let (features, scorer) = if let Some(universal) = &universal {
             (None, universal.scorer(model.ranking_forest().ok_or(RankError::NoForest)?)?)
         } else {
@@ -296,8 +297,11 @@ impl Ranker {
         arch: Option<Arch>,
     ) -> Result<Vec<OutOfRange>, RankError> {
         problem.validate()?;
-        // Columns of a universal model stay in range.
-        let Some(features) = &self.features else { return Ok(Vec::new()) };
+        let Some(features) = &self.features else {
+            // Columns of a universal model stay in range.
+            let has_range = self.universal.as_ref().is_some_and(Universal::has_range);
+            return Ok(if has_range { self.known.describe(problem, arch, &[]) } else { Vec::new() });
+        };
         let mut values = CallValues::default();
         features.fill(&self.problem_side(problem)?, &mut values);
         Ok(self.known.describe(problem, arch, &values.uniform))
@@ -313,7 +317,8 @@ impl Ranker {
         self.scorer.fetch();
         if let Some(universal) = &self.universal {
             let counts = |at: usize| self.places.get(at).is_some_and(|&index| self.answers(index, problem));
-            scratch.outside = FieldSet::NONE;
+            let has_range = universal.has_range();
+            scratch.outside = if has_range { self.known.outside(problem, arch, &[]) } else { FieldSet::NONE };
             return universal.fill(problem, arch, counts, &mut scratch.values, &mut scratch.log_times);
         }
         if let Some(features) = &self.features {

@@ -68,18 +68,19 @@ enum Columns {
     Conv(Vec<&'static Feature<ConvSide, ConvKernelSide>>),
     Gemm(Vec<&'static Feature<GemmSide, GemmKernelSide>>),
     Fmha(Vec<&'static Feature<FmhaSide, FmhaKernelSide>>),
-    /// Those of a universal model, which are relative to a pool.
-    Universal(Op, Vec<&'static UniversalColumn>),
+    /// Those of a universal model, which are relative to a pool; then features of problem and kernel, of one that was adapted to a GPU
+    /// of one's own.
+    Universal(Op, Vec<&'static UniversalColumn>, Option<Box<Schema>>),
 }
 
 /// Does the same with the features of any operation.
 macro_rules! of_any {
-    ($columns:expr, $features:ident => $what:expr, $universal:ident => $else:expr) => {
+    ($columns:expr, $features:ident => $what:expr, $universal:ident, $own:ident => $else:expr) => {
         match $columns {
             Columns::Conv($features) => $what,
             Columns::Gemm($features) => $what,
             Columns::Fmha($features) => $what,
-            Columns::Universal(_, $universal) => $else,
+            Columns::Universal(_, $universal, $own) => $else,
         }
     };
 }
@@ -138,36 +139,73 @@ impl Schema {
         Ok(Self { columns, needs })
     }
 
-    /// Columns of a universal model; all that there are without names.
+    /// Columns of a universal model; all that there are without names. Behind them there may be names of features.
     pub fn universal<S: AsRef<str>>(op: Op, names: Option<&[S]>) -> Result<Self, SchemaError> {
         let all = UNIVERSAL_COLUMNS;
         let Some(names) = names else {
-            return Ok(Self { columns: Columns::Universal(op, all.iter().collect()), needs: Needs::NONE });
+            return Ok(Self {
+                columns: Columns::Universal(op, all.iter().collect(), None),
+                needs: Needs::NONE,
+            });
         };
         if names.is_empty() {
             return Err(SchemaError::Empty);
         }
         let named = |name: &S| all.iter().find(|column| column.name == name.as_ref());
-        let unknown = names.iter().filter(|name| named(name).is_none());
-        let unknown: Vec<String> = unknown.map(|name| name.as_ref().to_owned()).collect();
-        if !unknown.is_empty() {
-            return Err(SchemaError::Unknown { op, names: unknown, known: all.len() });
+        let columns: Vec<_> = names.iter().map_while(named).collect();
+        let unknown = || SchemaError::Unknown {
+            op,
+            names: names
+                .iter()
+                .filter(|name| named(name).is_none())
+                .map(|name| name.as_ref().to_owned())
+                .collect(),
+            known: all.len(),
+        };
+        if columns.is_empty() {
+            return Err(unknown());
         }
-        let repeated = names.iter().enumerate();
+        let repeated = columns.iter().enumerate();
         let repeated =
-            repeated.filter(|(at, name)| names[..*at].iter().any(|own| own.as_ref() == name.as_ref()));
-        let repeated: Vec<String> = repeated.map(|(_, name)| name.as_ref().to_owned()).collect();
+            repeated.filter(|(at, column)| columns[..*at].iter().any(|own| own.name == column.name));
+        let repeated: Vec<String> = repeated.map(|(_, column)| column.name.to_owned()).collect();
         if !repeated.is_empty() {
             return Err(SchemaError::Repeated(repeated));
         }
-        let columns = names.iter().filter_map(named).collect();
-        Ok(Self { columns: Columns::Universal(op, columns), needs: Needs::NONE })
+        let own = match &names[columns.len()..] {
+            [] => None,
+            own => Some(Box::new(Self::by_names(op, own).map_err(|error| match error {
+                SchemaError::Unknown { .. } => unknown(),
+                error => error,
+            })?)),
+        };
+        Ok(Self { columns: Columns::Universal(op, columns, own), needs: Needs::NONE })
+    }
+
+    /// The same columns of a universal model, followed by features of problem and kernel. Others are left as they are, and so is one
+    /// that has such features already.
+    pub fn followed_by(self, features: Self) -> Self {
+        match self.columns {
+            Columns::Universal(op, columns, None) if features.op() == op => Self {
+                columns: Columns::Universal(op, columns, Some(Box::new(features))),
+                needs: Needs::NONE,
+            },
+            columns => Self { columns, ..self },
+        }
     }
 
     /// The columns of a universal model; `None` for features of a problem and a kernel.
     pub fn universal_columns(&self) -> Option<&[&'static UniversalColumn]> {
         match &self.columns {
-            Columns::Universal(_, columns) => Some(columns),
+            Columns::Universal(_, columns, _) => Some(columns),
+            _ => None,
+        }
+    }
+
+    /// The features that follow the columns of a universal model.
+    pub fn own_features(&self) -> Option<&Self> {
+        match &self.columns {
+            Columns::Universal(_, _, own) => own.as_deref(),
             _ => None,
         }
     }
@@ -187,13 +225,13 @@ impl Schema {
             Columns::Conv(_) => Op::GroupedConv,
             Columns::Gemm(_) => Op::Gemm,
             Columns::Fmha(_) => Op::Fmha,
-            Columns::Universal(op, _) => op,
+            Columns::Universal(op, ..) => op,
         }
     }
 
     /// Number of columns.
     pub fn len(&self) -> usize {
-        of_any!(&self.columns, features => features.len(), columns => columns.len())
+        of_any!(&self.columns, features => features.len(), columns, own => columns.len() + own.as_ref().map_or(0, |own| own.len()))
     }
 
     /// Never: a schema has at least one column.
@@ -206,7 +244,10 @@ impl Schema {
         of_any!(
             &self.columns,
             features => features.iter().map(|feature| feature.name).collect(),
-            columns => columns.iter().map(|column| column.name).collect()
+            columns, own => {
+                let own = own.iter().flat_map(|own| own.names());
+                columns.iter().map(|column| column.name).chain(own).collect()
+            }
         )
     }
 
@@ -215,7 +256,10 @@ impl Schema {
         of_any!(
             &self.columns,
             features => features.iter().map(|feature| feature.value.scope()).collect(),
-            columns => vec!["pool"; columns.len()]
+            columns, own => {
+                let own = own.iter().flat_map(|own| own.scopes());
+                columns.iter().map(|_| "pool").chain(own).collect()
+            }
         )
     }
 
@@ -234,7 +278,10 @@ impl Schema {
         of_any!(
             &self.columns,
             features => features.iter().map(|feature| feature.doc).collect(),
-            columns => columns.iter().map(|column| column.doc).collect()
+            columns, own => {
+                let own = own.iter().flat_map(|own| own.docs());
+                columns.iter().map(|column| column.doc).chain(own).collect()
+            }
         )
     }
 
@@ -375,6 +422,12 @@ impl Extractor {
             arch: None,
             direction: Direction::Forward,
         }
+    }
+
+    /// Of a universal model with features of its own, what computes these on a GPU.
+    pub fn of_own_features(&self, hardware: &Hardware) -> Option<Self> {
+        let schema = self.schema.own_features()?.clone();
+        Some(Self { schema, hardware: *hardware, ..self.clone() })
     }
 
     /// The feature row of one problem and one kernel.
@@ -581,6 +634,31 @@ mod tests {
         let conv = ConvProblem::new_2d([8, 8], [1, 1]);
         let error = extractor.problem_side(&conv.into()).unwrap_err();
         assert_eq!(error.to_string(), "the model is for gemm_universal, the problem is for grouped_conv");
+    }
+
+    #[test]
+    fn features_may_follow_the_columns_of_a_universal_model() {
+        let of = |names: &[&str]| Schema::universal(Op::GroupedConv, Some(names));
+        let own = Schema::by_names(Op::GroupedConv, &["C", "tile_mn"]).unwrap();
+        let both = of(&["est_slower"]).unwrap().followed_by(own.clone());
+        assert_eq!(both.names(), ["est_slower", "C", "tile_mn"]);
+        assert_eq!(both.scopes(), ["pool", "problem", "kernel"]);
+        assert_eq!((both.len(), both.docs().len()), (3, 3));
+        assert_eq!(of(&["est_slower", "C", "tile_mn"]).unwrap().names(), both.names());
+        // They follow once, and nothing follows features.
+        assert_eq!(both.clone().followed_by(own.clone()).names(), both.names());
+        assert_eq!(own.clone().followed_by(own.clone()).names(), own.names());
+        let gemm = Schema::by_names(Op::Gemm, &["M"]).unwrap();
+        assert_eq!(of(&["est_slower"]).unwrap().followed_by(gemm).names(), ["est_slower"]);
+        for (names, unknown) in [
+            (&["C", "est_slower"][..], "C"),
+            (&["est_slower", "magic"], "magic"),
+            (&["est_slower", "C", "est_rounds"], "C"),
+        ] {
+            let error = of(names).unwrap_err().to_string();
+            assert!(error.contains(unknown), "{error}");
+        }
+        assert!(matches!(of(&["est_slower", "est_slower"]), Err(SchemaError::Repeated(_))));
     }
 
     #[test]

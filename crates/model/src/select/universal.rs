@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::RankError;
 use crate::estimate::{Device, DeviceError, Estimator, UniversalColumn, UniversalPool};
-use crate::features::Schema;
+use crate::features::{Extractor, KernelSide, SideError};
 use crate::forest::Forest;
 use crate::kernel::KernelKind;
 use crate::model::Model;
@@ -19,30 +19,83 @@ pub(super) struct Universal {
     columns: Vec<&'static UniversalColumn>,
     /// How much the estimate counts.
     prior: f64,
-    /// The kernels that are ranked, by their places.
+    /// Columns, with the features that may follow.
+    extractor: Extractor,
+    /// The kernels that are ranked, by their places, and what features that follow know of each.
     kernels: Vec<KernelKind>,
+    sides: Vec<KernelSide>,
     /// The GPU that the model was put on.
-    given: Option<UniversalPool>,
+    given: Option<OnDevice>,
     /// One for each device with a profile.
-    profiles: [OnceLock<UniversalPool>; Device::PROFILES.len()],
+    profiles: [OnceLock<OnDevice>; Device::PROFILES.len()],
     /// The architecture where a problem names none and the caller none: the model's, else the one that all kernels name.
     arch: Option<Arch>,
 }
 
+/// What columns need of a GPU.
+#[derive(Debug)]
+struct OnDevice {
+    pool: UniversalPool,
+    /// What computes the features that follow.
+    own: Option<Extractor>,
+}
+
+impl OnDevice {
+    fn new<'k>(
+        estimator: Estimator,
+        extractor: &Extractor,
+        kernels: impl Iterator<Item = &'k KernelKind>,
+    ) -> Self {
+        let own = extractor.of_own_features(&estimator.device().hardware);
+        Self { pool: UniversalPool::new(estimator, kernels), own }
+    }
+
+    /// Fills in all columns of the kernels that `counts`, as [`UniversalPool::fill`] does. `row` is working memory.
+    fn fill(
+        &self,
+        columns: &[&'static UniversalColumn],
+        sides: &[KernelSide],
+        problem: &Problem,
+        counts: impl Fn(usize) -> bool,
+        (values, log_times): (&mut Vec<f64>, &mut Vec<f64>),
+        row: &mut Vec<f64>,
+    ) -> Result<(), SideError> {
+        self.pool.fill(columns, problem, counts, values, log_times);
+        let Some(own) = &self.own else { return Ok(()) };
+        let (problem, kernels, before) = (own.problem_side(problem)?, log_times.len(), values.len());
+        row.resize(own.schema.len(), 0.0);
+        values.resize(before + row.len() * kernels, 0.0);
+        for (kernel, (side, time)) in sides.iter().zip(&*log_times).enumerate() {
+            if time.is_nan() {
+                continue;
+            }
+            own.fill(&problem, side, row);
+            for (cell, value) in values[before + kernel..].iter_mut().step_by(kernels).zip(&*row) {
+                *cell = *value;
+            }
+        }
+        Ok(())
+    }
+}
+
 impl Universal {
-    /// `None` for a model that is not universal.
-    pub(super) fn new(model: &Model, pool: &Pool, places: &[usize]) -> Option<Self> {
+    /// `None` for a model that is not universal. `sides` are those of the kernels, if features follow its columns.
+    pub(super) fn new(model: &Model, pool: &Pool, places: &[usize], sides: Vec<KernelSide>) -> Option<Self> {
         let columns = model.extractor().schema.universal_columns()?.to_vec();
         let ranked = || places.iter().filter_map(|&index| pool.get(index));
         let kernels: Vec<KernelKind> = ranked().map(|kernel| kernel.kind.clone()).collect();
-        let given = model.device().map(|device| UniversalPool::new(Estimator::new(*device), kernels.iter()));
+        let extractor = model.extractor().clone();
+        let given =
+            model.device().map(|device| OnDevice::new(Estimator::new(*device), &extractor, kernels.iter()));
         let mut named = ranked().map(|kernel| kernel.kind.arch());
         let first = named.next().flatten();
         let common = first.filter(|_| named.all(|arch| arch == first));
         Some(Self {
             columns,
             prior: model.spec().prior.unwrap_or_default(),
+            extractor,
             kernels,
+            sides,
             given,
             profiles: [const { OnceLock::new() }; Device::PROFILES.len()],
             arch: model.spec().arch.or(common),
@@ -52,7 +105,7 @@ impl Universal {
     /// The forest's scorer, deferred like others'. Nothing but the estimate tells kernels apart, so that each is a
     /// class of its own.
     pub(super) fn scorer(&self, forest: &Arc<Forest>) -> Result<PoolScorer, PoolError> {
-        let columns = vec![Column::Pair; self.columns.len()];
+        let columns = vec![Column::Pair; self.extractor.schema.len()];
         let classes: Vec<u32> = (0..self.kernels.len() as u32).collect();
         PoolScorer::deferred(forest, &PoolTable { columns: &columns, classes: &classes, kernel_values: &[] })
     }
@@ -66,13 +119,21 @@ impl Universal {
         values: &mut CallValues,
         log_times: &mut Vec<f64>,
     ) -> Result<(), RankError> {
-        let pool = self.on(problem, arch)?;
-        values.uniform.clear();
-        pool.fill(&self.columns, problem, counts, &mut values.pair, log_times);
+        let device = self.on(problem, arch)?;
+        let CallValues { uniform: row, pair } = values;
+        device
+            .fill(&self.columns, &self.sides, problem, counts, (pair, log_times), row)
+            .map_err(RankError::ProblemSide)?;
+        row.clear();
         Ok(())
     }
 
-    fn on(&self, problem: &Problem, arch: Option<Arch>) -> Result<&UniversalPool, RankError> {
+    /// Whether features follow, of which problems may be out of the range that was trained on.
+    pub(super) fn has_range(&self) -> bool {
+        self.extractor.schema.own_features().is_some()
+    }
+
+    fn on(&self, problem: &Problem, arch: Option<Arch>) -> Result<&OnDevice, RankError> {
         if let Some(given) = &self.given {
             return Ok(given);
         }
@@ -80,7 +141,7 @@ impl Universal {
         let device = Device::for_arch(arch)?;
         let place = Device::PROFILES.iter().position(|known| *known == arch.as_str());
         let slot = place.and_then(|place| self.profiles.get(place)).ok_or(DeviceError::NoProfile { arch })?;
-        Ok(slot.get_or_init(|| UniversalPool::new(Estimator::new(device), self.kernels.iter())))
+        Ok(slot.get_or_init(|| OnDevice::new(Estimator::new(device), &self.extractor, self.kernels.iter())))
     }
 
     /// The score of a kernel, of the forest's and the logarithm of its time.
@@ -97,16 +158,70 @@ pub fn universal_score(raw: f64, prior: f64, log_time: f64) -> f64 {
 /// Feature rows of one run of measurements for a universal model, row after row, and the logarithms of their times: what
 /// training reads. The kernels are the pool.
 pub fn universal_rows<'k>(
-    schema: &Schema,
+    extractor: &Extractor,
     estimator: Estimator,
     problem: &Problem,
-    kernels: impl Iterator<Item = &'k KernelKind>,
-) -> (Vec<f64>, Vec<f64>) {
-    let columns = schema.universal_columns().unwrap_or_default();
-    let pool = UniversalPool::new(estimator, kernels);
+    kernels: impl Iterator<Item = &'k KernelKind> + Clone,
+) -> Result<(Vec<f64>, Vec<f64>), SideError> {
+    let columns = extractor.schema.universal_columns().unwrap_or_default();
+    let device = OnDevice::new(estimator, extractor, kernels.clone());
+    let sides = match &device.own {
+        Some(own) => kernels.map(|kernel| own.kernel_side(kernel)).collect::<Result<_, _>>()?,
+        None => Vec::new(),
+    };
     let (mut values, mut log_times) = (Vec::new(), Vec::new());
-    pool.fill(columns, problem, |_| true, &mut values, &mut log_times);
-    let (height, width) = (log_times.len(), columns.len());
+    device.fill(columns, &sides, problem, |_| true, (&mut values, &mut log_times), &mut Vec::new())?;
+    let (height, width) = (log_times.len(), extractor.schema.len());
     let rows = (0..height).flat_map(|row| (0..width).map(move |column| (row, column)));
-    (rows.map(|(row, column)| values[column * height + row]).collect(), log_times)
+    Ok((rows.map(|(row, column)| values[column * height + row]).collect(), log_times))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Target;
+    use crate::problem::ConvProblem;
+    use crate::select::{RankScratch, Ranker};
+
+    const SPEC: &str = r#"{"op_type":"grouped_conv","arch":"gfx950","feature_names":["est_slower","est_rounds","C","tile_mn"],
+        "ck_select":{"prior":10,"rank_by":"relative"}}"#;
+    /// Asks for a column of each kind.
+    const FOREST: &str = "tree\nversion=v4\nnum_class=1\nnum_tree_per_iteration=1\nlabel_index=0\nmax_feature_idx=3\n\
+        objective=none\nfeature_names=est_slower est_rounds C tile_mn\nfeature_infos=none none none none\n\n\
+        Tree=0\nnum_leaves=4\nnum_cat=0\nsplit_feature=2 3 0\nsplit_gain=1 1 1\nthreshold=100 5000 1.5\ndecision_type=2 2 2\n\
+        left_child=-1 -2 -3\nright_child=1 2 -4\nleaf_value=0.5 1.5 2.5 3.5\nleaf_weight=1 1 1 1\nleaf_count=1 1 1 1\n\
+        internal_value=0 0 0\ninternal_weight=0 0 0\ninternal_count=4 3 2\nis_linear=0\nshrinkage=1\n\n\nend of trees\n";
+
+    /// Features that follow are what training reads, whatever kernels are left out.
+    #[test]
+    fn an_adapted_model_serves_what_it_was_trained_on() {
+        let model =
+            Model::from_bytes("mine", SPEC.as_bytes(), &[(Target::Relative, FOREST.as_bytes())]).unwrap();
+        let names = ["16x64x64_compv3", "128x128x64_compv3", "64x64x64_compv4", "128x64x64_compv4"];
+        let names: Vec<String> =
+            names.iter().map(|name| format!("grouped_conv_forward_bf16_2d_{name}")).collect();
+        let kernels = names.iter().map(|name| crate::kernel::Kernel::from_name(name).unwrap());
+        let pool = Pool::new(kernels.collect()).unwrap();
+        let device = Device::for_arch("gfx950".parse().unwrap()).unwrap();
+        let model = Arc::new(model);
+        let ranker = Ranker::new(model.clone(), Arc::new(pool.clone())).unwrap();
+        let forest = model.ranking_forest().unwrap();
+        let mut scratch = RankScratch::default();
+        for (c, k) in [(64, 64), (256, 128), (320, 512)] {
+            let problem: Problem =
+                ConvProblem { n: 16, c, k, ..ConvProblem::new_2d([28, 28], [3, 3]) }.into();
+            let kinds = pool.iter().map(|kernel| &kernel.kind);
+            let (rows, times) =
+                universal_rows(model.extractor(), Estimator::new(device), &problem, kinds).unwrap();
+            ranker.rank_with(&problem, &mut scratch).unwrap();
+            assert_eq!(scratch.ranking().len(), names.len());
+            for ranked in scratch.ranking() {
+                let row = &rows[4 * ranked.index..][..4];
+                assert_eq!(row, ranker.features(&problem, ranked.index).unwrap());
+                assert_eq!(row[2], c as f64);
+                let expected = universal_score(forest.predict(row).unwrap(), 10.0, times[ranked.index]);
+                assert_eq!(ranked.score.to_bits(), expected.to_bits());
+            }
+        }
+    }
 }

@@ -134,8 +134,9 @@ impl TrainingData {
             let kernel =
                 |row: &u32| &measurements.kernels()[measurements.rows()[*row as usize].kernel as usize];
             let kernels = self.rows[item.span.clone()].iter().map(kernel);
-            let (values, log_times) =
-                universal_rows(&extractor.schema, estimator, problem, kernels.clone().map(|one| &one.kind));
+            let kinds = kernels.clone().map(|one| &one.kind);
+            let (values, log_times) = universal_rows(extractor, estimator, problem, kinds)
+                .map_err(|source| Box::new(features::FeatureError { what: problem.to_string(), source }))?;
             if let Some((kernel, _)) = kernels.zip(&log_times).find(|(_, time)| time.is_nan()) {
                 let why = estimator.shape(&kernel.kind).err().map_or_else(String::new, |e| e.to_string());
                 return Err(TrainError::NoEstimate { kernel: kernel.name.clone(), arch, why });

@@ -7,7 +7,8 @@
 //! ```
 //!
 //! The own trees begin where the others end, so that without measurements nothing changes, and a leaf that no measurement
-//! reaches adds nothing. Problems are measured far from each other: where the choices of models differ says less about
+//! reaches adds nothing. They may also ask for the features of models of one GPU, extents among them, which say nothing of GPUs that were
+//! not measured. Problems are measured far from each other: where the choices of models differ says less about
 //! where they err (`docs/model-quality.md`).
 
 use std::path::Path;
@@ -31,12 +32,13 @@ use super::{GroupBy, Holdout, Objective, Params, TrainError, WarmStart};
 /// Folds in which measured problems are held out to say what to expect of others.
 const FOLDS: usize = 5;
 
-/// How own measurements are learned: ten trees for each measured problem, 400 at most.
+/// How own measurements are learned: as by a model of one GPU, on top of what a universal one says; ten trees for each
+/// measured problem, 400 at most.
 pub fn own_params() -> Params {
-    let mut params = Params::universal();
+    let mut params = Params::of(Objective::Listwise);
     params.put("n_estimators", 400.0);
     params.put("problems_a_tree", 0.1);
-    params.put("min_child_samples", 20.0);
+    params.put("sharpness", Params::universal().sharpness());
     params
 }
 

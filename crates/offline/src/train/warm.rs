@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use ck_select_model::features::Extractor;
+use ck_select_model::features::{Engine, Extractor, Schema};
 use ck_select_model::model::{FeatureSpec, ModelError, Target};
 use ck_select_types::files;
 use flate2::read::MultiGzDecoder;
@@ -64,6 +64,27 @@ impl WarmStart {
         self.forests.iter().find(|forest| forest.0 == target).map(|forest| forest.1.as_str())
     }
 
+    /// A universal model to go on with on one GPU: behind its columns there are the features of such models, which its own trees do not
+    /// ask for.
+    pub fn to_adapt(directory: &Path) -> Result<Self, TrainError> {
+        let mut read = Self::load(directory)?;
+        if read.prior().is_none() {
+            return Err(TrainError::NotUniversal(directory.display().to_string()));
+        }
+        read.follow_by(Schema::of_engine(Engine::ConvWork));
+        Ok(read)
+    }
+
+    fn follow_by(&mut self, features: Schema) {
+        let before = self.spec.extractor.schema.len();
+        let schema = self.spec.extractor.schema.clone().followed_by(features);
+        let names = schema.names();
+        for (_, text) in &mut self.forests {
+            *text = widened(text, &names, before);
+        }
+        self.spec.extractor.schema = schema;
+    }
+
     /// All trees that the old model's manifest counts, if it has one.
     pub fn total_trees(&self) -> Option<u64> {
         self.manifest.as_ref()?.get("total_n_estimators")?.as_u64()
@@ -105,6 +126,20 @@ impl WarmStart {
         }
         Ok(())
     }
+}
+
+/// The forest with more columns behind its own.
+fn widened(text: &str, names: &[&str], before: usize) -> String {
+    let (head, trees) = text.split_once("\nTree=").unwrap_or((text, ""));
+    let head = head.lines().map(|line| match line.split_once('=') {
+        Some(("max_feature_idx", _)) => format!("max_feature_idx={}", names.len() - 1),
+        Some(("feature_names", _)) => format!("feature_names={}", names.join(" ")),
+        Some(("feature_infos", infos)) => {
+            format!("feature_infos={infos}{}", " none".repeat(names.len() - before))
+        }
+        _ => line.to_owned(),
+    });
+    format!("{}\nTree={trees}", head.collect::<Vec<_>>().join("\n"))
 }
 
 fn difference(old: &[&str], new: &[&str]) -> String {

@@ -19,7 +19,7 @@ use crate::timestamp::timestamp;
 pub(super) fn run(args: &Args) -> Result<(), CliError> {
     let ways = args.ways.iter().map(|word| way(word)).collect::<Result<Vec<_>, _>>()?;
     let counts = args.counts.iter().map(|word| count(word)).collect::<Result<Vec<_>, _>>()?;
-    let base = WarmStart::load(&args.model)?;
+    let base = WarmStart::to_adapt(&args.model)?;
     let wanted =
         Wanted { op: Op::GroupedConv, direction: args.variant, dtype: args.dtype, arch: Some(args.arch) };
     let measurements = Measurements::read(&args.data, wanted)?;

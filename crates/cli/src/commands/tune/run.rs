@@ -25,7 +25,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     if let Some(output) = &args.output {
         Directory::check_free(output, args.overwrite)?;
     }
-    let base = WarmStart::load(&args.model)?;
+    let base = WarmStart::to_adapt(&args.model)?;
     if args.simulate.is_empty() {
         let measured = measure::measure(args, &base)?;
         let problems = measured.problems().len();
