@@ -81,8 +81,19 @@ impl Tree {
     }
 }
 
+/// As wide as a value each, so that the compiler computes several at a time.
+const BITS: [u64; TOGETHER] = {
+    let mut bits = [1; TOGETHER];
+    let mut row = 1;
+    while row < TOGETHER {
+        bits[row] = bits[row - 1] << 1;
+        row += 1;
+    }
+    bits
+};
+
 fn which(values: &Values, left: impl Fn(f64) -> bool) -> u32 {
-    values.iter().rev().fold(0, |set, &value| set << 1 | u32::from(left(value)))
+    values.iter().zip(BITS).fold(0, |set, (&value, bit)| set | if left(value) { bit } else { 0 }) as u32
 }
 
 fn add(sums: &mut Values, mut set: u32, value: f64) {
