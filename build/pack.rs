@@ -1,4 +1,4 @@
-//! A forest's text with its lists of numbers as bytes: a library that has it inside need not read digits at each start.
+//! A forest's text with the numbers of its trees as bytes: a library that has it inside need not read digits at each start.
 //!
 //! ```text
 //! packed = text up to the line of the first tree, number of trees, trees, text from the end of the trees on
@@ -7,10 +7,13 @@
 //!        | kind, key, list              kind: bytes of an integer, `f` for single or `d` for double precision
 //! ```
 //!
-//! Texts, keys and lists have their length before them. All numbers have the lowest byte first; those without a kind have four.
+//! Texts, keys and lists have their length before them; a number alone is a list of one. All numbers have the lowest byte first; those without a kind have four.
 
-/// Lists of integers that a forest is read from.
-const INTEGERS: [&str; 8] = [
+/// Integers that a forest is read from.
+const INTEGERS: [&str; 11] = [
+    "num_leaves",
+    "num_cat",
+    "is_linear",
     "split_feature",
     "decision_type",
     "left_child",
@@ -21,8 +24,8 @@ const INTEGERS: [&str; 8] = [
     "cat_threshold",
 ];
 const SINGLES: [&str; 1] = ["split_gain"];
-const DOUBLES: [&str; 3] = ["threshold", "leaf_value", "internal_value"];
-/// Lists that no forest is read from.
+const DOUBLES: [&str; 4] = ["threshold", "leaf_value", "internal_value", "shrinkage"];
+/// Numbers that no forest is read from.
 const UNUSED: [&str; 2] = ["leaf_weight", "internal_weight"];
 
 /// Packs a text in which trees count up and end at blank lines. What its values mean is checked where it is read.

@@ -29,7 +29,7 @@ bench-offline-large: needs-cargo needs-cc offline-python
 	$(CARGO) build --release --quiet --package ckselect
 	"$(OFFLINE_PYTHON)" crates/offline/benches/large.py --ckselect "$(TARGET_DIR)/release/ckselect" $(if $(ROWS),--rows $(ROWS))
 
-# Records in the specs of models/ what they were trained on. The measurements of the gfx950 model are not in the repository:
+# Records in the specs and cards of models/ what they were trained on. The measurements of the gfx950 model are not in the repository:
 #
 #     make trained-on [MI355X=FOLDER]
 #

@@ -37,6 +37,15 @@ def test_the_second_example_runs_with_functions_of_ones_own(monkeypatch):
     assert names["result"] == (2, ("x", "w"))
 
 
+def test_the_third_example_is_commands(monkeypatch, tmp_path):
+    script = tmp_path / "ckselect"
+    script.write_text(f'#!/bin/sh\necho "$1" >> {tmp_path}/called\necho "[]"\n')
+    script.chmod(0o755)
+    monkeypatch.setenv("CK_SELECT_COMMAND", str(script))
+    exec(EXAMPLES[2], {"kernels": ["a name"]})
+    assert (tmp_path / "called").read_text().split() == ["rank", "tune", "curve", "evaluate"]
+
+
 def test_models_come_along():
     models = ck_select.shipped_models()
     assert {"grouped_conv_forward_bf16_gfx950", "grouped_conv_bwd_data_bf16_sm90"} <= set(models)

@@ -48,11 +48,14 @@ found: list[tuple[dict[str, object], float]] = list(SurrogateSearch(predictor).s
 spec: ck_select.MLKernelSpec = create_ml_heuristic("model", kernel_pool=[{"tile_m": 64}])(1, 2, 3)
 status: ck_select.StoreStatus = GroupedConvRegistry("gfx950").store_status()
 models: dict[str, Path] = ck_select.shipped_models()
+times: list[dict[str, object]] = ck_select.estimate(problem, ["a name"], arch="gfx942", top=1)
+figures: list[dict[str, object]] = ck_select.tune("gfx942", simulate=["a.csv", Path("b.csv")], overwrite=True)
 Theirs("model").predict_tflops(problem, {})
 """
 
 WRONG = {
     "predictor.rank_kernels(problem, 5)": "arg-type",
+    "ck_select.estimate(problem, 5)": "arg-type",
     "predictor.rank_kernels(5, [])": "arg-type",
     "predictor.rank_kernels([('m', 1)], [])": "arg-type",
     "predictor.rank_kernels(problem, [5])": "list-item",

@@ -1,19 +1,19 @@
-//! Writes `ck_select.trained_on` into the spec of a model that was trained before specs recorded it, from the files that
-//! it was trained on:
+//! Writes what a model was trained on into its spec (`ck_select.trained_on`) and card, if it was trained before these recorded it,
+//! from the files that it was trained on:
 //!
 //! ```console
 //! $ cargo run --release -p ck-select-offline --example trained_on -- MODEL_DIR FILE…
 //! ```
 //!
 //! The files are those that the model's card names, by their digests. As a check, the recorded ranges of the features that
-//! are numbers of the problem must come out again. Forests and all other keys stay as they are.
+//! are numbers of the problem must come out again. Forests and all else stay as they are.
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
 
 use ck_select_model::model::{FeatureSpec, TrainedOn};
 use ck_select_offline::measurements::{Measurements, Wanted};
-use ck_select_offline::trained::{digests, trained_on};
+use ck_select_offline::trained::{digests, limits, trained_on};
 use serde_json::Value;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -30,7 +30,8 @@ fn record(model: &Path, files: &[PathBuf]) -> Result<(), Box<dyn Error>> {
     let wanted = Wanted { op: spec.op(), direction: spec.direction, dtype: spec.dtype, arch: spec.arch };
     let measurements = Measurements::read(files, wanted)?;
     let digests = digests(&measurements)?;
-    let card = std::fs::read_to_string(model.join("MODEL_CARD.md"))?;
+    let card_path = model.join("MODEL_CARD.md");
+    let card = std::fs::read_to_string(&card_path)?;
     for (source, digest) in measurements.sources().iter().zip(&digests) {
         if !card.contains(digest) {
             return Err(
@@ -59,6 +60,13 @@ fn record(model: &Path, files: &[PathBuf]) -> Result<(), Box<dyn Error>> {
         document.get_mut("ck_select").and_then(Value::as_object_mut).ok_or("the spec has no ck_select")?;
     own.insert(TrainedOn::KEY.to_owned(), serde_json::to_value(&trained)?);
     std::fs::write(&path, format!("{document:#}\n"))?;
-    println!("{}", path.display());
+
+    let (before, rest) = card.split_once("\n## Limits\n").ok_or("the card has no section `Limits`")?;
+    let ends = ["\nScores of", "\nHardware constants:"].into_iter().filter_map(|end| rest.find(end));
+    let end = ends.min().ok_or("the card's section `Limits` has no hardware constants")?;
+    let range = spec.trained_range.unwrap_or_default();
+    let limits = limits(&spec.extractor.schema, &trained, &range);
+    std::fs::write(&card_path, format!("{before}{limits}{}", &rest[end..]))?;
+    println!("{}", model.display());
     Ok(())
 }

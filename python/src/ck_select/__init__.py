@@ -6,6 +6,7 @@ LightGBM and pandas. :class:`GroupedConvRegistry` selects among registered kerne
 
 from . import _library
 from ._shipped import shipped_model, shipped_models
+from .commands import ckselect, curve, estimate, tune
 from .dispatcher import (
     LAYOUT_TO_DISPATCHER,
     MLKernelSpec,
@@ -27,6 +28,7 @@ from .engines import (
 )
 from .errors import (
     CkSelectError,
+    CommandError,
     InvalidInputError,
     InvalidModelError,
     MissingCellError,
@@ -44,6 +46,7 @@ __version__: str = _library.lib.ck_select_version().decode()
 __all__ = [
     "LAYOUT_TO_DISPATCHER",
     "CkSelectError",
+    "CommandError",
     "FeatureEngine",
     "FmhaFwdFeatureEngine",
     "FmhaProblem",
@@ -66,8 +69,11 @@ __all__ = [
     "StoreStatus",
     "SurrogateSearch",
     "__version__",
+    "ckselect",
     "create_ml_heuristic",
     "create_ranked_heuristic",
+    "curve",
+    "estimate",
     "feature_dict_to_dispatcher_config",
     "feature_dict_to_ml_spec",
     "kernel_config_to_feature_dict",
@@ -77,4 +83,5 @@ __all__ = [
     "select",
     "shipped_model",
     "shipped_models",
+    "tune",
 ]

@@ -41,6 +41,17 @@ class NoKernelError(CkSelectError, LookupError):
     """No registered kernel matches the problem and supports it, or none has that name."""
 
 
+class CommandError(RuntimeError):
+    """A command that failed, with what it wrote to standard error. ``code`` is its exit code."""
+
+    def __init__(self, message: str, code: int) -> None:
+        super().__init__(message)
+        self.code = code
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.args[0], self.code)
+
+
 # The numbers of `ck_status`, which never change.
 _NULL_POINTER, _INVALID_ARGUMENT, _INVALID_STRUCT, _NOT_UTF8 = 1, 2, 3, 4
 _INVALID_PROBLEM, _INVALID_KERNEL, _ALREADY_REGISTERED, _NOT_FOUND = 5, 6, 7, 8

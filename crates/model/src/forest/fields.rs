@@ -11,17 +11,20 @@ pub(super) struct Fields<'a> {
     start: Place,
     keys: &'static [&'static str],
     values: Vec<Option<Field<'a>>>,
+    /// The place behind the key that was found last: texts have keys in the order in which they are listed.
+    next: usize,
 }
 
 impl<'a> Fields<'a> {
     pub(super) fn new(start: Place, keys: &'static [&'static str]) -> Fields<'a> {
-        Fields { start, keys, values: vec![None; keys.len()] }
+        Fields { start, keys, values: vec![None; keys.len()], next: 0 }
     }
 
     /// Takes in one line. A key alone has an empty value.
     pub(super) fn put(&mut self, place: Place, line: &'a str) -> Result<(), ForestError> {
-        let (key, value) = line.split_once('=').unwrap_or((line, ""));
-        let Some(slot) = self.slot(key) else {
+        let end = memchr::memchr(b'=', line.as_bytes());
+        let (key, value) = end.map_or((line, ""), |end| (&line[..end], &line[end + 1..]));
+        let Some(slot) = self.find(key.as_bytes()) else {
             // What LightGBM reads as another line, or as another key, may be one that it heeds.
             if key.is_empty() || line.contains('\r') {
                 return Err(place.error(Reason::Line { found: cut(line), expected: "a line `key=value`" }));
@@ -38,7 +41,7 @@ impl<'a> Fields<'a> {
         key: &[u8],
         list: Packed<'a>,
     ) -> Result<(), ForestError> {
-        let slot = self.keys.iter().position(|known| known.as_bytes() == key);
+        let slot = self.find(key);
         slot.map_or(Ok(()), |slot| self.put_value(place, slot, "", Some(list)))
     }
 
@@ -57,13 +60,16 @@ impl<'a> Fields<'a> {
         Ok(())
     }
 
-    fn slot(&self, key: &str) -> Option<usize> {
-        self.keys.iter().position(|known| *known == key)
+    fn find(&mut self, key: &[u8]) -> Option<usize> {
+        let is_key = |&place: &usize| self.keys[place].as_bytes() == key;
+        let place = (self.next..self.keys.len()).chain(0..self.next).find(is_key)?;
+        self.next = place + 1;
+        Some(place)
     }
 
     /// The value of one of the keys, if the text has it.
     pub(super) fn get(&self, key: &'static str) -> Option<Field<'a>> {
-        let slot = self.slot(key);
+        let slot = self.keys.iter().position(|known| *known == key);
         debug_assert!(slot.is_some(), "{key} is not among the keys that are kept");
         self.values[slot?]
     }

@@ -55,8 +55,8 @@
 // How the files divide the work. `parts` reads the bytes and shares the trees out to threads, `text` cuts them into lines
 // and lists, `tokens` finds where their numbers are, `vectors` reads several of these at once and `number` those that are
 // odd. `packed` reads what the build script made of a text. `fields` sorts the lines of a header or tree by key. `header`, `tree_text` (with `categories` and `shape`) and
-// `sections` say what the keys mean and check it; what they let through and `nodes` keeps, `row` and `contributions` walk
-// without asking again. `error` is where any of them says what is wrong.
+// `sections` say what the keys mean and check it; what they let through and `nodes` keeps, `row`, `together` and `contributions`
+// walk without asking again. `error` is where any of them says what is wrong.
 
 mod categories;
 mod contributions;
@@ -74,6 +74,7 @@ mod sections;
 mod shape;
 mod statistics;
 mod text;
+mod together;
 mod tokens;
 mod tree;
 mod tree_text;
@@ -88,6 +89,7 @@ pub use feature_info::FeatureInfo;
 pub use objective::{Objective, Transform};
 pub use row::{Row, RowError};
 pub use statistics::FeatureUse;
+pub(crate) use together::{TOGETHER, Values};
 pub use tree::{Child, Missing, Node, Split, Target, Threshold, Tree};
 
 use parts::{Contents, Fault, Plan, Reader};

@@ -1,4 +1,5 @@
-//! A forest as the build script packs it into the library (`build/pack.rs`): its text, with lists of numbers as bytes.
+//! A forest as the build script packs it into the library (`build/pack.rs`): its text, with the numbers of
+//! its trees as bytes.
 //!
 //! What the text says is checked by the same code either way, so that a packed forest is the forest of its text.
 
@@ -37,19 +38,37 @@ impl Packed<'_> {
         self.bytes.len().div_ceil(self.width())
     }
 
-    /// One of the numbers; `None` where there is none or it is not of the type.
+    /// Gives `put` the numbers, at most so many, each with its index, and `None` for one that is not of the type. Returns the
+    /// index of the first that it does not take.
     #[inline]
-    pub(super) fn get<T: Number>(self, index: usize) -> Option<T> {
-        let bytes = self.bytes.get(index * self.width()..)?;
-        T::unpack(match self.kind {
-            1 => Unpacked::Integer(i8::from_le_bytes(*bytes.first_chunk()?).into()),
-            2 => Unpacked::Integer(i16::from_le_bytes(*bytes.first_chunk()?).into()),
-            4 => Unpacked::Integer(i32::from_le_bytes(*bytes.first_chunk()?).into()),
-            8 => Unpacked::Integer(i64::from_le_bytes(*bytes.first_chunk()?)),
-            b'f' => Unpacked::Single(f32::from_le_bytes(*bytes.first_chunk()?)),
-            b'd' => Unpacked::Double(f64::from_le_bytes(*bytes.first_chunk()?)),
-            _ => return None,
-        })
+    pub(super) fn each<T: Number>(
+        self,
+        most: usize,
+        mut put: impl FnMut(usize, Option<T>) -> bool,
+    ) -> Option<usize> {
+        // A loop for each kind, without a question inside.
+        macro_rules! each {
+            ($number:ty, $unpacked:expr) => {{
+                let (numbers, rest) = self.bytes.as_chunks();
+                let mut index = 0;
+                for &bytes in numbers.iter().take(most) {
+                    if !put(index, T::unpack($unpacked(<$number>::from_le_bytes(bytes)))) {
+                        return Some(index);
+                    }
+                    index += 1;
+                }
+                (index < most && !rest.is_empty()).then_some(index)
+            }};
+        }
+        match self.kind {
+            1 => each!(i8, |number| Unpacked::Integer(i64::from(number))),
+            2 => each!(i16, |number| Unpacked::Integer(i64::from(number))),
+            4 => each!(i32, |number| Unpacked::Integer(i64::from(number))),
+            8 => each!(i64, Unpacked::Integer),
+            b'f' => each!(f32, Unpacked::Single),
+            b'd' => each!(f64, Unpacked::Double),
+            _ => Some(0),
+        }
     }
 }
 

@@ -115,7 +115,7 @@ impl Tree {
     }
 }
 
-fn goes_left(value: f64, threshold: f64, missing: Missing, default_left: bool) -> bool {
+pub(super) fn goes_left(value: f64, threshold: f64, missing: Missing, default_left: bool) -> bool {
     let is_missing = match missing {
         Missing::Never => false,
         Missing::Zero => value.is_nan() || is_zero(value),
@@ -129,7 +129,7 @@ fn goes_left(value: f64, threshold: f64, missing: Missing, default_left: bool) -
     value <= threshold
 }
 
-fn is_zero(value: f64) -> bool {
+pub(super) fn is_zero(value: f64) -> bool {
     value.abs() <= ZERO_THRESHOLD
 }
 

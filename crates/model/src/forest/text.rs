@@ -86,6 +86,15 @@ impl<'a> Field<'a> {
         expected: &'static str,
         accept: impl Fn(T) -> bool,
     ) -> Result<T, ForestError> {
+        if let Some(packed) = self.packed {
+            let mut found = None;
+            packed.each(1, |_, number| {
+                found = number;
+                true
+            });
+            let found = found.filter(|&number| packed.len() == 1 && accept(number));
+            return found.ok_or_else(|| self.place.value("a packed value", expected));
+        }
         let text = self.value.trim_matches(' ');
         match T::read(text.as_bytes()) {
             Some(number) if accept(number) => Ok(number),
@@ -117,13 +126,14 @@ impl<'a> Field<'a> {
         mut put: impl FnMut(usize, T),
     ) -> Result<(), ForestError> {
         if let Some(packed) = self.packed {
-            for index in 0..packed.len().min(count.expected) {
-                match packed.get(index) {
-                    Some(number) if accept(number) => put(index, number),
-                    _ => return Err(self.place.index(index).value("a packed value", expected)),
-                }
-            }
-            return count.check(self.place, packed.len());
+            let refused = packed.each(count.expected, |index, number| {
+                let number = number.filter(|&number| accept(number));
+                number.map(|number| put(index, number)).is_some()
+            });
+            return match refused {
+                Some(index) => Err(self.place.index(index).value("a packed value", expected)),
+                None => count.check(self.place, packed.len()),
+            };
         }
         let mut tokens = Tokens::new(self.value.as_bytes());
         let mut found = 0;

@@ -37,7 +37,7 @@ pub use scratch::{Listed, Scratch};
 pub use shortlist::Wanted;
 pub use work::Work;
 
-use crate::forest::Forest;
+use crate::forest::{Forest, TOGETHER};
 use crate::isa::Isa;
 use compile::cells::Cells;
 use compile::ladder::Ladders;
@@ -123,8 +123,8 @@ enum Way {
         ladders: Ladders,
         cells: Cells,
     },
-    /// What the cells cannot hold is scored kernel by kernel.
-    Scalar,
+    /// The forest as it was read, for what the cells cannot hold.
+    Uncompiled,
 }
 
 /// The values of a call, checked.
@@ -147,8 +147,8 @@ impl PoolScorer {
         PoolScorer::compile_for(forest, pool, Isa::best())
     }
 
-    /// The same, but for a pool of up to 32 lanes the forest is compiled by the second call: the first walks the forest kernel by
-    /// kernel, which takes less time than compiling. Many processes never ask twice.
+    /// The same, but for a pool of up to 32 lanes the forest is compiled by the second call: the first walks the forest as it was
+    /// read, which takes less time than compiling. Many processes never ask twice.
     pub fn deferred(forest: &Arc<Forest>, pool: &PoolTable<'_>) -> Result<PoolScorer, PoolError> {
         let scorer = PoolScorer::uncompiled(forest, pool, Isa::best())?;
         if scorer.lanes.len() > LANES {
@@ -181,7 +181,7 @@ impl PoolScorer {
 
     /// Compiles what was deferred.
     pub fn prepare(&self) {
-        self.way.get_or_init(|| Way::new(self).unwrap_or(Way::Scalar));
+        self.way.get_or_init(|| Way::new(self).unwrap_or(Way::Uncompiled));
     }
 
     /// How this call finds its scores. The second call of a deferred scorer compiles; others at the same time do not wait for it.
@@ -189,7 +189,7 @@ impl PoolScorer {
         if self.way.get().is_none() && self.calls.fetch_add(1, Ordering::Relaxed) == 1 {
             self.prepare();
         }
-        self.way.get().unwrap_or(&Way::Scalar)
+        self.way.get().unwrap_or(&Way::Uncompiled)
     }
 
     /// How many kernels the pool has.
@@ -212,8 +212,8 @@ impl PoolScorer {
         match self.way.get() {
             Some(Way::Narrow { walk, .. }) => walk.describe(),
             Some(Way::Wide { walk, .. }) => format!("wide walk, {}", walk.isa().name()),
-            Some(Way::Scalar) => "kernel by kernel".to_owned(),
-            None => "kernel by kernel, to be compiled".to_owned(),
+            Some(Way::Uncompiled) => "uncompiled".to_owned(),
+            None => "to be compiled".to_owned(),
         }
     }
 
@@ -245,7 +245,7 @@ impl PoolScorer {
         }
     }
 
-    /// Counts what [`score`](Self::score) would visit; nothing for a pool that is scored kernel by kernel.
+    /// Counts what [`score`](Self::score) would visit; nothing for a forest that cannot be compiled.
     pub fn work(&self, uniform: &[f64], pair: &[f64], scratch: &mut Scratch) -> Result<Work, SizeError> {
         let values = self.values(uniform, pair)?;
         Ok(match self.way() {
@@ -257,7 +257,7 @@ impl PoolScorer {
                 walk.fit(cells, ladders, scratch);
                 walk.work(cells, ladders, &values, scratch)
             }
-            Way::Scalar => Work::default(),
+            Way::Uncompiled => Work::default(),
         })
     }
 
@@ -278,30 +278,37 @@ impl PoolScorer {
                 walk.fit(cells, ladders, scratch);
                 walk.score(cells, ladders, values, scratch);
             }
-            Way::Scalar => self.sum_by_rows(values, scratch),
+            Way::Uncompiled => self.sum_uncompiled(values, scratch),
         }
     }
 
-    fn sum_by_rows(&self, values: &Values<'_>, scratch: &mut Scratch) {
+    fn sum_uncompiled(&self, values: &Values<'_>, scratch: &mut Scratch) {
         let lanes = &self.lanes;
         grow(&mut scratch.sums, lanes.len());
-        grow(&mut scratch.row, self.columns.len());
-        let row = &mut scratch.row[..self.columns.len()];
-        for lane in 0..lanes.len() {
-            let class = lanes.classes[lane] as usize;
+        let Scratch { columns, waiting, sums, .. } = scratch;
+        columns.resize(self.columns.len(), [0.0; TOGETHER]);
+        for (first, sums) in (0..).step_by(TOGETHER).zip(sums[..lanes.len()].chunks_mut(TOGETHER)) {
             let mut uniform = values.uniform.iter();
-            let mut kernel = lanes.values[lane * lanes.width..].iter();
-            let mut pair = (0..self.pair_width).map(|column| &values.pair(column)[class]);
-            for (cell, column) in row.iter_mut().zip(&self.columns) {
-                let value = match column {
-                    Column::Uniform => uniform.next(),
-                    Column::Kernel => kernel.next(),
-                    Column::Pair => pair.next(),
-                };
-                *cell = value.copied().unwrap_or(f64::NAN);
+            let (mut kernel, mut pair) = (0.., 0..);
+            for (cells, column) in columns.iter_mut().zip(&self.columns) {
+                let cells = &mut cells[..sums.len()];
+                match column {
+                    Column::Uniform => cells.fill(uniform.next().copied().unwrap_or(f64::NAN)),
+                    Column::Kernel => {
+                        let column = kernel.next().unwrap_or(0);
+                        (first..).zip(cells).for_each(|(lane, cell)| *cell = lanes.value(lane, column));
+                    }
+                    Column::Pair => {
+                        let pair = values.pair(pair.next().unwrap_or(0));
+                        let classes = &lanes.classes[first..];
+                        cells.iter_mut().zip(classes).for_each(|(cell, &class)| *cell = pair[class as usize]);
+                    }
+                }
             }
-            // The row has the forest's width, see `PoolTable::validate`, so there is always a score.
-            scratch.sums[lane] = self.forest.raw_score(row).unwrap_or(f64::NAN);
+            // The rows have the forest's width, see `PoolTable::validate`, so there are always scores.
+            let found = self.forest.raw_scores(columns, sums.len(), waiting);
+            let found = found.unwrap_or([f64::NAN; TOGETHER]);
+            sums.copy_from_slice(&found[..sums.len()]);
         }
     }
 }

@@ -1,6 +1,7 @@
 //! What a call writes to, kept from call to call.
 
 use super::compile::lanes::LANES;
+use crate::forest;
 
 /// Working memory of one call at a time. It grows to what a scorer needs and is not freed in between, so that calls
 /// after the first do not allocate. Any scratch works with any scorer.
@@ -38,8 +39,9 @@ pub struct Scratch {
     pub(super) add_value: Vec<f64>,
     /// Wide: classes by position.
     pub(super) positions: Vec<(u32, u32)>,
-    /// A row for the scalar way.
-    pub(super) row: Vec<f64>,
+    /// Without a compiled forest: the rows of some lanes, column by column, and branches to come.
+    pub(super) columns: Vec<forest::Values>,
+    pub(super) waiting: Vec<(forest::Child, u32)>,
     /// Shortlists: the whole number of each lane, the best of them, the lanes with exact sums, and those.
     pub(super) whole: Vec<i32>,
     pub(super) best: Vec<i64>,

@@ -3,9 +3,9 @@
 use std::fmt::Write;
 
 use ck_select_model::model::{Target, TrainedOn};
-use ck_select_types::problem::FieldSet;
 
 use crate::measurements::Measurements;
+use crate::trained;
 
 use super::{Plan, Stop, Trained, artifacts};
 
@@ -163,35 +163,7 @@ fn limits(out: &mut String, plan: &Plan, trained: &[Trained], trained_on: &Train
         );
         return;
     }
-    out.push_str(
-        "\n## Limits\n\nOutside of these ranges the model guesses; a selection there is flagged.\n\n\
-         | field of the problem | trained on |\n|---|---|\n",
-    );
-    for name in FieldSet::fields(plan.extractor.schema.op()) {
-        let seen = match trained_on.range(name) {
-            Some([from, to]) if from == to => format!("{from} only"),
-            Some([from, to]) => format!("{from} to {to}"),
-            None => trained_on.words(name).collect::<Vec<_>>().join(", "),
-        };
-        if !seen.is_empty() {
-            let _ = writeln!(out, "| {name} | {seen} |");
-        }
-    }
-    let pipelines = trained_on.pipelines().collect::<Vec<_>>().join(", ");
-    let suffixes = trained_on.suffixes().collect::<Vec<_>>().join(", ");
-    let suffixes = if suffixes.is_empty() { "none" } else { suffixes.as_str() };
-    let _ = writeln!(
-        out,
-        "\nKernels with other pipelines or suffixes are marked. Pipelines: {pipelines}. Suffixes: {suffixes}.\n\n\
-         Features of the problem, as it was trained:\n\n| feature | from | to |\n|---|---|---|"
-    );
-    let range = artifacts::range(trained);
-    let schema = &plan.extractor.schema;
-    for (name, scope) in schema.names().into_iter().zip(schema.scopes()) {
-        if let (Some([from, to]), "problem") = (range.get(name), scope) {
-            let _ = writeln!(out, "| {name} | {from} | {to} |");
-        }
-    }
+    out.push_str(&trained::limits(&plan.extractor.schema, trained_on, &artifacts::range(trained)));
     if plan.rank_by == Target::Relative {
         out.push_str("\nScores of `relative` only order the kernels of one problem; they are no TFLOPS.\n");
     }

@@ -1,0 +1,107 @@
+"""Commands of ``ckselect`` as functions: the table that one writes comes back as a list of dicts."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Mapping
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any, Union
+
+from .errors import CommandError
+
+NAME = "ckselect"
+
+Row = dict[str, Any]
+Place = Union[str, "PathLike[str]"]
+Value = Union[Place, float, bool, None, Iterable[Union[Place, float]]]
+
+
+def command() -> Path:
+    """The program: ``CK_SELECT_COMMAND``, else the one of the wheel, else the one beside ``CK_SELECT_LIBRARY``."""
+    given = os.environ.get("CK_SELECT_COMMAND")
+    if given:
+        return Path(given)
+    library = os.environ.get("CK_SELECT_LIBRARY")
+    places = [Path(__file__).with_name(NAME), *([Path(library).with_name(NAME)] if library else [])]
+    for place in places:
+        if place.is_file():
+            return place
+    raise FileNotFoundError(f"no {places[0]}: install the package with pip, or set CK_SELECT_COMMAND to a {NAME}")
+
+
+def ckselect(name: str, **options: Value) -> list[Row]:
+    """The table of a command that has ``--format``, such as ``ckselect("evaluate", model=…, data=["a.csv", "b.csv"])``.
+
+    ``rank_by="tflops"`` is ``--rank-by tflops``, True an option that takes no value, a list an option with several;
+    None and False leave it out. Messages go to standard error as they come. What fails is a :class:`CommandError` with
+    them.
+    """
+    words = [str(command()), name, "--format", "json"]
+    for option, value in options.items():
+        if value is None or value is False:
+            continue
+        words.append("--" + option.replace("_", "-"))
+        if value is not True:
+            several = [value] if isinstance(value, (str, PathLike, int, float)) else value
+            words.extend(fspath(one) if isinstance(one, PathLike) else str(one) for one in several)
+    messages = []
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as table:
+        with subprocess.Popen(words, stdout=table, stderr=subprocess.PIPE, encoding="utf-8") as process:
+            for line in process.stderr or ():
+                sys.stderr.write(line)
+                messages.append(line)
+        if process.returncode != 0:
+            raise CommandError(
+                "".join(messages).strip() or f"{name} ends with {process.returncode}", process.returncode
+            )
+        table.seek(0)
+        rows: list[Row] = json.load(table)
+    return rows
+
+
+def estimate(
+    problem: Mapping[str, object],
+    kernels: Union[Iterable[str], Place],
+    *,
+    arch: str | None = None,
+    top: int | None = None,
+) -> list[Row]:
+    """Kernels by estimated time, the fastest first, without any model: ``ckselect rank --estimate``.
+
+    ``problem`` has the fields of ``--problem``, ``kernels`` are names or a file of them. Rows have the time and the
+    terms that add up to it, in microseconds (docs/estimate.md). Without ``arch`` the problem or all kernels have to
+    name the architecture.
+    """
+    pairs = ",".join(f"{field}={value}" for field, value in problem.items())
+
+    def rank(pool: Place) -> list[Row]:
+        return ckselect("rank", estimate=True, arch=arch, pool=pool, problem=pairs, top=top)
+
+    if isinstance(kernels, (str, PathLike)):
+        return rank(kernels)
+    with tempfile.TemporaryDirectory() as folder:
+        pool = Path(folder, "kernels.txt")
+        pool.write_text("".join(f"{name}\n" for name in kernels), encoding="utf-8")
+        return rank(pool)
+
+
+def tune(arch: str, **options: Value) -> list[Row]:
+    """A universal model goes on from a few measurements: ``ckselect tune`` with its options.
+
+    Needs a ``ckselect`` with LightGBM, which that of the wheel is not: ``make ckselect`` builds one, and
+    ``CK_SELECT_COMMAND`` names it.
+    """
+    return ckselect("tune", arch=arch, **options)
+
+
+def curve(arch: str, **options: Value) -> list[Row]:
+    """How good choices become with how many measured problems: ``ckselect curve`` with its options.
+
+    Needs a ``ckselect`` with LightGBM, as :func:`tune`.
+    """
+    return ckselect("curve", arch=arch, **options)

@@ -1,0 +1,90 @@
+"""Commands of ckselect as functions."""
+
+from __future__ import annotations
+
+import json
+import math
+import pickle
+from pathlib import Path
+
+import pytest
+
+import ck_select
+
+ROOT = Path(__file__).parents[2]
+NAMES = [line for line in (ROOT / "configs/forward_bf16.txt").read_text().splitlines() if line.startswith("grouped")]
+PROBLEM = {"N": 16, "C": 256, "K": 128, "Hi": 28, "Wi": 28, "Y": 3, "X": 3, "pad_h": 1, "pad_w": 1}
+MEASURED = {"variant": "forward", "model": ROOT / "models/universal"}
+
+
+@pytest.fixture
+def words(tmp_path, monkeypatch):
+    """A command that answers with its own words."""
+    script = tmp_path / "ckselect"
+    script.write_text("#!/bin/sh\nprintf '[[' ; for word; do printf '\"%s\",' \"$word\"; done; echo 'null]]'\n")
+    script.chmod(0o755)
+    monkeypatch.setenv("CK_SELECT_COMMAND", str(script))
+
+
+@pytest.mark.usefixtures("words")
+def test_options_are_words():
+    def called(name, **options):
+        return ck_select.ckselect(name, **options)[0][:-1]
+
+    begin = ["x", "--format", "json"]
+    assert called("x") == begin
+    assert called("x", rank_by="tflops", top=3, force_model=True) == [
+        *begin,
+        *("--rank-by", "tflops", "--top", "3", "--force-model"),
+    ]
+    assert called("x", data=["a", Path("b")], overwrite=False, output=None) == [*begin, "--data", "a", "b"]
+    assert ck_select.tune("gfx942", simulate="a.csv", seed=2)[0][:-1] == [
+        *("tune", "--format", "json", "--arch", "gfx942", "--simulate", "a.csv", "--seed", "2")
+    ]
+    assert ck_select.curve("gfx942", data=["a.csv"])[0][3:-1] == ["--arch", "gfx942", "--data", "a.csv"]
+
+
+@pytest.mark.parametrize("kernels", [NAMES, ROOT / "configs/forward_bf16.txt"])
+def test_the_estimate_is_the_registrys(kernels):
+    rows = ck_select.estimate(PROBLEM, kernels, arch="gfx942")
+    assert sorted(row["kernel"] for row in rows) == sorted(NAMES)
+    times = [row["time_us"] for row in rows]
+    assert times == sorted(times)
+    for row in rows:
+        terms = [value for key, value in row.items() if key not in ("rank", "kernel", "time_us", "tie")]
+        assert math.isclose(math.fsum(terms), row["time_us"], rel_tol=1e-12)
+    assert ck_select.estimate(PROBLEM, kernels, arch="gfx942", top=2) == rows[:2]
+
+    registry = ck_select.Registry(arch="gfx942", kernels=NAMES, environment=False)
+    chosen = registry.select(ck_select.GroupedConvProblem(**PROBLEM))
+    assert (chosen.source, chosen.name, chosen.score) == ("estimate", rows[0]["kernel"], times[0])
+
+
+def test_failures_have_the_messages(capfd):
+    with pytest.raises(ck_select.CommandError, match=r"gfx000") as caught:
+        ck_select.estimate(PROBLEM, NAMES, arch="gfx000")
+    assert caught.value.code == 2
+    assert "gfx000" in capfd.readouterr().err
+    assert pickle.loads(pickle.dumps(caught.value)).code == 2
+
+
+def test_messages_of_what_succeeds_are_shown(capfd, tmp_path):
+    pool = tmp_path / "pool.txt"
+    pool.write_text("\n".join([NAMES[0], NAMES[0].replace("bf16", "fp32")]))
+    model = ck_select.shipped_model("grouped_conv_forward_bf16_gfx950")
+    pairs = ",".join(f"{field}={value}" for field, value in PROBLEM.items())
+    assert len(ck_select.ckselect("rank", model=model, pool=pool, problem=pairs)) == 1
+    assert "1 of 2 kernels are left out" in capfd.readouterr().err
+
+
+def test_universal_models_are_tuned_and_drawn():
+    data = [ROOT / "data/h200/forward.odd10.parquet"]
+    try:
+        tuned = ck_select.tune("sm_90", simulate=data, measure=5, **MEASURED)
+        drawn = ck_select.curve("sm_90", data=data, counts="5", ways="tuned", draws=1, **MEASURED)
+    except ck_select.CommandError as error:
+        if "LightGBM" not in str(error):
+            raise
+        pytest.skip("this ckselect has no LightGBM")
+    assert [row["measured"] for row in tuned] == [5] and 0.5 < tuned[0]["mean"] <= 1
+    assert json.dumps(drawn[0]["mean"]) == json.dumps(tuned[0]["mean"])
