@@ -36,7 +36,16 @@ from .errors import (
 from .fmha import FmhaProblem
 from .pool import Pool
 from .predictor import Predictor
-from .registry import GemmProblem, GroupedConvProblem, GroupedConvRegistry, Registry, Selection, StoreStatus, select
+from .registry import (
+    GemmProblem,
+    GroupedConvProblem,
+    GroupedConvRegistry,
+    Registry,
+    Selection,
+    StoreStatus,
+    TuneReport,
+    select,
+)
 from .search import SurrogateSearch
 
 __version__: str = _library.lib.ck_select_version().decode()
@@ -64,6 +73,7 @@ __all__ = [
     "Registry",
     "Selection",
     "StoreStatus",
+    "TuneReport",
     "SurrogateSearch",
     "__version__",
     "create_ml_heuristic",
