@@ -63,6 +63,10 @@ int main(int argc, char** argv) {
     ck_select::Options options;
     options.ignore_environment = true;
     options.store = "off";
+    // Tuning has little time: a short warm-up, few runs, and losers are given up soon.
+    options.warmup = 1;
+    options.repeats = 4;
+    options.cutoff = 1.2;
     ck_select::Registry registry(options);
     add_all(registry, direction);
     registry.load_model(argv[2]);

@@ -64,9 +64,9 @@ unsafe impl Versioned for CkTuneReport {
 ///
 /// The first call begins to count what is asked, and has nothing to measure yet. From then on, a problem is listed when it is
 /// answered without a measurement, and a call takes the problems in the order of what may be gained: how often they were asked,
-/// times the time of a run, times what such answers lose on average. What the time does not suffice for, the next call goes on
-/// with, so that short calls get as far as one long one; but a time that ends before the warm-up runs of one kernel are done
-/// gets nowhere. Problems with a list of GEMMs are not listed. In `CK_MODE_PRIORITY` nothing is measured.
+/// times the time of a run, times what such answers lose on average. A problem of which the time does not even suffice for one
+/// kernel, by what its runs are thought to take, is left to a longer call. What a call has begun, the next one goes on with, so
+/// that short calls get as far as one long one. Problems with a list of GEMMs are not listed. In `CK_MODE_PRIORITY` nothing is measured.
 ///
 /// Run callbacks are called on this thread and launch on the stream, with operands of their own; the stream must be idle or
 /// become so, and not be captured into a graph. Selections on other threads wait for nothing: they get the old answer or the

@@ -79,8 +79,10 @@ impl Counters {
 pub(super) struct Doubtful {
     pub(super) problem: Problem,
     pub(super) key: Key,
-    /// What one call may lose: milliseconds of a run, times the share that such answers lose.
-    pub(super) stake_ms: f64,
+    /// Milliseconds of a run, as far as anybody knows.
+    pub(super) run_ms: f64,
+    /// The share of them that such answers lose.
+    pub(super) share: f64,
 }
 
 /// What measuring one problem has found so far, of the kernels of one generation.
@@ -175,7 +177,9 @@ impl Asked {
     /// What waits to be measured: what most may be gained by first.
     pub(super) fn waiting(&self, generation: u64) -> Vec<Doubtful> {
         let sums = self.counters.sums();
-        let worth = |one: &Doubtful| one.stake_ms * sums.get(one.key.place()).map_or(0.0, |&sum| sum as f64);
+        let worth = |one: &Doubtful| {
+            one.run_ms * one.share * sums.get(one.key.place()).map_or(0.0, |&sum| sum as f64)
+        };
         let list = self.list();
         let waiting = list.values().filter(|listed| listed.is_waiting(generation));
         let mut waiting: Vec<Doubtful> = waiting.map(|listed| listed.doubtful).collect();
@@ -208,6 +212,13 @@ impl Asked {
         }
     }
 
+    /// Notes that a run takes longer than was thought.
+    pub(super) fn takes_longer(&self, problem: &Problem) {
+        if let Some(listed) = self.list().get_mut(problem) {
+            listed.doubtful.run_ms *= 2.0;
+        }
+    }
+
     /// Forgets problems that have a winner now.
     pub(super) fn settle(&self, problems: &[Problem]) {
         if problems.is_empty() {
@@ -234,9 +245,9 @@ mod tests {
     use super::*;
     use crate::problem::GemmProblem;
 
-    fn doubtful(m: i64, stake_ms: f64) -> Doubtful {
+    fn doubtful(m: i64, run_ms: f64) -> Doubtful {
         let problem = GemmProblem::new(m, 1, 1).into();
-        Doubtful { problem, key: Key::of(&problem).unwrap(), stake_ms }
+        Doubtful { problem, key: Key::of(&problem).unwrap(), run_ms, share: 0.5 }
     }
 
     fn order(asked: &Asked) -> Vec<i64> {
@@ -279,6 +290,8 @@ mod tests {
         progress.judged.push(3);
         asked.give_back(&one.problem, progress);
         assert_eq!(asked.take(&one.problem, 7).unwrap().judged, [3]);
+        asked.takes_longer(&one.problem);
+        assert_eq!(asked.waiting(8)[0].run_ms, 2.0);
         // Kernels of another generation are others, and one that could not be measured can be again.
         assert_eq!((asked.count_waiting(7), asked.count_waiting(8)), (0, 1));
         let fresh = asked.take(&one.problem, 8).unwrap();

@@ -71,8 +71,9 @@ impl Registry {
     ///
     /// The first call begins to count what is asked and has nothing to measure yet. From then on each problem is listed when it
     /// is answered without a measurement, and each call takes the problems in the order of what may be gained: how often they
-    /// were asked, times the time of a run, times what such answers lose on average. What the time does not suffice for, the
-    /// next call goes on with, so that short calls get as far as one long one. A list of GEMMs is not remembered from one
+    /// were asked, times the time of a run, times what such answers lose on average. A problem of which the time does not even
+    /// suffice for one kernel is left to a longer call. What a call has begun, the next one goes on with, so that short calls
+    /// get as far as one long one. A list of GEMMs is not remembered from one
     /// selection to the next, and so not counted either. In [`Mode::Priority`] nothing is measured.
     ///
     /// Kernels run on this thread and on the stream, with whatever operands their [`run`](Hooks::run) brings. Selections
@@ -95,8 +96,13 @@ impl Registry {
         let mut settled = Vec::new();
         let mut result = Ok(());
         for doubtful in asked.waiting(self.generation()) {
-            if until.is_some_and(|until| Instant::now() >= until) {
+            let Some(left) =
+                until.map_or(Some(Duration::MAX), |until| until.checked_duration_since(Instant::now()))
+            else {
                 break;
+            };
+            if left < one_kernel(&doubtful, &self.state.load().options().measuring) {
+                continue;
             }
             result = self.tune_one(asked, &doubtful, budget, until, &mut report, &mut settled);
             if result.is_err() {
@@ -187,6 +193,9 @@ impl Registry {
             }
         }
         if progress.judged.len() < places.len() {
+            if found.tried > 0 && progress.judged.len() + left.len() == places.len() {
+                asked.takes_longer(problem);
+            }
             asked.give_back(problem, progress);
             return Ok(());
         }
@@ -243,8 +252,8 @@ impl Registry {
         let Some(share) = share_lost(&selection).filter(|_| state.options().mode != Mode::Priority) else {
             return selection;
         };
-        let stake_ms = share * milliseconds(state, problem, &selection);
-        asked.note(&Doubtful { problem: *problem, key: *key, stake_ms });
+        let run_ms = milliseconds(state, problem, &selection);
+        asked.note(&Doubtful { problem: *problem, key: *key, run_ms, share });
         match self.stored(state, self.prepared(state), problem) {
             Some(winner) => {
                 self.remember(state, key, &winner);
@@ -265,6 +274,12 @@ impl Registry {
         }
         true
     }
+}
+
+/// How long one of a problem's kernels will take. A time that is shorter would be spent for nothing.
+fn one_kernel(doubtful: &Doubtful, measuring: &SearchOptions) -> Duration {
+    let runs = f64::from(measuring.warmup) + f64::from(measuring.repeats.max(1));
+    Duration::try_from_secs_f64(doubtful.run_ms * runs / 1e3).unwrap_or(Duration::MAX)
 }
 
 /// Adds what was found. A kernel whose timing the end of the time cut short is measured again, unless this call began with it:
