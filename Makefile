@@ -35,6 +35,8 @@ help:
 	@echo 'make test   install what the tests need and run all tests'
 	@echo 'make lint   formatting, clippy and documentation, warnings denied'
 	@echo 'make bench  compare with LightGBM, as a table; JSON=FILE for programs'
+	@echo 'make bench-threads  selections from 1 to 16 threads, with and without a writer'
+	@echo 'make faults FAULTS=3  kills, full disks, errors of the runtime, signals, forks, three times as many as the tests'
 	@echo 'make loom tsan miri-ffi   the lock-free parts and the C boundary under loom, ThreadSanitizer and Miri'
 	@echo 'make instructions   count the instructions of a selection with valgrind'
 	@echo 'make miri   run the unsafe code under Miri, to find undefined behaviour'
@@ -110,7 +112,7 @@ lint: needs-cargo needs-cxx needs-python lightgbm-tools
 
 # libFuzzer needs compiler flags that only nightly offers; RUSTC_BOOTSTRAP lends them to a stable compiler.
 SECONDS_EACH ?= 150
-FUZZ_TARGETS := forest spec names pool filter measurements sweep
+FUZZ_TARGETS := forest spec names pool filter measurements sweep scoring store rules lines fmha
 
 # The library's own steps, and then beside the real LightGBM, on the same inputs in the same run. JSON=FILE writes that
 # table there, too; QUICK=1 only shows that everything runs.

@@ -3,6 +3,7 @@
 //! ```console
 //! $ select_path conv-new      problems that were not asked before, 30 convolution kernels
 //! $ select_path conv-again    one problem over and over: the decision cache
+//! $ select_path conv-counted  the same of a registry that tunes, and so counts what is asked
 //! $ select_path c-again       the same through the C interface
 //! $ select_path gemm-new      problems that were not asked before, 32 GEMM kernels
 //! $ select_path estimate-new  problems that were not asked before, 30 convolution kernels, no model: the estimate
@@ -12,12 +13,13 @@
 
 use std::hint::black_box;
 use std::sync::Arc;
+use std::time::Duration;
 
 use ck_select::ffi::{CkConvProblem, CkSelection, CkStatus, ck_select_kernel};
 use ck_select::model::Model;
 use ck_select::pool::Pool;
 use ck_select::problem::{ConvProblem, GemmProblem, Problem};
-use ck_select::registry::{NewKernel, Options, Priority, Registry, UserData};
+use ck_select::registry::{NewKernel, Options, Priority, Registry, TuneBudget, UserData};
 
 const CALLS: i64 = 200;
 
@@ -77,11 +79,14 @@ fn run(case: &str) -> Result<(), Box<dyn std::error::Error>> {
         registry.set_model(Arc::new(Model::load(format!("{root}/tests/golden/models/{model}"))?), None);
     }
     registry.prepare();
+    if case == "conv-counted" {
+        registry.tune(&TuneBudget::of(Duration::ZERO))?;
+    }
     let problems: Vec<Problem> = match case {
-        "conv-again" | "c-again" => vec![problem(1); CALLS as usize],
+        "conv-again" | "conv-counted" | "c-again" => vec![problem(1); CALLS as usize],
         "conv-new" | "gemm-new" | "estimate-new" => (1000..1000 + CALLS).map(problem).collect(),
         other => {
-            let known = "conv-new, conv-again, c-again, gemm-new, estimate-new";
+            let known = "conv-new, conv-again, conv-counted, c-again, gemm-new, estimate-new";
             return Err(format!("no case is called '{other}': {known}").into());
         }
     };

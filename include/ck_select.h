@@ -102,6 +102,10 @@ typedef enum {
    * An internal error (a caught panic); the registry stays usable.
    */
   CK_STATUS_PANIC = 15,
+  /**
+   * Nothing can be measured: no device, no architecture, a failed device.
+   */
+  CK_STATUS_CANNOT_MEASURE = 16,
 } ck_status;
 
 /**
@@ -1638,6 +1642,67 @@ typedef struct {
 } ck_forest_bytes;
 
 /**
+ * What a call of `ck_registry_tune` may take.
+ */
+typedef struct {
+  /**
+   * `sizeof(ck_tune_budget)`.
+   */
+  size_t struct_size;
+  /**
+   * How long the call may take, in milliseconds. No run begins after it, so it is exceeded by at most one run.
+   */
+  double time_ms;
+  /**
+   * The stream to measure on (`hipStream_t`); NULL for that of the options.
+   */
+  void *stream;
+  /**
+   * How many of a problem's best kernels are measured, by the order in which the sources would choose them: 2 or more; 0
+   * means 3.
+   */
+  int32_t kernels;
+  /**
+   * Must be 0.
+   */
+  int32_t reserved;
+} ck_tune_budget;
+
+/**
+ * What a call of `ck_registry_tune` did.
+ */
+typedef struct {
+  /**
+   * `sizeof(ck_tune_report)`, set by the caller.
+   */
+  size_t struct_size;
+  /**
+   * Number of problems that got a winner.
+   */
+  size_t measured;
+  /**
+   * Number of those whose winner is another kernel than the one that was chosen before.
+   */
+  size_t improved;
+  /**
+   * Number of problems of which no kernel could be measured. They are left alone until kernels, models or options change.
+   */
+  size_t failed;
+  /**
+   * Number of problems that wait to be measured.
+   */
+  size_t waiting;
+  /**
+   * Milliseconds that one run of each improved problem takes less than before.
+   */
+  double saved_ms;
+  /**
+   * Milliseconds that the call took.
+   */
+  double elapsed_ms;
+} ck_tune_report;
+
+/**
  * Which forest of a directory to load, and how. All bytes 0 with `struct_size` set are the defaults.
  */
 typedef struct {
@@ -2363,6 +2428,33 @@ ck_status ck_explain_selection(const ck_registry *registry, const ck_conv_proble
  * As for `ck_explain_selection`.
  */
 ck_status ck_explain_gemm_selection(const ck_registry *registry, const ck_gemm_problem *problem, char **text);
+
+/**
+ * Measures what was asked most of those problems that a model, the estimate or the priority answers, within a budget: call it
+ * between two training steps or requests. Later selections get the winners, as do later processes through the store.
+ *
+ * The first call begins to count what is asked, and has nothing to measure yet. From then on, a problem is listed when it is
+ * answered without a measurement, and a call takes the problems in the order of what may be gained: how often they were asked,
+ * times the time of a run, times what such answers lose on average. A problem of which the time does not even suffice for one
+ * kernel, by what its runs are thought to take, is left to a longer call. What a call has begun, the next one goes on with, so
+ * that short calls get as far as one long one. Problems with a list of GEMMs are not listed. In `CK_MODE_PRIORITY` nothing is measured.
+ *
+ * Run callbacks are called on this thread and launch on the stream, with operands of their own; the stream must be idle or
+ * become so, and not be captured into a graph. Selections on other threads wait for nothing: they get the old answer or the
+ * winner. Any thread may call this, also while others do: they take different problems and measure in turn. A thread that does
+ * nothing else refines in the background.
+ *
+ * `report` receives what was done; it may be NULL. The call fails with `CK_STATUS_CANNOT_MEASURE` if there is no device, no
+ * architecture is known, a callback of the measuring thread calls it, or the device failed; `ck_last_error` says which.
+ * What was measured before the failure is kept.
+ *
+ * # Safety
+ * `registry` is from `ck_registry_create`; `budget` points to a `ck_tune_budget` and `report` is NULL or points to a
+ * `ck_tune_report`, with their `struct_size` set. The stream lives until the call returns.
+ */
+ck_status ck_registry_tune(ck_registry *registry,
+                           const ck_tune_budget *budget,
+                           ck_tune_report *report);
 
 /**
  * Loads one forest of a model directory, plain or gzip, with `feature_spec.json`. No file is written.

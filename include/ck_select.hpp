@@ -62,6 +62,7 @@ enum class Status : std::int32_t {
   io = CK_STATUS_IO,
   buffer_too_small = CK_STATUS_BUFFER_TOO_SMALL,
   panic = CK_STATUS_PANIC,
+  cannot_measure = CK_STATUS_CANNOT_MEASURE,
 };
 
 enum class Direction : std::int32_t {
@@ -568,6 +569,16 @@ struct ModelOptions {
   while (ck_embedded_model_name(names.size(), &name) == CK_STATUS_OK) names.emplace_back(name);
   return names;
 }
+
+/// What a call of Registry::tune did; see ck_tune_report.
+struct TuneReport {
+  std::size_t measured = 0;
+  std::size_t improved = 0;
+  std::size_t failed = 0;
+  std::size_t waiting = 0;
+  double saved_ms = 0;
+  double elapsed_ms = 0;
+};
 
 /// The state of the store of measured winners.
 struct StoreStatus {
@@ -1240,6 +1251,23 @@ class Registry {
     const std::unique_ptr<char, void (*)(char*)> reason(raw, ck_string_free);
     if (reason) status.reason = reason.get();
     return status;
+  }
+
+  /// Measures what was asked most and is answered by a guess, within a time; see ck_registry_tune. `kernels` is how many of a
+  /// problem's best are measured, `stream` a hipStream_t, null for that of the options.
+  TuneReport tune(std::chrono::duration<double, std::milli> time, std::int32_t kernels = 3, void* stream = nullptr) {
+    const ck_tune_budget budget{sizeof budget, time.count(), stream, kernels, 0};
+    ck_tune_report raw{};
+    raw.struct_size = sizeof raw;
+    detail::check(ck_registry_tune(capi(), &budget, &raw));
+    TuneReport report;
+    report.measured = raw.measured;
+    report.improved = raw.improved;
+    report.failed = raw.failed;
+    report.waiting = raw.waiting;
+    report.saved_ms = raw.saved_ms;
+    report.elapsed_ms = raw.elapsed_ms;
+    return report;
   }
 
   // The calls below take a ConvProblem, a GemmProblem, an FmhaProblem, or one of the C structs.

@@ -24,6 +24,7 @@
 
 mod capture;
 pub mod embedded;
+mod environment;
 pub mod ffi;
 pub mod log;
 pub mod registry;

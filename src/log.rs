@@ -15,6 +15,7 @@ use std::sync::{Arc, Mutex, Once, PoisonError};
 
 use arc_swap::ArcSwapOption;
 
+use crate::environment;
 use crate::files;
 use crate::vocab::UnknownWord;
 
@@ -128,7 +129,10 @@ fn to_standard_error(level: Level, source: &str, text: &str) {
 /// error: whoever sets the variable looks there.
 pub(crate) fn init_from_environment() {
     ENVIRONMENT.call_once(|| {
-        let Some(value) = std::env::var("CK_SELECT_LOG").ok().filter(|value| !value.is_empty()) else {
+        let Some(value) = environment::variable("CK_SELECT_LOG")
+            .and_then(|value| value.into_string().ok())
+            .filter(|value| !value.is_empty())
+        else {
             return;
         };
         if DECIDED.load(Ordering::Relaxed) {

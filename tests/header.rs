@@ -8,7 +8,7 @@ use std::{env, fs};
 const HEADER: &str = "include/ck_select.h";
 
 /// The files of `src/ffi` that declare something, in the order of the header.
-const SOURCES: [&str; 19] = [
+const SOURCES: [&str; 20] = [
     "status",
     "words",
     "error",
@@ -25,6 +25,7 @@ const SOURCES: [&str; 19] = [
     "hardware",
     "models",
     "select",
+    "tune",
     "rows",
     "engines",
     "forests",

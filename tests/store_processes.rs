@@ -219,14 +219,22 @@ fn kill_writers(task: &str, kills: u32) {
     eprintln!("{task}: {kills} kills, {} promised winners, {} stored", promised.len(), stored.len());
 }
 
+/// `make faults` kills more.
+fn kills(usual: u32) -> u32 {
+    std::env::var("CK_SELECT_FAULTS")
+        .ok()
+        .and_then(|text| text.parse::<u32>().ok())
+        .map_or(usual, |times| usual * times)
+}
+
 #[test]
 fn no_kill_loses_a_winner() {
-    kill_writers("forever", 200);
+    kill_writers("forever", kills(200));
 }
 
 #[test]
 fn no_kill_loses_a_winner_with_a_rollback_journal() {
-    kill_writers("rollback", 40);
+    kill_writers("rollback", kills(40));
 }
 
 #[test]

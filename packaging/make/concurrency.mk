@@ -16,3 +16,17 @@ tsan: needs-rustup needs-cxx
 	RUSTC_BOOTSTRAP=1 RUSTFLAGS='-Zsanitizer=thread --cfg tsan' TSAN_OPTIONS=halt_on_error=1 \
 		$(CARGO) test -Zbuild-std --target $(TSAN_TARGET) --package ck-select --lib --test race --test registry \
 		-- registry:: ffi:: race child selections_are_consistent winners_of_other_processes a_repeated_problem
+
+# Selections from 1 to 16 threads, as a table: one program, which may be carried to another machine of the same system.
+.PHONY: bench-threads
+bench-threads: needs-cargo needs-cc
+	$(CARGO) build --release --package ck-select --example bench_threads
+	$(TARGET_DIR)/release/examples/bench_threads $(or $(SECONDS_EACH_CASE),1) $(or $(THREADS),1,2,4,8,16)
+
+# Faults from outside: kills of writers and sweeps, full disks, vanishing folders, errors of the runtime, signals, forks. FAULTS=N does
+# N times as much of what the tests do. docs/reliability.md has the runs.
+.PHONY: faults
+faults: needs-cargo needs-cxx
+	CK_SELECT_FAULTS=$(or $(FAULTS),3) $(CARGO) test --package ck-select --test faults --test forks --test store_processes --test store_hostile \
+		--test store_locked --test search_hip -- --nocapture
+	$(CARGO) test --package ckselect --test bench -- chaos --nocapture

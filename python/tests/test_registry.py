@@ -240,3 +240,43 @@ def test_winners_that_wait_are_said(monkeypatch):
     monkeypatch.setattr(lib, "ck_registry_store_status", waits)
     found = registry.store_status()
     assert found.waiting == 3 and found.reason is not None and '"grouped_conv"' in found.reason
+
+
+def test_tuning_measures_what_was_asked():
+    times = dict(zip(FORWARD, range(len(FORWARD), 0, -1)))
+    registry = GroupedConvRegistry("gfx950", environment=False, store="off", host_timing=True)
+    measured = []
+    for name in FORWARD:
+
+        def measure(problem, stream, name=name):
+            assert (problem.N, problem.C, problem.K, stream) == (PROBLEM.N, PROBLEM.C, PROBLEM.K, None)
+            measured.append(name)
+            return times[name]
+
+        registry.register(name, measure=measure)
+    assert registry.tune(1000).measured == 0
+    guess = registry.select(PROBLEM)
+    assert guess.source == "estimate"
+    report = registry.tune(60_000, kernels=len(FORWARD))
+    assert (report.measured, report.failed, report.waiting) == (1, 0, 0)
+    assert set(measured) == set(FORWARD) and report.elapsed_ms > 0
+    winner = registry.select(PROBLEM)
+    assert (winner.name, winner.source, winner.measured_ms) == (FORWARD[-1], "store", 1.0)
+    assert report.improved == (guess.name != winner.name)
+    with pytest.raises(ck_select.InvalidInputError, match="time_ms is -1, expected milliseconds"):
+        registry.tune(-1)
+
+
+def test_a_kernel_that_raises_while_measured_has_no_time(caplog):
+    registry = GroupedConvRegistry("gfx950", environment=False, store="off", host_timing=True)
+
+    def fails(problem, stream):
+        raise RuntimeError("on purpose")
+
+    for name in FORWARD:
+        registry.register(name, measure=fails)
+    registry.tune(0)
+    registry.select(PROBLEM)
+    assert registry.tune(60_000).failed == 1
+    assert "on purpose" in caplog.text
+    assert registry.select(PROBLEM).source == "estimate"

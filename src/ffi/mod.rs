@@ -40,6 +40,7 @@ mod select;
 mod status;
 #[cfg(test)]
 mod tests;
+mod tune;
 mod words;
 
 pub use desc_names::*;
@@ -60,4 +61,5 @@ pub use registry::*;
 pub use rows::*;
 pub use select::*;
 pub use status::*;
+pub use tune::*;
 pub use words::*;

@@ -12,6 +12,7 @@ use super::input::{
 };
 use super::memory::give_text;
 use super::words::word;
+use crate::environment;
 use crate::registry::{Mode, Options, OptionsError, Registry};
 use crate::tuning::device::Stream;
 use crate::tuning::search::SearchOptions;
@@ -280,11 +281,7 @@ unsafe fn read_options(options: *const CkOptions) -> Result<Options, Failure> {
         environment = raw.ignore_environment == 0;
     }
     crate::log::init_from_environment();
-    if environment {
-        read.with_environment(|name| std::env::var_os(name)).map_err(options_failure)
-    } else {
-        Ok(read)
-    }
+    if environment { read.with_environment(environment::variable).map_err(options_failure) } else { Ok(read) }
 }
 
 fn mode(raw: &CkOptions) -> Result<Mode, Failure> {

@@ -40,10 +40,12 @@ pub enum CkStatus {
     BufferTooSmall = 14,
     /// An internal error (a caught panic); the registry stays usable.
     Panic = 15,
+    /// Nothing can be measured: no device, no architecture, a failed device.
+    CannotMeasure = 16,
 }
 
 /// All statuses, in numeric order. Not an associated constant of the enum, because the header would show it.
-pub(super) const STATUSES: [CkStatus; 16] = [
+pub(super) const STATUSES: [CkStatus; 17] = [
     CkStatus::Ok,
     CkStatus::NullPointer,
     CkStatus::InvalidArgument,
@@ -60,6 +62,7 @@ pub(super) const STATUSES: [CkStatus; 16] = [
     CkStatus::Io,
     CkStatus::BufferTooSmall,
     CkStatus::Panic,
+    CkStatus::CannotMeasure,
 ];
 
 impl CkStatus {
@@ -81,6 +84,7 @@ impl CkStatus {
             Self::Io => c"a file cannot be read or written",
             Self::BufferTooSmall => c"the buffer is too small",
             Self::Panic => c"an internal error",
+            Self::CannotMeasure => c"nothing can be measured",
         }
     }
 }

@@ -24,6 +24,19 @@ type Owned = Box<dyn Device + Send>;
 /// Makes the device again, for when an abandoned search has kept it.
 pub(super) type Make = fn() -> Result<Owned, String>;
 
+/// Why a thread cannot measure.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum NoTurn {
+    #[error("this thread measures already, and is in a callback or has left one without returning")]
+    Mine,
+    #[error("other searches took all of the time")]
+    Late,
+    #[error("an earlier attempt failed")]
+    Failed,
+    #[error("{0}")]
+    Lost(String),
+}
+
 /// A device that searches use in turn.
 pub(super) struct Bench {
     facts: DeviceFacts,
@@ -73,8 +86,13 @@ impl Bench {
         &self.facts
     }
 
-    /// Waits for the other searches. An error says why this thread cannot measure.
-    pub(super) fn turn(&self, attempt: Attempt, run_timeout: Duration) -> Result<Turn<'_>, String> {
+    /// Waits for the other searches, at the longest until then. An error says why this thread cannot measure.
+    pub(super) fn turn(
+        &self,
+        attempt: Attempt,
+        run_timeout: Duration,
+        until: Option<Instant>,
+    ) -> Result<Turn<'_>, NoTurn> {
         let thread = std::thread::current().id();
         let mut state = self.state();
         while let Some(holder) = &state.turn {
@@ -85,21 +103,23 @@ impl Bench {
                 state.fail(attempt);
                 state.turn = None;
             } else if holder.thread == thread {
-                return Err(
-                    "this thread measures already, and is in a callback or has left one without returning"
-                        .to_owned(),
-                );
+                return Err(NoTurn::Mine);
             } else {
+                let until = until.map(|until| until.saturating_duration_since(Instant::now()));
+                if until.is_some_and(|until| until.is_zero()) {
+                    return Err(NoTurn::Late);
+                }
+                let left = until.map_or(left, |until| until.min(left));
                 let waited = self.free.wait_timeout(state, left);
                 state = waited.unwrap_or_else(PoisonError::into_inner).0;
             }
         }
         if state.failed.contains(&attempt) {
-            return Err("an earlier attempt failed".to_owned());
+            return Err(NoTurn::Failed);
         }
         let device = match state.device.take() {
             Some(device) => device,
-            None => self.make_again()?,
+            None => self.make_again().map_err(NoTurn::Lost)?,
         };
         state.turns += 1;
         let number = state.turns;
@@ -206,21 +226,23 @@ mod tests {
     #[test]
     fn turns_follow_each_other() {
         let bench = Bench::new(host().unwrap(), None);
-        let first = bench.turn(attempt(1), SHORT).unwrap();
+        let first = bench.turn(attempt(1), SHORT, None).unwrap();
         assert!(bench.is_mine());
-        assert!(bench.turn(attempt(2), SHORT).err().unwrap().contains("measures already"));
+        assert!(bench.turn(attempt(2), SHORT, None).err() == Some(NoTurn::Mine));
         std::thread::scope(|scope| {
+            let late = || bench.turn(attempt(2), SHORT, Some(Instant::now())).map(|_| ());
+            assert_eq!(scope.spawn(late).join().unwrap(), Err(NoTurn::Late));
             let other = scope.spawn(|| {
                 assert!(!bench.is_mine());
-                bench.turn(attempt(2), SHORT).map(|_| ())
+                bench.turn(attempt(2), SHORT, None).map(|_| ())
             });
             std::thread::sleep(SHORT);
             drop(first);
             assert_eq!(other.join().unwrap(), Ok(()));
         });
         bench.fail(attempt(3));
-        assert_eq!(bench.turn(attempt(3), SHORT).err().unwrap(), "an earlier attempt failed");
-        assert!(bench.turn(attempt(2), SHORT).is_ok());
+        assert_eq!(bench.turn(attempt(3), SHORT, None).err(), Some(NoTurn::Failed));
+        assert!(bench.turn(attempt(2), SHORT, None).is_ok());
     }
 
     #[test]
@@ -228,25 +250,31 @@ mod tests {
         for make in [None, Some(host as Make)] {
             let bench = Bench::new(host().unwrap(), make);
             // As a `longjmp` does it.
-            std::mem::forget(bench.turn(attempt(1), SHORT).unwrap());
+            std::mem::forget(bench.turn(attempt(1), SHORT, None).unwrap());
             let began = Instant::now();
-            let next =
-                std::thread::scope(|scope| scope.spawn(|| bench.turn(attempt(2), SHORT).map(|_| ())).join());
+            let next = std::thread::scope(|scope| {
+                scope.spawn(|| bench.turn(attempt(2), SHORT, None).map(|_| ())).join()
+            });
             assert!(began.elapsed() >= SHORT);
             match make {
-                None => assert_eq!(next.unwrap().unwrap_err(), "an abandoned search keeps the device"),
+                None => {
+                    assert_eq!(
+                        next.unwrap().unwrap_err().to_string(),
+                        "an abandoned search keeps the device"
+                    );
+                }
                 Some(_) => assert_eq!(next.unwrap(), Ok(())),
             }
-            assert_eq!(bench.turn(attempt(1), SHORT).err().unwrap(), "an earlier attempt failed");
+            assert_eq!(bench.turn(attempt(1), SHORT, None).err(), Some(NoTurn::Failed));
         }
     }
 
     #[test]
     fn a_late_end_takes_nothing_from_the_next() {
         let bench = Bench::new(host().unwrap(), Some(host));
-        let late = bench.turn(attempt(1), Duration::ZERO).unwrap();
+        let late = bench.turn(attempt(1), Duration::ZERO, None).unwrap();
         std::thread::sleep(GRACE);
-        let next = bench.turn(attempt(2), SHORT).unwrap();
+        let next = bench.turn(attempt(2), SHORT, None).unwrap();
         drop(late);
         assert!(bench.is_mine(), "the next one's turn goes on");
         drop(next);
@@ -256,10 +284,10 @@ mod tests {
     #[test]
     fn looking_at_the_time_is_a_sign_of_life() {
         let bench = Bench::new(host().unwrap(), None);
-        let turn = bench.turn(attempt(1), Duration::ZERO).unwrap();
+        let turn = bench.turn(attempt(1), Duration::ZERO, None).unwrap();
         std::thread::sleep(GRACE / 2);
         turn.now();
         std::thread::sleep(GRACE / 2);
-        assert!(bench.turn(attempt(2), SHORT).is_err(), "it is alive");
+        assert!(bench.turn(attempt(2), SHORT, None).is_err(), "it is alive");
     }
 }

@@ -8,7 +8,7 @@ use super::slot::Slot;
 use crate::problem::{FieldSet, Problem, WORDS};
 
 /// Decisions that are kept; two problems share a place in turn.
-const SLOTS: usize = 1024;
+pub(super) const SLOTS: usize = 1024;
 
 /// Words of a decision behind the problem's.
 const FACTS: usize = 7;
@@ -37,7 +37,7 @@ pub(super) struct Cache {
 }
 
 /// A problem's words, its place among the slots: made once a call, for looking up and for keeping.
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Key {
     words: [u64; WORDS],
     place: usize,
@@ -56,6 +56,11 @@ impl Key {
         let hash = (a ^ b).wrapping_mul(0x9fb2_1c65_1e98_df25);
         Some(Self { words, place: (hash >> 48) as usize % SLOTS })
     }
+
+    /// Its place among [`SLOTS`].
+    pub(super) const fn place(&self) -> usize {
+        self.place
+    }
 }
 
 impl Cache {
@@ -67,10 +72,9 @@ impl Cache {
         self.slots.get(key.place)?.get(generation, &key.words).and_then(Decision::from_facts)
     }
 
-    pub(super) fn put(&self, key: &Key, generation: u64, decision: &Decision) {
-        if let Some(slot) = self.slots.get(key.place) {
-            slot.put(generation, &key.words, &decision.facts());
-        }
+    /// Keeps a decision; false if another thread is keeping one in the same place.
+    pub(super) fn put(&self, key: &Key, generation: u64, decision: &Decision) -> bool {
+        self.slots.get(key.place).is_some_and(|slot| slot.put(generation, &key.words, &decision.facts()))
     }
 }
 

@@ -222,26 +222,33 @@ impl Registry {
         let options = state.options();
         let lasts =
             selection.source != Source::Search && !(options.measures() && self.labs.is_measuring(options));
-        if let Some(key) = key.filter(|_| lasts)
-            && let Some(&id) = state.ids().get(selection.index)
-        {
-            let decision = Decision {
-                id,
-                index: selection.index,
-                source: selection.source,
-                score: selection.score,
-                measured_ms: selection.measured_ms,
-                rank: selection.rank,
-                unsupported: selection.unsupported,
-                outside: selection.outside,
-                unmeasured: selection.unmeasured,
-                arch_unknown: selection.arch_unknown,
-                no_model: selection.no_model,
-                generic: selection.generic,
-            };
-            self.cache.put(&key, selection.generation, &decision);
+        if let Some(key) = key.filter(|_| lasts) {
+            self.remember(&state, &key, &selection);
+            if let Some(asked) = self.asked.get() {
+                return Ok(self.note(asked, &state, &key, problem, selection));
+            }
         }
         Ok(selection)
+    }
+
+    /// Keeps a decision for the next time; false if another thread is keeping one in the same place.
+    pub(super) fn remember(&self, state: &State, key: &Key, selection: &Selection<'_>) -> bool {
+        let Some(&id) = state.ids().get(selection.index) else { return true };
+        let decision = Decision {
+            id,
+            index: selection.index,
+            source: selection.source,
+            score: selection.score,
+            measured_ms: selection.measured_ms,
+            rank: selection.rank,
+            unsupported: selection.unsupported,
+            outside: selection.outside,
+            unmeasured: selection.unmeasured,
+            arch_unknown: selection.arch_unknown,
+            no_model: selection.no_model,
+            generic: selection.generic,
+        };
+        self.cache.put(key, selection.generation, &decision)
     }
 
     /// The decision for an equal problem since the last change, if its kernel's owner still supports the problem. A
@@ -250,6 +257,9 @@ impl Registry {
         let generation = self.current.get();
         let decision = self.cache.get(key, generation)?;
         let entry = self.entries.get(decision.id).filter(|entry| entry.supports(problem))?;
+        if let Some(asked) = self.asked.get() {
+            asked.count(key);
+        }
         Some(Selection {
             score: decision.score,
             measured_ms: decision.measured_ms,
@@ -405,14 +415,25 @@ impl Registry {
         None
     }
 
-    /// Measures every kernel that fits and is supported, in the model's order if there is one, the rest in the estimate's: a
-    /// budget that ends early ends well.
+    /// Measures every kernel that fits and is supported.
     pub(super) fn search_all(
         &self,
         state: &State,
         prepared: &Prepared,
         problem: &Problem,
     ) -> Option<Selection<'_>> {
+        let places = self.supported_places(state, prepared, problem);
+        self.measure(state, prepared, problem, &places, WinnerSource::Search)
+    }
+
+    /// The places of all kernels that fit and are supported, in the model's order if there is one, the rest in the estimate's:
+    /// a budget that ends early ends well.
+    pub(super) fn supported_places(
+        &self,
+        state: &State,
+        prepared: &Prepared,
+        problem: &Problem,
+    ) -> Vec<usize> {
         let mut places = self.supported_by_model(state, prepared, problem, usize::MAX);
         let mut taken = vec![false; state.len()];
         for &place in &places {
@@ -424,7 +445,7 @@ impl Registry {
                 places.push(place);
             }
         }
-        self.measure(state, prepared, problem, &places, WinnerSource::Search)
+        places
     }
 
     /// Measures the model's best supported kernels.

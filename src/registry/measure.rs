@@ -2,17 +2,18 @@
 
 use std::sync::OnceLock;
 
+use super::asked::Timing;
 use super::bench::{Bench, Turn};
 use super::prepared::Prepared;
 use super::state::State;
-use super::{Options, Registry, Selection, Source};
+use super::{Entry, Options, Registry, Selection, Source};
 use crate::log::{self, Level};
 use crate::problem::Problem;
-use crate::tuning::device::{Device, DeviceFacts};
+use crate::tuning::device::{Device, DeviceFacts, Stream};
 use crate::tuning::hip::Hip;
 use crate::tuning::host::HostDevice;
-use crate::tuning::search::{Candidate, SearchReport, Verdict, search_by};
-use crate::tuning::store::{StoreError, Winner, WinnerSource};
+use crate::tuning::search::{Candidate, SearchOptions, SearchReport, Verdict, search_by};
+use crate::tuning::store::{StoreError, Winner, WinnerSource, Winners};
 
 /// The devices to measure on, found when they are first needed.
 #[derive(Default)]
@@ -27,7 +28,7 @@ impl Labs {
         Self { gpu: OnceLock::from(Ok(Bench::new(device, None))), host: OnceLock::new() }
     }
 
-    fn bench(&self, options: &Options) -> Result<&Bench, String> {
+    pub(super) fn bench(&self, options: &Options) -> Result<&Bench, String> {
         if options.host_timing {
             return Ok(self.host.get_or_init(|| Bench::new(Box::new(HostDevice::new()), Some(host))));
         }
@@ -83,16 +84,17 @@ impl Registry {
             Err(reason) => return nothing(problem, &format!("a winner could not be kept: {reason}")),
         };
         let attempt = (state.generation(), *problem);
-        let turn = match bench.turn(attempt, state.options().measuring.run_timeout) {
+        let turn = match bench.turn(attempt, state.options().measuring.run_timeout, None) {
             Ok(turn) => turn,
-            Err(reason) => return nothing(problem, &reason),
+            Err(reason) => return nothing(problem, &reason.to_string()),
         };
         winners.load_late();
         // Another thread may have measured it while this one waited.
         if let Some(selection) = self.stored(state, prepared, problem) {
             return Some(Selection { source: Source::Search, ..selection });
         }
-        let report = self.try_out(state, &turn, problem, places)?;
+        let Options { stream, measuring, .. } = state.options();
+        let report = self.try_out(state, &turn, problem, places, *stream, measuring)?;
         let winner = report.winner.and_then(|winner| Some((winner, self.entry_at(state, winner.index)?)));
         let name =
             |index| self.entry_at(state, index).map_or_else(String::new, |entry| entry.name().to_owned());
@@ -104,35 +106,21 @@ impl Registry {
             log::line(Level::Debug, "search", format_args!("{problem}: {}", report.text(name).trim_end()));
         }
         let (cv, repeats) = spread(&report, winner.index);
-        let record = Winner {
-            kernel: entry.name().into(),
-            median_ms: winner.median_ms,
-            cv,
-            repeats,
-            candidates: u32::try_from(report.tried).unwrap_or(u32::MAX),
-            measured_at: Winner::now(),
-            source,
-        };
-        // The winner is in memory even when the disk refuses it, which the store says in the log, once.
-        if let Err(error @ StoreError::Invalid(_)) = winners.put(problem, &record) {
-            log::line(Level::Warn, "store", format_args!("{problem}: the winner is not stored: {error}"));
-        }
-        let (name, ms, tried) = (entry.name(), winner.median_ms, report.tried);
-        log::line(
-            Level::Info,
-            "search",
-            format_args!("{problem}: {name} takes {ms} ms, the fastest of {tried}"),
-        );
+        let timing = Timing { place: winner.index, median_ms: winner.median_ms, cv, repeats };
+        keep(winners, problem, entry, &timing, report.tried, source);
         let base = Selection::of(entry, winner.index, Source::Search, state.generation());
-        Some(Selection { measured_ms: Some(ms), ..base })
+        Some(Selection { measured_ms: Some(winner.median_ms), ..base })
     }
 
-    fn try_out(
+    /// Times kernels of these places that can run.
+    pub(super) fn try_out(
         &self,
         state: &State,
         turn: &Turn<'_>,
         problem: &Problem,
         places: &[usize],
+        stream: Stream,
+        measuring: &SearchOptions,
     ) -> Option<SearchReport> {
         let mut candidates: Vec<Candidate<'_>> = places
             .iter()
@@ -140,9 +128,33 @@ impl Registry {
             .filter(|(_, hooks)| hooks.can_run())
             .map(|(place, hooks)| Candidate::new(place, move |stream| hooks.run(problem, stream)))
             .collect();
-        let Options { stream, measuring, .. } = state.options();
-        Some(search_by(turn, turn.device()?, *stream, &mut candidates, measuring))
+        Some(search_by(turn, turn.device()?, stream, &mut candidates, measuring))
     }
+}
+
+/// Keeps a winner. It is in memory even when the disk refuses it, which the store says in the log, once.
+pub(super) fn keep(
+    winners: &Winners,
+    problem: &Problem,
+    entry: &Entry,
+    timing: &Timing,
+    tried: usize,
+    source: WinnerSource,
+) {
+    let record = Winner {
+        kernel: entry.name().into(),
+        median_ms: timing.median_ms,
+        cv: timing.cv,
+        repeats: timing.repeats,
+        candidates: u32::try_from(tried).unwrap_or(u32::MAX),
+        measured_at: Winner::now(),
+        source,
+    };
+    if let Err(error @ StoreError::Invalid(_)) = winners.put(problem, &record) {
+        log::line(Level::Warn, "store", format_args!("{problem}: the winner is not stored: {error}"));
+    }
+    let (name, ms) = (entry.name(), timing.median_ms);
+    log::line(Level::Info, "search", format_args!("{problem}: {name} takes {ms} ms, the fastest of {tried}"));
 }
 
 fn nothing(problem: &Problem, reason: &str) -> Option<Selection<'static>> {

@@ -5,6 +5,7 @@
 //! takes linear time; all other changes are published atomically while readers continue with the previous
 //! state.
 
+mod asked;
 mod atomic;
 mod bench;
 mod cache;
@@ -22,16 +23,18 @@ mod reproduce;
 mod roster;
 mod slot;
 mod state;
+mod tune;
 
 pub use chain::{Place, Ranking, SelectError, Selection, Source};
 pub use entry::{Entry, Hooks, Priority, UserData};
 pub use options::{Mode, Options, OptionsError};
 pub use overrides::{OverrideError, Overrides};
+pub use tune::{TuneBudget, TuneError, TuneReport};
 
 pub use crate::model::ModelKey;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use arc_swap::{ArcSwap, Guard};
 use crossbeam_queue::ArrayQueue;
@@ -45,6 +48,7 @@ use crate::select::RankScratch;
 use crate::tuning::device::Device;
 use crate::tuning::store::{StoreError, StoreStatus};
 use crate::vocab::{Arch, Op};
+use asked::Asked;
 use cache::Cache;
 use generation::Generation;
 use measure::Labs;
@@ -85,6 +89,8 @@ pub struct Registry {
     estimate_scratches: ArrayQueue<Box<EstimateScratch>>,
     labs: Labs,
     cache: Cache,
+    /// Of a registry that tunes, what is asked of it.
+    asked: OnceLock<Box<Asked>>,
     /// The generation of the latest change.
     current: Generation,
     /// What was said once already.
@@ -143,6 +149,7 @@ impl Registry {
             estimate_scratches: ArrayQueue::new(SCRATCHES),
             labs,
             cache: Cache::new(),
+            asked: OnceLock::new(),
             current: Generation::new(),
             said: explain::Said::default(),
         })

@@ -156,7 +156,7 @@ fn winners(
     if state.ids().is_empty() {
         return Err("no kernels".to_owned());
     }
-    if !options.measures() && options.store.is_none() {
+    if !state.measures() && options.store.is_none() {
         return Err("not asked for".to_owned());
     }
     let (arch, device, driver) = match (&options.device_name, facts()) {
@@ -169,14 +169,14 @@ fn winners(
         }
     };
     let arch = arch.ok_or("no architecture is known")?;
-    let mode = if options.measures() { Mode::ReadWrite } else { Mode::ReadOnly };
+    let mode = if state.measures() { Mode::ReadWrite } else { Mode::ReadOnly };
     let store = match Location::from_environment(options.store.as_deref()) {
         Ok(Location::Off) => Store::disabled(),
         Ok(Location::File(path)) => match before.filter(|before| before.is_at(&path, mode)) {
             Some(before) => before.clone(),
             None => Store::at(&path, mode, STORE),
         },
-        Err(error) if options.measures() => {
+        Err(error) if state.measures() => {
             log::line(Level::Warn, "store", format_args!("{error}; winners are kept in memory only"));
             Store::disabled()
         }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use super::prepared::{Prepared, PreparedModel};
 use super::state::State;
 use super::{ModelKey, Selection, Source};
+use crate::environment;
 use crate::files;
 use crate::pool::Pool;
 use crate::pool::{ExportOptions, export_json};
@@ -79,7 +80,7 @@ pub(super) fn write_pool(prepared: &PreparedModel) -> Result<PathBuf, String> {
     if let Some(lost) = ranker.kernels().zip(read.iter()).find(|(kernel, read)| kernel != read) {
         return Err(format!("an export does not say everything of {}", lost.0.name));
     }
-    let folder = cache_folder(|name| std::env::var_os(name));
+    let folder = cache_folder(environment::variable);
     let folder =
         folder.ok_or("no folder for the pool: neither XDG_CACHE_HOME nor HOME is set")?.join("pools");
     let path = folder.join(format!("{:032x}.json", StableHash::of(text.as_bytes())));

@@ -41,8 +41,8 @@ impl<const KEY: usize, const FACTS: usize> Slot<KEY, FACTS> {
         (self.counter.load(Ordering::Relaxed) == before).then_some(facts)
     }
 
-    /// Replaces what is there, unless another thread is doing so.
-    pub(super) fn put(&self, generation: u64, key: &[u64; KEY], facts: &[u64; FACTS]) {
+    /// Replaces what is there, unless another thread is doing so; false if one is.
+    pub(super) fn put(&self, generation: u64, key: &[u64; KEY], facts: &[u64; FACTS]) -> bool {
         let before = self.counter.load(Ordering::Relaxed);
         let taken = before % 2 == 1
             || self
@@ -50,7 +50,7 @@ impl<const KEY: usize, const FACTS: usize> Slot<KEY, FACTS> {
                 .compare_exchange(before, before + 1, Ordering::Acquire, Ordering::Relaxed)
                 .is_err();
         if taken {
-            return;
+            return false;
         }
         // The writes below stay behind the odd counter.
         fence(Ordering::Release);
@@ -62,5 +62,6 @@ impl<const KEY: usize, const FACTS: usize> Slot<KEY, FACTS> {
             fact.store(value, Ordering::Relaxed);
         }
         self.counter.store(before + 2, Ordering::Release);
+        true
     }
 }

@@ -32,6 +32,8 @@ pub(super) struct State {
     earlier: Option<Arc<Prepared>>,
     /// The options have changed since `earlier`, so that its winners do not fit any more.
     reopens_winners: bool,
+    /// Winners are measured between selections, too.
+    tunes: bool,
     options: Options,
     overrides: Arc<Overrides>,
     capture: Option<Arc<Capture>>,
@@ -49,6 +51,7 @@ impl State {
             prepared: OnceLock::new(),
             earlier: None,
             reopens_winners: false,
+            tunes: false,
             options,
             overrides,
             capture,
@@ -74,6 +77,21 @@ impl State {
 
     pub(super) const fn options(&self) -> &Options {
         &self.options
+    }
+
+    /// Whether winners are measured: by selections, or between them.
+    pub(super) fn measures(&self) -> bool {
+        self.tunes || self.options.measures()
+    }
+
+    pub(super) const fn tunes(&self) -> bool {
+        self.tunes
+    }
+
+    pub(super) fn set_tunes(&mut self) {
+        self.tunes = true;
+        self.unprepare();
+        self.reopens_winners = true;
     }
 
     /// Writes a problem down, if the options ask for it. Decisions that are remembered were written down when they were

@@ -154,7 +154,7 @@ static void versions_and_texts(void) {
     CHECK(ck_select_abi_version() == CK_SELECT_ABI_VERSION);
     CHECK(strchr(ck_select_version(), '.') != NULL);
     CHECK(ck_last_error()[0] == '\0');
-    for (int32_t status = 0; status <= CK_STATUS_PANIC; ++status) {
+    for (int32_t status = 0; status <= CK_STATUS_CANNOT_MEASURE; ++status) {
         CHECK(strlen(ck_status_text(status)) > 3 && strcmp(ck_status_text(status), "unknown status") != 0);
     }
     CHECK(strcmp(ck_status_text(-1), "unknown status") == 0);
@@ -755,6 +755,48 @@ static void models_have_keys(const char *repository) {
     ANSWERS(CK_STATUS_OK, ck_registry_set_options(registry, &all));
     ck_registry_destroy(registry);
     free(directory);
+}
+
+static int tuned_within = 0;
+
+/* A kernel that tunes while it is measured, which it must not. */
+static float tunes(const ck_conv_problem *problem, void *stream, void *user) {
+    (void)problem;
+    (void)stream;
+    const ck_tune_budget budget = {sizeof budget, 1000, NULL, 0, 0};
+    ANSWERS(CK_STATUS_CANNOT_MEASURE, ck_registry_tune(user, &budget, NULL));
+    CHECK(strstr(ck_last_error(), "this thread measures already") != NULL);
+    ++tuned_within;
+    return 1;
+}
+
+static void tuning_within_tuning_is_refused(void) {
+    ck_options options = quiet_options();
+    options.arch = "gfx950";
+    options.store = "off";
+    options.host_timing = 1;
+    ck_registry *registry = NULL;
+    ANSWERS(CK_STATUS_OK, ck_registry_create(&options, &registry));
+    ck_kernel_hooks hooks;
+    memset(&hooks, 0, sizeof hooks);
+    hooks.struct_size = sizeof hooks;
+    hooks.user = registry;
+    hooks.run_conv = tunes;
+    ANSWERS(CK_STATUS_OK, ck_registry_add_kernel(registry, KERNELS[0], &hooks));
+    ANSWERS(CK_STATUS_OK, ck_registry_add_kernel(registry, KERNELS[1], &hooks));
+    const ck_tune_budget budget = {sizeof budget, 60000, NULL, 2, 0};
+    ck_tune_report report;
+    memset(&report, 0, sizeof report);
+    report.struct_size = sizeof report;
+    ANSWERS(CK_STATUS_OK, ck_registry_tune(registry, &budget, &report));
+    const ck_conv_problem problem = resnet();
+    ck_selection selection;
+    memset(&selection, 0, sizeof selection);
+    selection.struct_size = sizeof selection;
+    ANSWERS(CK_STATUS_OK, ck_select_kernel(registry, &problem, &selection));
+    ANSWERS(CK_STATUS_OK, ck_registry_tune(registry, &budget, &report));
+    CHECK(report.measured == 1 && report.waiting == 0 && tuned_within > 0);
+    ck_registry_destroy(registry);
 }
 
 static void stores_are_refreshed(const char *scratch) {
@@ -1477,6 +1519,7 @@ int main(int argc, char **argv) {
     imports_ask_for_hooks();
     models_are_loaded(argv[1]);
     models_have_keys(argv[1]);
+    tuning_within_tuning_is_refused();
     stores_are_refreshed(argv[2]);
     bad_problems_are_refused();
     selecting(argv[1], argv[2]);

@@ -284,6 +284,54 @@ static void *a_lost_device_ends_the_search(void *unused) {
     return unused;
 }
 
+/* What is asked is counted from the first call on, measured by a later one, and answered with the winner from then on. */
+static void *tuning_measures_between_selections(void *unused) {
+    kernel kernels[] = {{.ms = 2}, {.ms = 0.5}, {.ms = 1}, {.ms = 0.25}};
+    ck_options options = searching();
+    options.mode = CK_MODE_MODEL;
+    options.no_estimate = 1;
+    ck_registry *registry = registry_of(&options, kernels, COUNT(kernels));
+    ck_tune_budget budget = {sizeof budget, 60000, NULL, 0, 0};
+    ck_tune_report report;
+    memset(&report, 0, sizeof report);
+    report.struct_size = sizeof report;
+    ANSWERS(CK_STATUS_OK, ck_registry_tune(registry, &budget, &report));
+    CHECK(report.measured == 0 && report.waiting == 0);
+    ck_selection selection = selected(registry);
+    CHECK(selection.source == CK_SOURCE_PRIORITY && selection.user == &kernels[0]);
+    hip.set_capturing(1);
+    ANSWERS(CK_STATUS_CANNOT_MEASURE, ck_registry_tune(registry, &budget, &report));
+    CHECK(strcmp(ck_last_error(), "nothing can be measured: the stream is being captured into a graph") == 0);
+    hip.set_capturing(0);
+    ANSWERS(CK_STATUS_OK, ck_registry_tune(registry, &budget, &report));
+    CHECK(report.measured == 1 && report.improved == 1 && report.failed == 0 && report.waiting == 0);
+    /* Three of the four are measured, if nothing else is said. */
+    CHECK(report.saved_ms == 1.5 && report.elapsed_ms > 0 && kernels[3].runs == 0);
+    selection = selected(registry);
+    CHECK(selection.source == CK_SOURCE_STORE && selection.user == &kernels[1] && selection.measured_ms == 0.5);
+    CHECK(hip.live_events() == 0);
+
+    ANSWERS(CK_STATUS_OK, ck_registry_tune(registry, &budget, NULL));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_tune(NULL, &budget, &report));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_tune(registry, NULL, &report));
+    const double times[] = {-1, NAN, INFINITY};
+    for (size_t at = 0; at < COUNT(times); ++at) {
+        budget.time_ms = times[at];
+        ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_registry_tune(registry, &budget, &report));
+    }
+    budget.time_ms = 1;
+    budget.kernels = 1;
+    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_registry_tune(registry, &budget, &report));
+    CHECK(strcmp(ck_last_error(), "kernels is 1, expected 2 or more, or 0") == 0);
+    budget.kernels = 2;
+    budget.reserved = 1;
+    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_registry_tune(registry, &budget, &report));
+    budget.struct_size = 1;
+    ANSWERS(CK_STATUS_INVALID_STRUCT, ck_registry_tune(registry, &budget, &report));
+    ck_registry_destroy(registry);
+    return unused;
+}
+
 static void *without_a_device_the_chain_goes_on(void *unused) {
     kernel kernels[] = {{.ms = 1}, {.ms = 0.5}};
     ck_options options = searching();
@@ -355,6 +403,7 @@ int main(int argc, char **argv) {
         a_spent_budget_keeps_the_first,
         a_hanging_kernel_hangs_nobody,
         a_lost_device_ends_the_search,
+        tuning_measures_between_selections,
         without_a_device_the_chain_goes_on,
         a_device_that_refuses_is_left_alone,
     };

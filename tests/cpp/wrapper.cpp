@@ -180,6 +180,9 @@ void described_kernels() {
   copy.import_json(registry.export_json(Op::gemm));
   CHECK(copy.size() == 2 && copy.kernel_at(1)->user == nullptr);
   copy.refresh_store();
+  const TuneReport report = copy.tune(std::chrono::milliseconds(1));
+  CHECK(report.measured == 0 && report.waiting == 0 && report.elapsed_ms >= 0);
+  CHECK(thrown([&] { (void)copy.tune(std::chrono::milliseconds(-1)); }) == Status::invalid_argument);
 }
 
 void models_by_key(const std::string& repository) {

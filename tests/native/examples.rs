@@ -106,6 +106,19 @@ fn gemm_09_prints_what_is_expected() {
 }
 
 #[test]
+fn a_tuned_stream_gets_faster() {
+    for compilers in tools::compilers() {
+        let sources = ["cpp_examples/tuning_stream.cpp"];
+        let program = tools::build(compilers.cpp, "c++17", &sources, &["-Wconversion"], "tuning_stream");
+        let text = tools::run(&mut Command::new(&program));
+        let share = |line: &str| line.split_whitespace().nth(2).and_then(|word| word.parse::<f64>().ok());
+        let shares: Vec<f64> = text.lines().filter_map(share).collect();
+        let (Some(first), Some(last)) = (shares.first(), shares.last()) else { panic!("{text}") };
+        assert!(shares.len() == 6 && shares.is_sorted() && last - first > 1.0, "{text}");
+    }
+}
+
+#[test]
 fn fallback_search_prints_what_is_expected() {
     for compilers in tools::compilers() {
         let sources = ["cpp_examples/fallback_search.cpp"];

@@ -115,8 +115,12 @@ fn open(path: &Path) -> std::io::Result<File> {
     match files::open(path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             let mut options = OpenOptions::new();
-            options.read(true).write(true).create(true).truncate(false).mode(0o666);
-            let file = files::open_with(&mut options, path)?;
+            // A new file or none: where everybody may write, anybody may leave a link to a file that somebody else would make.
+            options.read(true).write(true).create_new(true).mode(0o666);
+            let file = match files::open_with(&mut options, path) {
+                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => return files::open(path),
+                opened => opened?,
+            };
             // The mask may have taken rights away; who made the file gives them back, another's is good already.
             let _ = file.set_permissions(std::fs::Permissions::from_mode(0o666));
             Ok(file)
@@ -168,6 +172,19 @@ mod tests {
             let error = chosen(Some(asked), &[("HIP_VISIBLE_DEVICES", "0,1")]).unwrap_err();
             assert_eq!(error, message);
         }
+    }
+
+    #[test]
+    fn a_link_to_nothing_makes_no_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let gpu = Gpu { visible: "0".into(), host: "0".into() };
+        gpu.lock(folder.path(), &Stop::default(), |_| panic!()).unwrap().unwrap();
+        let lock = std::fs::read_dir(folder.path()).unwrap().next().unwrap().unwrap().path();
+        std::fs::remove_file(&lock).unwrap();
+        let target = folder.path().join("somebody's");
+        std::os::unix::fs::symlink(&target, &lock).unwrap();
+        assert!(gpu.lock(folder.path(), &Stop::default(), |_| panic!()).is_err());
+        assert!(!target.exists());
     }
 
     #[test]

@@ -12,6 +12,7 @@ pub mod digest;
 pub mod evaluate;
 pub mod features;
 pub mod figures;
+mod inflate;
 pub mod judge;
 #[cfg(feature = "lightgbm")]
 pub mod lightgbm;

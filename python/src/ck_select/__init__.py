@@ -38,7 +38,16 @@ from .errors import (
 from .fmha import FmhaProblem
 from .pool import Pool
 from .predictor import Predictor
-from .registry import GemmProblem, GroupedConvProblem, GroupedConvRegistry, Registry, Selection, StoreStatus, select
+from .registry import (
+    GemmProblem,
+    GroupedConvProblem,
+    GroupedConvRegistry,
+    Registry,
+    Selection,
+    StoreStatus,
+    TuneReport,
+    select,
+)
 from .search import SurrogateSearch
 
 __version__: str = _library.lib.ck_select_version().decode()
@@ -67,6 +76,7 @@ __all__ = [
     "Registry",
     "Selection",
     "StoreStatus",
+    "TuneReport",
     "SurrogateSearch",
     "__version__",
     "ckselect",

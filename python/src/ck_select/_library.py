@@ -61,6 +61,28 @@ class RowOptions(Sized):
     ]
 
 
+class TuneBudget(Sized):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("time_ms", c_double),
+        ("stream", c_void_p),
+        ("kernels", c_int32),
+        ("reserved", c_int32),
+    ]
+
+
+class TuneReport(Sized):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("measured", c_size_t),
+        ("improved", c_size_t),
+        ("failed", c_size_t),
+        ("waiting", c_size_t),
+        ("saved_ms", c_double),
+        ("elapsed_ms", c_double),
+    ]
+
+
 class Column(Sized):
     _fields_ = [
         ("struct_size", c_size_t),
@@ -298,6 +320,7 @@ _FUNCTIONS: dict[str, list[Any]] = {
     "ck_registry_remove_models": [c_void_p],
     "ck_registry_prepare": [c_void_p],
     "ck_registry_refresh_store": [c_void_p],
+    "ck_registry_tune": [c_void_p, POINTER(TuneBudget), POINTER(TuneReport)],
     "ck_registry_store_status": [c_void_p, POINTER(c_size_t), POINTER(c_void_p)],
     "ck_select_kernel": [c_void_p, POINTER(ConvProblem), POINTER(Selection)],
     "ck_select_gemm_kernel": [c_void_p, POINTER(GemmProblem), POINTER(Selection)],

@@ -160,6 +160,7 @@ _OPERATIONS: dict[type, tuple[str, int]] = {
 }
 Run = Callable[..., Any]
 Supports = Callable[[Problem], bool]
+Measure = Callable[[Problem, Union[int, None]], Union[float, None]]
 
 
 @dataclass(frozen=True)
@@ -198,6 +199,22 @@ class StoreStatus:
     reason: str | None
 
 
+@dataclass(frozen=True)
+class TuneReport:
+    """What a call of :meth:`Registry.tune` did.
+
+    ``measured`` problems got a winner, which is another kernel than before for ``improved`` of them: one run of
+    each takes ``saved_ms`` less. ``failed`` could not be measured, and ``waiting`` wait.
+    """
+
+    measured: int
+    improved: int
+    failed: int
+    waiting: int
+    saved_ms: float
+    elapsed_ms: float
+
+
 @dataclass
 class _Kernel:
     run: Run | None
@@ -212,7 +229,8 @@ class Registry:
     ``arch`` is assumed when a problem names none. ``mode`` is ``"model"``, ``"search"``, ``"refine"`` or
     ``"priority"``; the environment (``CK_SELECT_MODE`` and others) wins unless ``environment`` is false. ``store`` is
     the file of measured winners, ``"off"`` for memory only. Without ``estimate`` the priority decides where nothing was
-    measured and no model is for the problem.
+    measured and no model is for the problem. With ``host_timing`` kernels are measured by the host's clock, without
+    a GPU.
     """
 
     def __init__(
@@ -226,6 +244,7 @@ class Registry:
         store: str | os.PathLike[str] | None = None,
         environment: bool = True,
         estimate: bool = True,
+        host_timing: bool = False,
     ) -> None:
         options = _library.RegistryOptions(
             mode=_code("mode", mode, MODES),
@@ -234,6 +253,7 @@ class Registry:
             arch=arch.encode() if arch else None,
             store=os.fsencode(store) if store is not None else None,
             no_estimate=0 if estimate else 1,
+            host_timing=1 if host_timing else 0,
         )
         address = ctypes.c_void_p()
         check(lib.ck_registry_create(ctypes.byref(options), ctypes.byref(address)))
@@ -253,17 +273,29 @@ class Registry:
         return size.value
 
     def register(
-        self, name: str, run: Run | None = None, *, supports: Supports | None = None, priority: int = 1
+        self,
+        name: str,
+        run: Run | None = None,
+        *,
+        supports: Supports | None = None,
+        measure: Measure | None = None,
+        priority: int = 1,
     ) -> None:
         """Adds a kernel by its name: a grouped-convolution name, a tile-engine GEMM name, or a CK identifier.
 
         ``run(problem, *args, **kwargs)`` is what :meth:`run` calls. ``supports(problem)`` is asked on every selection
         that the kernel would win; without it the kernel can run everything that it fits. A kernel of the same name is
         replaced only by a higher priority.
+
+        ``measure(problem, stream)`` runs it once on operands of its own, with all its work on the stream, a
+        ``hipStream_t`` or None for the default one; it returns the milliseconds that it took, or None if it was only
+        launched. Without it the kernel is never measured. It is called on the thread that measures.
         """
         hooks = _library.KernelHooks(priority=priority)
         if supports is not None:
             hooks.supports_conv, hooks.supports_gemm, hooks.supports_fmha = self._supports(name, supports)
+        if measure is not None:
+            hooks.run_conv, hooks.run_gemm, hooks.run_fmha = self._measure(name, measure)
         check(lib.ck_registry_add_kernel(self._handle.address, name.encode(), ctypes.byref(hooks)))
         self._kernels[name] = _Kernel(run, hooks)
 
@@ -282,6 +314,21 @@ class Registry:
         self._callbacks += (conv, gemm, fmha)
         return conv, gemm, fmha
 
+    def _measure(self, name: str, measure: Measure) -> tuple[Any, Any, Any]:
+        def answer(problem: Problem, stream: int | None) -> float:
+            try:
+                milliseconds = measure(problem, stream)
+                return 0.0 if milliseconds is None else milliseconds
+            except Exception:
+                _LOG.exception("measure of kernel '%s' failed; the kernel has no time", name)
+                return -1.0
+
+        conv = _library.RunConv(lambda problem, stream, _user: answer(_conv_of_struct(problem.contents), stream))
+        gemm = _library.RunGemm(lambda problem, stream, _user: answer(_gemm_of_struct(problem.contents), stream))
+        fmha = _library.RunFmha(lambda problem, stream, _user: answer(_fmha.of_struct(problem.contents), stream))
+        self._callbacks += (conv, gemm, fmha)
+        return conv, gemm, fmha
+
     def load_model(self, directory: str | os.PathLike[str], *, force: bool = False) -> None:
         """Loads a model directory for the problems that its spec names.
 
@@ -293,6 +340,20 @@ class Registry:
     def prepare(self) -> None:
         """Prepares the models for the kernels now instead of at the first selection."""
         check(lib.ck_registry_prepare(self._handle.address))
+
+    def tune(self, time_ms: float, *, kernels: int = 3, stream: int | None = None) -> TuneReport:
+        """Measures what was asked most and is answered by a guess, for at most ``time_ms``.
+
+        Of each problem the best ``kernels`` are measured, of those that were registered with ``measure``. Call it between
+        two steps. The first call begins to count what is asked. Later selections get the winners; what the time does not
+        suffice for, the next call goes on with.
+        """
+        budget = _library.TuneBudget(time_ms=time_ms, stream=stream, kernels=kernels)
+        report = _library.TuneReport()
+        check(lib.ck_registry_tune(self._handle.address, ctypes.byref(budget), ctypes.byref(report)))
+        return TuneReport(
+            report.measured, report.improved, report.failed, report.waiting, report.saved_ms, report.elapsed_ms
+        )
 
     def store_status(self) -> StoreStatus:
         """Whether measured winners still wait to be written to the store, and why."""

@@ -19,6 +19,7 @@ use std::sync::OnceLock;
 use api::{Api, NO_DEVICE};
 use library::Library;
 
+use crate::environment;
 use crate::tuning::device::DeviceError;
 
 pub use device::HipDevice;
@@ -65,7 +66,7 @@ impl Hip {
     }
 
     fn load() -> Result<Self, HipError> {
-        match std::env::var_os(LIBRARY_VARIABLE).filter(|path| !path.is_empty()) {
+        match environment::variable(LIBRARY_VARIABLE).filter(|path| !path.is_empty()) {
             Some(path) => Self::load_named(&path),
             None => Self::load_default(),
         }

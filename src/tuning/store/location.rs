@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use super::StoreError;
+use crate::environment;
 
 /// Where the store lies.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,7 +48,7 @@ impl Location {
 
     /// [`Location::resolve`] with the variables of this process.
     pub fn from_environment(option: Option<&Path>) -> Result<Self, StoreError> {
-        Self::resolve(option, |name| std::env::var_os(name))
+        Self::resolve(option, environment::variable)
     }
 }
 

@@ -25,6 +25,7 @@ pub(crate) mod import;
 pub(crate) mod inspect;
 #[cfg(feature = "offline")]
 pub(crate) mod man;
+mod memory;
 #[cfg(feature = "offline")]
 pub(crate) mod merge;
 pub(crate) mod predict;

@@ -157,6 +157,12 @@ impl PoolScorer {
         Ok(scorer)
     }
 
+    /// One for each instruction set that this CPU has, to be compared with each other.
+    #[cfg(fuzzing)]
+    pub fn compile_for_all(forest: &Arc<Forest>, pool: &PoolTable<'_>) -> Result<Vec<PoolScorer>, PoolError> {
+        Isa::available().into_iter().map(|isa| PoolScorer::compile_for(forest, pool, isa)).collect()
+    }
+
     fn compile_for(forest: &Arc<Forest>, pool: &PoolTable<'_>, isa: Isa) -> Result<PoolScorer, PoolError> {
         let scorer = PoolScorer::uncompiled(forest, pool, isa)?;
         scorer.prepare();

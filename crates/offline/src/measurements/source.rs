@@ -5,11 +5,11 @@ use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use ck_select_types::files;
-use flate2::bufread::MultiGzDecoder;
 
 use super::names::{Filter, Names};
 use super::record::{Counts, Sink};
 use super::{DataError, csv, json, log, parquet};
+use crate::inflate::inflated;
 
 const BUFFER: usize = 1 << 20;
 
@@ -88,11 +88,10 @@ fn open(path: &Path) -> Result<(Opened, Format), DataError> {
     if magic == *b"PAR1" {
         return Ok((Opened::Binary(file), Format::Parquet));
     }
-    let file = BufReader::with_capacity(BUFFER, file);
     let mut text: Box<dyn BufRead> = if magic_len >= 2 && magic[..2] == [0x1f, 0x8b] {
-        Box::new(BufReader::with_capacity(BUFFER, MultiGzDecoder::new(file)))
+        Box::new(BufReader::with_capacity(BUFFER, inflated(file).map_err(io_error)?))
     } else {
-        Box::new(file)
+        Box::new(BufReader::with_capacity(BUFFER, file))
     };
     let format = text_format(path, text.fill_buf().map_err(io_error)?);
     Ok((Opened::Text(text), format))

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use ck_select_model::features::{Engine, Extractor, Schema};
 use ck_select_model::model::{FeatureSpec, ModelError, Target};
 use ck_select_types::files;
-use flate2::read::MultiGzDecoder;
 use serde_json::Value;
 
 use super::{Plan, TrainError};
+use crate::inflate::inflated;
 
 /// A model directory whose forests are continued.
 #[derive(Debug, Clone)]
@@ -165,7 +165,7 @@ fn forest_text(directory: &Path, target: Target) -> Result<Option<String>, Train
     } else if packed.exists() {
         let failed = |error| TrainError::io(packed.display(), error);
         let file = files::open(&packed).map_err(failed)?;
-        MultiGzDecoder::new(file).read_to_string(&mut text).map_err(failed)?;
+        inflated(file).and_then(|mut file| file.read_to_string(&mut text)).map_err(failed)?;
     } else {
         return Ok(None);
     }

@@ -1,0 +1,25 @@
+//! Environment variables. A process that has rights which its caller lacks (setuid, setgid, file capabilities) does not listen to
+//! them: its caller sets them, and they name files to write and a library to load.
+
+use std::ffi::OsString;
+
+/// The value of a variable, if it is set and this process may be told by its caller.
+pub(crate) fn variable(name: &str) -> Option<OsString> {
+    if is_privileged() { None } else { std::env::var_os(name) }
+}
+
+#[cfg(target_os = "linux")]
+fn is_privileged() -> bool {
+    unsafe extern "C" {
+        fn getauxval(kind: std::ffi::c_ulong) -> std::ffi::c_ulong;
+    }
+    /// `AT_SECURE` of the kernel's auxiliary vector.
+    const SECURE: std::ffi::c_ulong = 23;
+    // SAFETY: it takes any number, and reads what the kernel gave the process at its start.
+    unsafe { getauxval(SECURE) != 0 }
+}
+
+#[cfg(not(target_os = "linux"))]
+const fn is_privileged() -> bool {
+    false
+}

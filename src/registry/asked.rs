@@ -1,0 +1,329 @@
+//! What is asked of a registry that tunes: how often, and which answers were not measured.
+//!
+//! Each thread counts in a table of its own, which no other writes, so that cores share no line for it. A problem whose answer
+//! was not measured is handed over by a queue: the selection that answers it neither waits nor allocates.
+
+use std::cell::Cell;
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use arc_swap::ArcSwap;
+use crossbeam_queue::ArrayQueue;
+
+use super::cache::{Key, SLOTS};
+use crate::problem::Problem;
+
+/// Threads with a table of their own. Later ones share them: then some counts are lost, which costs nothing but their weight.
+const TABLES: usize = 128;
+/// Problems that are new between two looks; of more, the rest is met again later.
+const QUEUED: usize = 1024;
+/// Problems that are kept in mind at the most.
+const MOST_LISTED: usize = 10_000;
+
+/// Counts of one thread, by the problems' places in the decision cache.
+#[repr(align(64))]
+struct Table([AtomicU64; SLOTS]);
+
+/// How often each place was asked.
+struct Counters {
+    tables: [OnceLock<Box<Table>>; TABLES],
+}
+
+thread_local! {
+    /// The thread's table; none yet.
+    static TABLE: Cell<usize> = const { Cell::new(usize::MAX) };
+}
+
+impl Counters {
+    const fn new() -> Self {
+        Self { tables: [const { OnceLock::new() }; TABLES] }
+    }
+
+    #[inline]
+    fn count(&self, place: usize) {
+        let table = match self.tables.get(TABLE.get()).and_then(OnceLock::get) {
+            Some(table) => table,
+            None => self.first(),
+        };
+        if let Some(counter) = table.0.get(place) {
+            // No other thread writes it, so that nothing has to be locked.
+            counter.store(counter.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        }
+    }
+
+    /// The table of a thread that has not counted here yet.
+    #[cold]
+    fn first(&self) -> &Table {
+        static NEXT: AtomicUsize = AtomicUsize::new(0);
+        if TABLE.get() >= TABLES {
+            TABLE.set(NEXT.fetch_add(1, Ordering::Relaxed) % TABLES);
+        }
+        let make = || Box::new(Table(std::array::from_fn(|_| AtomicU64::new(0))));
+        self.tables[TABLE.get()].get_or_init(make)
+    }
+
+    fn sums(&self) -> Vec<u64> {
+        let mut sums = vec![0; SLOTS];
+        for table in self.tables.iter().filter_map(OnceLock::get) {
+            for (sum, counter) in sums.iter_mut().zip(&table.0) {
+                *sum += counter.load(Ordering::Relaxed);
+            }
+        }
+        sums
+    }
+}
+
+/// A problem whose answer was not measured.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Doubtful {
+    pub(super) problem: Problem,
+    pub(super) key: Key,
+    /// Milliseconds of a run, as far as anybody knows.
+    pub(super) run_ms: f64,
+    /// The share of them that such answers lose.
+    pub(super) share: f64,
+}
+
+/// What measuring one problem has found so far, of the kernels of one generation.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Progress {
+    pub(super) generation: u64,
+    /// Places of kernels that have their verdict.
+    pub(super) judged: Vec<usize>,
+    pub(super) timings: Vec<Timing>,
+}
+
+/// A kernel that was measured.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Timing {
+    pub(super) place: usize,
+    pub(super) median_ms: f64,
+    pub(super) cv: f64,
+    pub(super) repeats: u32,
+}
+
+enum Stage {
+    /// To be measured, or gone on with.
+    Waiting(Progress),
+    /// Not to be measured in this generation: it is being measured, or cannot be.
+    Closed(u64),
+}
+
+struct Listed {
+    doubtful: Doubtful,
+    stage: Stage,
+}
+
+impl Listed {
+    fn is_waiting(&self, generation: u64) -> bool {
+        !matches!(self.stage, Stage::Closed(closed) if closed == generation)
+    }
+}
+
+/// What is asked of a registry.
+pub(super) struct Asked {
+    counters: Counters,
+    new: ArrayQueue<Doubtful>,
+    /// The queue was full.
+    missed: AtomicBool,
+    /// The problems of the list.
+    known: ArcSwap<HashSet<Problem>>,
+    /// Never held while a callback runs.
+    list: Mutex<HashMap<Problem, Listed>>,
+}
+
+impl Asked {
+    pub(super) fn new() -> Self {
+        Self {
+            counters: Counters::new(),
+            new: ArrayQueue::new(QUEUED),
+            missed: AtomicBool::new(false),
+            known: ArcSwap::default(),
+            list: Mutex::default(),
+        }
+    }
+
+    #[inline]
+    pub(super) fn count(&self, key: &Key) {
+        self.counters.count(key.place());
+    }
+
+    /// Notes a problem that was not answered from memory.
+    pub(super) fn note(&self, doubtful: &Doubtful) {
+        if !self.known.load().contains(&doubtful.problem) && self.new.push(*doubtful).is_err() {
+            self.missed.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Lists what was noted; true if some of it was lost and has to be met again.
+    pub(super) fn take_in(&self) -> bool {
+        // Read before the queue is emptied: what is missed afterwards stays noted as such.
+        let missed = self.missed.swap(false, Ordering::Relaxed);
+        let mut list = self.list();
+        let before = list.len();
+        while let Some(doubtful) = self.new.pop() {
+            if list.len() < MOST_LISTED {
+                let fresh = || Listed { doubtful, stage: Stage::Waiting(Progress::default()) };
+                list.entry(doubtful.problem).or_insert_with(fresh);
+            }
+        }
+        if list.len() > before {
+            self.know(&list);
+        }
+        missed && list.len() < MOST_LISTED
+    }
+
+    /// What waits to be measured: what most may be gained by first.
+    pub(super) fn waiting(&self, generation: u64) -> Vec<Doubtful> {
+        let sums = self.counters.sums();
+        let worth = |one: &Doubtful| {
+            one.run_ms * one.share * sums.get(one.key.place()).map_or(0.0, |&sum| sum as f64)
+        };
+        let list = self.list();
+        let waiting = list.values().filter(|listed| listed.is_waiting(generation));
+        let mut waiting: Vec<Doubtful> = waiting.map(|listed| listed.doubtful).collect();
+        drop(list);
+        waiting.sort_by(|a, b| worth(b).total_cmp(&worth(a)));
+        waiting
+    }
+
+    /// How many problems wait.
+    pub(super) fn count_waiting(&self, generation: u64) -> usize {
+        self.list().values().filter(|listed| listed.is_waiting(generation)).count()
+    }
+
+    /// Takes a problem for measuring; `None` if another thread has it, or had. Until it is given back it counts as one that
+    /// cannot be measured, so that a callback that never returns is not called again.
+    pub(super) fn take(&self, problem: &Problem, generation: u64) -> Option<Progress> {
+        let mut list = self.list();
+        let listed = list.get_mut(problem).filter(|listed| listed.is_waiting(generation))?;
+        let fresh = Progress { generation, ..Progress::default() };
+        match std::mem::replace(&mut listed.stage, Stage::Closed(generation)) {
+            Stage::Waiting(progress) if progress.generation == generation => Some(progress),
+            _ => Some(fresh),
+        }
+    }
+
+    /// Leaves a problem to a later call.
+    pub(super) fn give_back(&self, problem: &Problem, progress: Progress) {
+        if let Some(listed) = self.list().get_mut(problem) {
+            listed.stage = Stage::Waiting(progress);
+        }
+    }
+
+    /// Notes that a run takes longer than was thought.
+    pub(super) fn takes_longer(&self, problem: &Problem) {
+        if let Some(listed) = self.list().get_mut(problem) {
+            listed.doubtful.run_ms *= 2.0;
+        }
+    }
+
+    /// Forgets problems that have a winner now.
+    pub(super) fn settle(&self, problems: &[Problem]) {
+        if problems.is_empty() {
+            return;
+        }
+        let mut list = self.list();
+        for problem in problems {
+            list.remove(problem);
+        }
+        self.know(&list);
+    }
+
+    fn know(&self, list: &HashMap<Problem, Listed>) {
+        self.known.store(Arc::new(list.keys().copied().collect()));
+    }
+
+    fn list(&self) -> MutexGuard<'_, HashMap<Problem, Listed>> {
+        self.list.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::problem::GemmProblem;
+
+    fn doubtful(m: i64, run_ms: f64) -> Doubtful {
+        let problem = GemmProblem::new(m, 1, 1).into();
+        Doubtful { problem, key: Key::of(&problem).unwrap(), run_ms, share: 0.5 }
+    }
+
+    fn order(asked: &Asked) -> Vec<i64> {
+        let extent = |one: &Doubtful| match one.problem {
+            Problem::Gemm(problem) => problem.m,
+            _ => 0,
+        };
+        asked.waiting(1).iter().map(extent).collect()
+    }
+
+    #[test]
+    fn what_may_be_gained_most_by_comes_first() {
+        let asked = Asked::new();
+        for (m, stake, times) in [(1, 1.0, 5), (2, 4.0, 2), (3, 0.5, 4)] {
+            asked.note(&doubtful(m, stake));
+            (0..times).for_each(|_| asked.count(&doubtful(m, stake).key));
+        }
+        assert_eq!(order(&asked), [] as [i64; 0], "not taken in yet");
+        assert!(!asked.take_in());
+        assert_eq!(order(&asked), [2, 1, 3]);
+        // What is known is not handed over again.
+        asked.note(&doubtful(1, 1.0));
+        assert!(asked.new.is_empty());
+        (0..20).for_each(|_| asked.count(&doubtful(3, 0.5).key));
+        assert_eq!(order(&asked), [3, 2, 1]);
+        asked.settle(&[doubtful(2, 0.0).problem]);
+        assert_eq!((order(&asked), asked.count_waiting(1)), (vec![3, 1], 2));
+        asked.note(&doubtful(2, 1.0));
+        assert_eq!(asked.new.len(), 1, "a settled problem may come back");
+    }
+
+    #[test]
+    fn a_problem_is_measured_by_one_at_a_time_and_gone_on_with() {
+        let asked = Asked::new();
+        let one = doubtful(1, 1.0);
+        asked.note(&one);
+        asked.take_in();
+        let mut progress = asked.take(&one.problem, 7).unwrap();
+        assert!(asked.take(&one.problem, 7).is_none() && asked.waiting(7).is_empty());
+        progress.judged.push(3);
+        asked.give_back(&one.problem, progress);
+        assert_eq!(asked.take(&one.problem, 7).unwrap().judged, [3]);
+        asked.takes_longer(&one.problem);
+        assert_eq!(asked.waiting(8)[0].run_ms, 2.0);
+        // Kernels of another generation are others, and one that could not be measured can be again.
+        assert_eq!((asked.count_waiting(7), asked.count_waiting(8)), (0, 1));
+        let fresh = asked.take(&one.problem, 8).unwrap();
+        assert_eq!((fresh.generation, fresh.judged.len()), (8, 0));
+    }
+
+    #[test]
+    fn what_does_not_fit_is_said_to_be_missed() {
+        let asked = Asked::new();
+        for m in 1..=QUEUED as i64 + 1 {
+            asked.note(&doubtful(m, 1.0));
+        }
+        assert!(asked.take_in());
+        assert_eq!(asked.count_waiting(1), QUEUED);
+        asked.note(&doubtful(QUEUED as i64 + 1, 1.0));
+        assert!(!asked.take_in());
+        assert_eq!(asked.count_waiting(1), QUEUED + 1);
+    }
+
+    #[test]
+    fn threads_count_in_tables_of_their_own() {
+        let asked = Asked::new();
+        let key = doubtful(1, 1.0).key;
+        let (threads, each) = (8, if cfg!(miri) { 50 } else { 10_000 });
+        std::thread::scope(|scope| {
+            for _ in 0..threads {
+                scope.spawn(|| (0..each).for_each(|_| asked.count(&key)));
+            }
+        });
+        assert_eq!(asked.counters.sums()[key.place()], threads * each);
+        let tables: Vec<_> = asked.counters.tables.iter().filter_map(OnceLock::get).collect();
+        assert_eq!(tables.len(), threads as usize);
+        assert!(tables.iter().all(|table| std::ptr::from_ref(&***table).addr().is_multiple_of(64)));
+    }
+}

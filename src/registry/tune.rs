@@ -1,0 +1,337 @@
+//! Measuring between selections: what was asked most and is answered by a guess, when the caller has time for it.
+
+use std::time::{Duration, Instant};
+
+use super::asked::{Asked, Doubtful, Progress, Timing};
+use super::bench::NoTurn;
+use super::cache::Key;
+use super::measure::keep;
+use super::state::State;
+use super::{Hooks, Mode, Registry, Selection, Source};
+use crate::log::{self, Level};
+use crate::model::Target;
+use crate::problem::Problem;
+use crate::tuning::device::Stream;
+use crate::tuning::search::{End, SearchOptions, SearchReport, Verdict};
+use crate::tuning::store::WinnerSource;
+
+/// How often a winner is put into the decision cache while others write there. Each of them looks for it afterwards, too.
+const TRIES: usize = 1000;
+
+/// What a call of [`Registry::tune`] may take.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TuneBudget {
+    /// How long it may take. No run begins after it, so it is exceeded by at most one run.
+    pub time: Duration,
+    /// How many of a problem's best kernels are measured, by the order in which the sources would choose them; fewer than 2
+    /// count as 2, because one has nothing to be compared with.
+    pub kernels: usize,
+    /// The stream to measure on; `None` for that of the options.
+    pub stream: Option<Stream>,
+}
+
+impl TuneBudget {
+    /// The best three kernels of each problem, on the stream of the options.
+    pub const fn of(time: Duration) -> Self {
+        Self { time, kernels: 3, stream: None }
+    }
+}
+
+/// What a call of [`Registry::tune`] did.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct TuneReport {
+    /// Problems that have a winner now.
+    pub measured: usize,
+    /// Those of them whose winner is another kernel than the one that was chosen before.
+    pub improved: usize,
+    /// Problems of which no kernel could be measured. They are left alone until kernels, models or options change.
+    pub failed: usize,
+    /// Problems that wait to be measured.
+    pub waiting: usize,
+    /// Milliseconds that one run of each improved problem takes less than before.
+    pub saved_ms: f64,
+    /// How long the call took.
+    pub elapsed: Duration,
+}
+
+/// Why nothing can be measured.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("nothing can be measured: {0}")]
+pub struct TuneError(String);
+
+impl TuneError {
+    fn new(reason: impl std::fmt::Display) -> Self {
+        Self(reason.to_string())
+    }
+}
+
+impl Registry {
+    /// Measures what was asked most of those problems that a model, the estimate or the priority answers, and keeps the winners:
+    /// later selections get them, as do later processes through the store.
+    ///
+    /// The first call begins to count what is asked and has nothing to measure yet. From then on each problem is listed when it
+    /// is answered without a measurement, and each call takes the problems in the order of what may be gained: how often they
+    /// were asked, times the time of a run, times what such answers lose on average. A problem of which the time does not even
+    /// suffice for one kernel is left to a longer call. What a call has begun, the next one goes on with, so that short calls
+    /// get as far as one long one. A list of GEMMs is not remembered from one
+    /// selection to the next, and so not counted either. In [`Mode::Priority`] nothing is measured.
+    ///
+    /// Kernels run on this thread and on the stream, with whatever operands their [`run`](Hooks::run) brings. Selections
+    /// on other threads wait for nothing: they get the old answer or the winner. Any thread may tune, several take different
+    /// problems and measure in turn, and one that does nothing else refines in the background.
+    pub fn tune(&self, budget: &TuneBudget) -> Result<TuneReport, TuneError> {
+        let began = Instant::now();
+        let until = began.checked_add(budget.time);
+        if self.labs.is_measuring(self.state().options()) {
+            return Err(TuneError::new(NoTurn::Mine));
+        }
+        let asked = self.asked();
+        if asked.take_in() {
+            // What was missed has been decided since. Now it is decided again.
+            let roster = self.turn();
+            let state = self.successor(&roster);
+            self.publish(state, roster);
+        }
+        let mut report = TuneReport::default();
+        let mut settled = Vec::new();
+        let mut result = Ok(());
+        for doubtful in asked.waiting(self.generation()) {
+            let Some(left) =
+                until.map_or(Some(Duration::MAX), |until| until.checked_duration_since(Instant::now()))
+            else {
+                break;
+            };
+            if left < one_kernel(&doubtful, &self.state.load().options().measuring) {
+                continue;
+            }
+            result = self.tune_one(asked, &doubtful, budget, until, &mut report, &mut settled);
+            if result.is_err() {
+                break;
+            }
+        }
+        asked.settle(&settled);
+        report.waiting = asked.count_waiting(self.generation());
+        report.elapsed = began.elapsed();
+        result.map(|()| report)
+    }
+
+    /// Measures a problem, or goes on with it.
+    fn tune_one(
+        &self,
+        asked: &Asked,
+        doubtful: &Doubtful,
+        budget: &TuneBudget,
+        until: Option<Instant>,
+        report: &mut TuneReport,
+        settled: &mut Vec<Problem>,
+    ) -> Result<(), TuneError> {
+        let problem = &doubtful.problem;
+        let state = self.state();
+        let (options, generation) = (state.options(), state.generation());
+        if options.mode == Mode::Priority {
+            return Ok(());
+        }
+        let prepared = self.prepared(&state);
+        let winners = prepared.winners.as_ref().map_err(TuneError::new)?;
+        let bench = self.labs.bench(options).map_err(TuneError::new)?;
+        let Some(mut progress) = asked.take(problem, generation) else { return Ok(()) };
+        let attempt = (generation, *problem);
+        let turn = match bench.turn(attempt, options.measuring.run_timeout, until) {
+            Ok(turn) => turn,
+            Err(NoTurn::Failed) => {
+                report.failed += 1;
+                return Ok(());
+            }
+            Err(why) => {
+                asked.give_back(problem, progress);
+                return if why == NoTurn::Late { Ok(()) } else { Err(TuneError::new(why)) };
+            }
+        };
+        winners.load_late();
+        // Another thread or process may have measured it.
+        if self.publish_winner(&state, doubtful) {
+            settled.push(*problem);
+            return Ok(());
+        }
+        let runs = |&place: &usize| {
+            let hooks = self.entry_at(&state, place).and_then(|entry| entry.hooks());
+            hooks.is_some_and(Hooks::can_run)
+        };
+        let mut places = self.supported_places(&state, prepared, problem);
+        places.retain(runs);
+        places.truncate(budget.kernels.max(2));
+        if places.len() < 2 {
+            // Nothing to choose from: it stays closed.
+            return Ok(());
+        }
+        let left: Vec<usize> =
+            places.iter().copied().filter(|place| !progress.judged.contains(place)).collect();
+        let measuring = SearchOptions {
+            budget: until.map_or(Duration::MAX, |until| until.saturating_duration_since(Instant::now())),
+            best_ms: progress.timings.iter().map(|timing| timing.median_ms).reduce(f64::min),
+            ..options.measuring.clone()
+        };
+        let stream = budget.stream.unwrap_or(options.stream);
+        let Some(found) = self.try_out(&state, &turn, problem, &left, stream, &measuring) else {
+            asked.give_back(problem, progress);
+            return Err(TuneError::new("the device is gone"));
+        };
+        let name =
+            |place| self.entry_at(&state, place).map_or_else(String::new, |entry| entry.name().to_owned());
+        if log::enabled(Level::Debug) {
+            log::line(Level::Debug, "tune", format_args!("{problem}: {}", found.text(name).trim_end()));
+        }
+        match found.end {
+            End::Completed | End::Budget => take_over(&mut progress, &found, measuring.repeats),
+            End::Hung | End::DeviceLost(_) => {
+                bench.fail(attempt);
+                return Err(TuneError::new(format_args!("{problem}: {}", found.end)));
+            }
+            End::Refused(_) | End::StreamBusy | End::Capturing => {
+                asked.give_back(problem, progress);
+                return Err(TuneError::new(found.end));
+            }
+        }
+        if progress.judged.len() < places.len() {
+            if found.tried > 0 && progress.judged.len() + left.len() == places.len() {
+                asked.takes_longer(problem);
+            }
+            asked.give_back(problem, progress);
+            return Ok(());
+        }
+        let best = progress.timings.iter().min_by(|a, b| a.median_ms.total_cmp(&b.median_ms));
+        let Some((best, entry)) = best.and_then(|best| Some((best, self.entry_at(&state, best.place)?)))
+        else {
+            bench.fail(attempt);
+            report.failed += 1;
+            log::line(Level::Warn, "tune", format_args!("{problem}: nothing measured: {}", found.text(name)));
+            return Ok(());
+        };
+        keep(winners, problem, entry, best, progress.judged.len(), WinnerSource::Refine);
+        self.publish_winner(&state, doubtful);
+        settled.push(*problem);
+        report.measured += 1;
+        if let Some(&before) = places.first()
+            && before != best.place
+        {
+            report.improved += 1;
+            let before = progress.timings.iter().find(|timing| timing.place == before);
+            report.saved_ms += before.map_or(0.0, |before| before.median_ms - best.median_ms);
+        }
+        Ok(())
+    }
+
+    /// What is asked, from the first call on.
+    fn asked(&self) -> &Asked {
+        if let Some(asked) = self.asked.get() {
+            return asked;
+        }
+        let roster = self.turn();
+        // It is there before the decisions are that are noted in it.
+        let asked = self.asked.get_or_init(|| Box::new(Asked::new()));
+        let mut state = self.successor(&roster);
+        if !state.tunes() {
+            state.set_tunes();
+            self.publish(state, roster);
+        }
+        asked
+    }
+
+    /// Notes a problem that was answered by a guess. Returns the winner if one was found meanwhile: who measures puts the winner
+    /// into the decision cache after it is known, and who has put a guess there looks for it afterwards, so that one of the two
+    /// replaces the guess.
+    pub(super) fn note<'r>(
+        &'r self,
+        asked: &Asked,
+        state: &State,
+        key: &Key,
+        problem: &Problem,
+        selection: Selection<'r>,
+    ) -> Selection<'r> {
+        asked.count(key);
+        let Some(share) = share_lost(&selection).filter(|_| state.options().mode != Mode::Priority) else {
+            return selection;
+        };
+        let run_ms = milliseconds(state, problem, &selection);
+        asked.note(&Doubtful { problem: *problem, key: *key, run_ms, share });
+        match self.stored(state, self.prepared(state), problem) {
+            Some(winner) => {
+                self.remember(state, key, &winner);
+                winner
+            }
+            None => selection,
+        }
+    }
+
+    /// Puts a problem's winner into the decision cache, if there is one.
+    fn publish_winner(&self, state: &State, doubtful: &Doubtful) -> bool {
+        let Some(winner) = self.stored(state, self.prepared(state), &doubtful.problem) else { return false };
+        for _ in 0..TRIES {
+            if self.remember(state, &doubtful.key, &winner) {
+                break;
+            }
+            std::hint::spin_loop();
+        }
+        true
+    }
+}
+
+/// How long one of a problem's kernels will take. A time that is shorter would be spent for nothing.
+fn one_kernel(doubtful: &Doubtful, measuring: &SearchOptions) -> Duration {
+    let runs = f64::from(measuring.warmup) + f64::from(measuring.repeats.max(1));
+    Duration::try_from_secs_f64(doubtful.run_ms * runs / 1e3).unwrap_or(Duration::MAX)
+}
+
+/// Adds what was found. A kernel whose timing the end of the time cut short is measured again, unless this call began with it:
+/// then it gets no more in a later one.
+fn take_over(progress: &mut Progress, found: &SearchReport, repeats: u32) {
+    for (at, entry) in found.entries.iter().enumerate() {
+        match entry.verdict {
+            Verdict::Measured { median_ms, cv, repeats: had, .. } => {
+                if had < repeats && at > 0 {
+                    continue;
+                }
+                let timing = Timing { place: entry.index, median_ms, cv: cv.unwrap_or(0.0), repeats: had };
+                progress.timings.push(timing);
+            }
+            Verdict::OverBudget | Verdict::NotTried => continue,
+            _ => {}
+        }
+        progress.judged.push(entry.index);
+    }
+}
+
+/// The share of a run's time that an answer of this kind loses on average; `None` of what is no guess. Measured on problems
+/// that the model or the estimate had not seen (README.md, the universal model's card), but for the priority, which knows
+/// nothing of the problem.
+fn share_lost(selection: &Selection<'_>) -> Option<f64> {
+    let usual = match selection.source {
+        Source::Model if selection.generic => 0.03,
+        Source::Model => 0.02,
+        Source::Estimate => 0.03,
+        Source::Priority => 0.3,
+        Source::Override | Source::Store | Source::Search => return None,
+    };
+    // Guesses beyond what was learned from are worth half as much.
+    Some(if selection.out_of_range || selection.unmeasured { 2.0 * usual } else { usual })
+}
+
+/// How long a run takes, by the source that chose; where it says no time, at a speed that a GPU may well have.
+fn milliseconds(state: &State, problem: &Problem, selection: &Selection<'_>) -> f64 {
+    const USUAL_TFLOPS: f64 = 100.0;
+    let at = |tflops: f64| problem.flops() / (tflops * 1e9);
+    let score = selection.score.filter(|score| score.is_finite() && *score > 0.0);
+    let target = || {
+        let model = state.model(state.model_for(problem, state.options().arch)?)?;
+        Some(model.model.spec().rank_by)
+    };
+    match (selection.source, score) {
+        (Source::Estimate, Some(us)) => us / 1e3,
+        (Source::Model, Some(score)) => match target() {
+            Some(Target::Tflops) => at(score),
+            Some(Target::Latency) => score,
+            _ => at(USUAL_TFLOPS),
+        },
+        _ => at(USUAL_TFLOPS),
+    }
+}

@@ -1,0 +1,88 @@
+//! A registry in a process that forks. A program of its own: a child of a process with other threads may find locks held that
+//! nobody will ever give back.
+
+#![cfg(unix)]
+
+use std::time::Duration;
+
+use ck_select::pool::Pool;
+use ck_select::problem::{ConvProblem, Problem};
+use ck_select::registry::{Hooks, NewKernel, Options, Priority, Registry, Source, TuneBudget, UserData};
+use ck_select::tuning::device::Stream;
+use ck_select::tuning::mock::MockDevice;
+use ck_select::tuning::search::{RunOutcome, SearchOptions};
+
+const LONG: TuneBudget = TuneBudget::of(Duration::from_secs(60));
+
+unsafe extern "C" {
+    fn fork() -> i32;
+    fn waitpid(process: i32, status: *mut i32, options: i32) -> i32;
+    fn _exit(status: i32) -> !;
+}
+
+struct Kernel;
+
+impl Hooks for Kernel {
+    fn can_run(&self) -> bool {
+        true
+    }
+
+    fn run(&self, _: &Problem, _: Stream) -> RunOutcome {
+        RunOutcome::Milliseconds(1.0)
+    }
+}
+
+fn problem(number: i64) -> Problem {
+    ConvProblem { n: number, c: 64, k: 64, ..ConvProblem::new_2d([28, 28], [3, 3]) }.padded([1, 1]).into()
+}
+
+/// `make faults` forks more.
+fn times() -> i64 {
+    5 * std::env::var("CK_SELECT_FAULTS").ok().and_then(|text| text.parse().ok()).unwrap_or(1)
+}
+
+/// A registry that counts, has measured and has an open store goes on in a child and in its parent.
+#[test]
+fn a_fork_after_use_serves_both() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("winners.db");
+    let measuring = SearchOptions { warmup: 0, repeats: 2, ..SearchOptions::default() };
+    let arch = Some("gfx942".parse().unwrap());
+    let options = Options { arch, store: Some(store), measuring, ..Options::default() };
+    let registry = Registry::with_device(options, Box::new(MockDevice::new())).unwrap();
+    let kernels = Pool::read(format!("{}/configs/forward_bf16.txt", env!("CARGO_MANIFEST_DIR"))).unwrap();
+    let new = kernels.iter().take(4).map(|kernel| NewKernel {
+        kernel: kernel.clone(),
+        priority: Priority::NORMAL,
+        user: UserData::default(),
+        hooks: Some(Box::new(Kernel)),
+    });
+    registry.add_all(new.collect()).unwrap();
+    registry.tune(&LONG).unwrap();
+    registry.select(&problem(1)).unwrap();
+    registry.tune(&LONG).unwrap();
+    let ends_well = |number: i64| {
+        let guess = registry.select(&problem(number)).is_ok_and(|one| one.source == Source::Estimate);
+        let tuned = registry.tune(&LONG).is_ok_and(|report| report.measured == 1);
+        let known = [1, number].map(|number| registry.select(&problem(number)));
+        guess && tuned && known.iter().all(|one| one.as_ref().is_ok_and(|one| one.source == Source::Store))
+    };
+    for round in 0..times() {
+        // SAFETY: the child uses the registry alone, which no other thread does now, and ends by `_exit`.
+        let child = unsafe { fork() };
+        assert!(child >= 0);
+        if child == 0 {
+            let well = ends_well(1000 + round);
+            // SAFETY: ends the process and touches nothing.
+            unsafe { _exit(i32::from(!well)) }
+        }
+        assert!(ends_well(2000 + round));
+        let mut status = -1;
+        // SAFETY: `status` lives until the call returns.
+        assert_eq!(unsafe { waitpid(child, &raw mut status, 0) }, child);
+        assert_eq!(status, 0, "the child's selections or winners went wrong");
+    }
+    // The child's winners are in the store.
+    registry.refresh_store().unwrap();
+    assert_eq!(registry.select(&problem(1000)).unwrap().source, Source::Store);
+}
