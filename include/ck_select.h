@@ -249,13 +249,13 @@ typedef enum {
    */
   CK_SOURCE_SEARCH = 3,
   /**
-   * The registered priority.
-   */
-  CK_SOURCE_PRIORITY = 4,
-  /**
    * An estimate, where nothing was measured.
    */
-  CK_SOURCE_ESTIMATE = 5,
+  CK_SOURCE_ESTIMATE = 4,
+  /**
+   * The registered priority.
+   */
+  CK_SOURCE_PRIORITY = 5,
 } ck_source;
 
 /**

@@ -325,6 +325,7 @@ pub unsafe extern "C" fn ck_choose_fmha_splits(
         // set and a valid `arch`.
         let (registry, problem) = unsafe { (read_registry(registry)?, read_problem(problem)?) };
         let splits = output(splits, "splits")?;
+        problem.validate().map_err(Failure::of(CkStatus::InvalidProblem))?;
         let Problem::Fmha(problem) = problem else { return Ok(()) };
         // SAFETY: by contract, `splits` is valid for writing.
         unsafe { write_output(splits, registry.fmha_splits(&problem, most)) };

@@ -7,11 +7,11 @@ use std::sync::OnceLock;
 use super::error::{Failure, boundary};
 use super::input::{Versioned, output, read_registry, room, write_output};
 use super::memory::give_text;
-use super::problems::{AsProblem, CkConvProblem, CkGemmProblem, read_any_problem, read_problem};
+use super::problems::{AsProblem, CkConvProblem, CkGemmProblem, read_problem};
 use super::words::word;
 use super::{CkRegistry, CkStatus};
 use crate::problem::FieldSet;
-use crate::registry::{SelectError, Source};
+use crate::registry::SelectError;
 use crate::vocab::Op;
 
 /// The source that chose a kernel.
@@ -26,10 +26,10 @@ pub enum CkSource {
     Model = 2,
     /// A search: measured during the call.
     Search = 3,
-    /// The registered priority.
-    Priority = 4,
     /// An estimate, where nothing was measured.
-    Estimate = 5,
+    Estimate = 4,
+    /// The registered priority.
+    Priority = 5,
 }
 
 /// A chosen kernel.
@@ -151,7 +151,7 @@ pub(super) unsafe fn select<T: AsProblem>(
 ) -> Result<(), Failure> {
     // SAFETY: by contract, `registry` is NULL or from `ck_registry_create`; `problem` is NULL or a struct
     // with its size set and a valid `arch`.
-    let (registry, problem) = unsafe { (read_registry(registry)?, read_any_problem(problem)?) };
+    let (registry, problem) = unsafe { (read_registry(registry)?, read_problem(problem)?) };
     // SAFETY: by contract, `selection` is NULL or a struct with its size set.
     let selection = unsafe { room(selection) }?;
     let chosen = registry.select(&problem).map_err(select_failure)?;
@@ -165,15 +165,8 @@ pub(super) unsafe fn select<T: AsProblem>(
         score: chosen.score.unwrap_or(f64::NAN),
         measured_ms: chosen.measured_ms.unwrap_or(f64::NAN),
         generation: chosen.generation,
-        source: match chosen.source {
-            Source::Override => CkSource::Override,
-            Source::Store => CkSource::Store,
-            Source::Model => CkSource::Model,
-            Source::Search => CkSource::Search,
-            Source::Priority => CkSource::Priority,
-            Source::Estimate => CkSource::Estimate,
-        } as i32,
-        out_of_range: chosen.out_of_range.into(),
+        source: chosen.source as i32,
+        out_of_range: chosen.out_of_range().into(),
         out_of_range_fields: chosen.outside.bits(),
         unmeasured: chosen.unmeasured.into(),
         arch_unknown: chosen.arch_unknown.into(),
@@ -187,7 +180,6 @@ pub(super) unsafe fn select<T: AsProblem>(
 
 fn select_failure(error: SelectError) -> Failure {
     let status = match error {
-        // The same message as from the functions that validate the problem while reading it.
         SelectError::Problem(ref field) => return Failure::new(CkStatus::InvalidProblem, field),
         SelectError::Override { .. } => CkStatus::OverrideFailed,
         SelectError::NoModel { .. } => CkStatus::NoModel,

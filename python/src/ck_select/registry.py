@@ -38,7 +38,7 @@ LAYOUTS = (
     "nchw",
     "ncdhw",
 )
-SOURCES = ("override", "store", "model", "search", "priority", "estimate")
+SOURCES = ("override", "store", "model", "search", "estimate", "priority")
 MODES = ("model", "search", "refine", "priority")
 _MAJORS = {"r": 0, "c": 1, "p": 2}
 _RESULTS = {"fp8": "fp16", "bf8": "fp16", "int8": "int32"}
