@@ -84,6 +84,8 @@ unsafe impl Versioned for CkSelection {
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct CkRanked {
+    /// `sizeof(ck_ranked)`, set by the caller in the first of the array.
+    pub struct_size: usize,
     /// The kernel's name. Lives as long as that of a selection.
     pub name: *const c_char,
     /// The `user` pointer of its hooks.
@@ -99,6 +101,12 @@ pub struct CkRanked {
     pub unmeasured: i32,
 }
 
+// SAFETY: `repr(C)`, begins with its size, and holds only numbers and addresses.
+unsafe impl Versioned for CkRanked {
+    const NAME: &'static str = "ck_ranked";
+    const LEAST: usize = offset_of!(Self, tied);
+}
+
 /// Chooses the kernel to run for a convolution: the best supported kernel by the first source that has an
 /// answer.
 ///
@@ -108,7 +116,7 @@ pub struct CkRanked {
 /// another one. A call that measures runs kernels on the options' stream and waits for them.
 ///
 /// A registry that chooses with too little information warns once, on standard error unless
-/// `ck_set_log_callback` was called or `CK_SELECT_LOG` is set: if no model serves the problem (`no_model`),
+/// `ck_log_set_callback` was called or `CK_SELECT_LOG` is set: if no model serves the problem (`no_model`),
 /// and if a built-in model is asked for an architecture that nobody named (`arch_unknown`).
 ///
 /// If no registered kernel matches the problem and supports it, the call fails with `CK_STATUS_NO_KERNEL` and
@@ -119,7 +127,7 @@ pub struct CkRanked {
 /// `registry` is from `ck_registry_create`; `problem` and `selection` point to structs with their
 /// `struct_size` set.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ck_select_kernel(
+pub unsafe extern "C" fn ck_registry_select_conv(
     registry: *const CkRegistry,
     problem: *const CkConvProblem,
     selection: *mut CkSelection,
@@ -128,12 +136,12 @@ pub unsafe extern "C" fn ck_select_kernel(
     boundary(|| unsafe { select(registry, problem, selection) })
 }
 
-/// Chooses the kernel to run for a GEMM; see `ck_select_kernel`.
+/// Chooses the kernel to run for a GEMM; see `ck_registry_select_conv`.
 ///
 /// # Safety
-/// As for `ck_select_kernel`.
+/// As for `ck_registry_select_conv`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ck_select_gemm_kernel(
+pub unsafe extern "C" fn ck_registry_select_gemm(
     registry: *const CkRegistry,
     problem: *const CkGemmProblem,
     selection: *mut CkSelection,
@@ -143,7 +151,7 @@ pub unsafe extern "C" fn ck_select_gemm_kernel(
 }
 
 /// # Safety
-/// As for `ck_select_kernel`.
+/// As for `ck_registry_select_conv`.
 pub(super) unsafe fn select<T: AsProblem>(
     registry: *const CkRegistry,
     problem: *const T,
@@ -220,7 +228,8 @@ fn field_names(op: Op) -> &'static [CString] {
 }
 
 /// Ranks the kernels for a convolution by the model that serves it, best first. At most `capacity` places are
-/// written; `count` receives the total number. `ranked` may be NULL if `capacity` is 0. The `supports`
+/// written, each as far from the next as the `struct_size` of the first says; `count` receives the total number.
+/// `ranked` may be NULL if `capacity` is 0. The `supports`
 /// callbacks are not called.
 ///
 /// `left_out` receives the number of kernels that compute the problem but that the model cannot describe;
@@ -228,9 +237,9 @@ fn field_names(op: Op) -> &'static [CString] {
 ///
 /// # Safety
 /// `registry` is from `ck_registry_create`; `problem` points to a struct with its `struct_size` set; `ranked`
-/// points to `capacity` structs, `count` to a `size_t`; `left_out` is NULL or points to a `size_t`.
+/// points to `capacity` structs, the first with its `struct_size` set, `count` to a `size_t`; `left_out` is NULL or points to a `size_t`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ck_rank_kernels(
+pub unsafe extern "C" fn ck_registry_rank_conv(
     registry: *const CkRegistry,
     problem: *const CkConvProblem,
     capacity: usize,
@@ -242,12 +251,12 @@ pub unsafe extern "C" fn ck_rank_kernels(
     boundary(|| unsafe { rank(registry, problem, capacity, ranked, count, left_out) })
 }
 
-/// Ranks the kernels for a GEMM; see `ck_rank_kernels`.
+/// Ranks the kernels for a GEMM; see `ck_registry_rank_conv`.
 ///
 /// # Safety
-/// As for `ck_rank_kernels`.
+/// As for `ck_registry_rank_conv`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ck_rank_gemm_kernels(
+pub unsafe extern "C" fn ck_registry_rank_gemm(
     registry: *const CkRegistry,
     problem: *const CkGemmProblem,
     capacity: usize,
@@ -260,7 +269,7 @@ pub unsafe extern "C" fn ck_rank_gemm_kernels(
 }
 
 /// # Safety
-/// As for `ck_rank_kernels`.
+/// As for `ck_registry_rank_conv`.
 pub(super) unsafe fn rank<T: AsProblem>(
     registry: *const CkRegistry,
     problem: *const T,
@@ -273,10 +282,16 @@ pub(super) unsafe fn rank<T: AsProblem>(
     // with its size set and a valid `arch`.
     let (registry, problem) = unsafe { (read_registry(registry)?, read_problem(problem)?) };
     let count = output(count, "count")?;
-    let ranked = if capacity == 0 { ranked } else { output(ranked, "ranked")? };
+    let room = match capacity {
+        0 => None,
+        // SAFETY: by contract, `ranked` has `capacity` structs, of which the first has its size set.
+        _ => Some(unsafe { room(output(ranked, "ranked")?) }?),
+    };
     let ranking = registry.rank(&problem).map_err(select_failure)?;
     for (place, of) in ranking.places.iter().enumerate().take(capacity) {
+        let Some(room) = &room else { break };
         let value = CkRanked {
+            struct_size: size_of::<CkRanked>(),
             name: of.entry.c_name().as_ptr(),
             user: of.entry.user().0,
             index: of.index,
@@ -284,8 +299,8 @@ pub(super) unsafe fn rank<T: AsProblem>(
             tied: of.tied.into(),
             unmeasured: (!of.unmeasured.is_empty()).into(),
         };
-        // SAFETY: by contract, `ranked` has `capacity` structs; `place` is below that.
-        unsafe { write_output(ranked.wrapping_add(place), value) };
+        // SAFETY: by contract, `ranked` has room for `capacity` structs; `place` is below that.
+        unsafe { room.at(place).write(value) };
     }
     // SAFETY: by contract, `count` is valid for writing.
     unsafe { write_output(count, ranking.places.len()) };
@@ -322,7 +337,7 @@ unsafe impl Versioned for CkPredictions {
 /// `registry` is from `ck_registry_create`; `problem` and `predictions` point to structs with their
 /// `struct_size` set.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ck_predict(
+pub unsafe extern "C" fn ck_registry_predict_conv(
     registry: *const CkRegistry,
     problem: *const CkConvProblem,
     index: usize,
@@ -335,9 +350,9 @@ pub unsafe extern "C" fn ck_predict(
 /// Predicts the speed of the kernel at an index for a GEMM.
 ///
 /// # Safety
-/// As for `ck_predict`.
+/// As for `ck_registry_predict_conv`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ck_predict_gemm(
+pub unsafe extern "C" fn ck_registry_predict_gemm(
     registry: *const CkRegistry,
     problem: *const CkGemmProblem,
     index: usize,
@@ -348,7 +363,7 @@ pub unsafe extern "C" fn ck_predict_gemm(
 }
 
 /// # Safety
-/// As for `ck_predict`.
+/// As for `ck_registry_predict_conv`.
 pub(super) unsafe fn predict<T: AsProblem>(
     registry: *const CkRegistry,
     problem: *const T,
@@ -380,7 +395,7 @@ pub(super) unsafe fn predict<T: AsProblem>(
 /// `registry` is from `ck_registry_create`; `problem` points to a struct with its `struct_size` set;
 /// `features` points to `capacity` doubles, `count` to a `size_t`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ck_extract_features(
+pub unsafe extern "C" fn ck_registry_extract_conv(
     registry: *const CkRegistry,
     problem: *const CkConvProblem,
     index: usize,
@@ -392,12 +407,12 @@ pub unsafe extern "C" fn ck_extract_features(
     boundary(|| unsafe { extract(registry, problem, index, capacity, features, count) })
 }
 
-/// Writes the features for a GEMM; see `ck_extract_features`.
+/// Writes the features for a GEMM; see `ck_registry_extract_conv`.
 ///
 /// # Safety
-/// As for `ck_extract_features`.
+/// As for `ck_registry_extract_conv`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ck_extract_gemm_features(
+pub unsafe extern "C" fn ck_registry_extract_gemm(
     registry: *const CkRegistry,
     problem: *const CkGemmProblem,
     index: usize,
@@ -410,7 +425,7 @@ pub unsafe extern "C" fn ck_extract_gemm_features(
 }
 
 /// # Safety
-/// As for `ck_extract_features`.
+/// As for `ck_registry_extract_conv`.
 pub(super) unsafe fn extract<T: AsProblem>(
     registry: *const CkRegistry,
     problem: *const T,
@@ -447,7 +462,7 @@ pub(super) unsafe fn extract<T: AsProblem>(
 /// `registry` is from `ck_registry_create`; `problem` points to a struct with its `struct_size` set; `text`
 /// points to a pointer.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ck_explain_selection(
+pub unsafe extern "C" fn ck_registry_explain_conv(
     registry: *const CkRegistry,
     problem: *const CkConvProblem,
     text: *mut *mut c_char,
@@ -456,12 +471,12 @@ pub unsafe extern "C" fn ck_explain_selection(
     boundary(|| unsafe { explain(registry, problem, text) })
 }
 
-/// Explains a selection for a GEMM; see `ck_explain_selection`.
+/// Explains a selection for a GEMM; see `ck_registry_explain_conv`.
 ///
 /// # Safety
-/// As for `ck_explain_selection`.
+/// As for `ck_registry_explain_conv`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ck_explain_gemm_selection(
+pub unsafe extern "C" fn ck_registry_explain_gemm(
     registry: *const CkRegistry,
     problem: *const CkGemmProblem,
     text: *mut *mut c_char,
@@ -471,7 +486,7 @@ pub unsafe extern "C" fn ck_explain_gemm_selection(
 }
 
 /// # Safety
-/// As for `ck_explain_selection`.
+/// As for `ck_registry_explain_conv`.
 pub(super) unsafe fn explain<T: AsProblem>(
     registry: *const CkRegistry,
     problem: *const T,
