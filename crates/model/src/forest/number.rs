@@ -3,7 +3,6 @@
 //! A large forest is millions of numbers, so those of a list are read several at a time ([`vectors`](super::vectors)). What
 //! is odd there, and what stands alone, is read here. Both ways round correctly, as LightGBM reads what scores depend on.
 
-use super::packed::Unpacked;
 use super::tokens::Tokens;
 use super::vectors::{self, Several};
 
@@ -23,6 +22,50 @@ pub(super) trait Number: Copy {
 
     /// The number that a packed list has, if it is of this type.
     fn unpack(number: Unpacked) -> Option<Self>;
+}
+
+/// A list of numbers as bytes.
+#[derive(Clone, Copy)]
+pub(super) struct Packed<'a> {
+    /// How many bytes an integer has; `f` for single and `d` for double precision.
+    pub(super) kind: u8,
+    pub(super) bytes: &'a [u8],
+}
+
+/// A number of such a list.
+pub(super) enum Unpacked {
+    Integer(i64),
+    Single(f32),
+    Double(f64),
+}
+
+impl Packed<'_> {
+    fn width(self) -> usize {
+        match self.kind {
+            b'f' => 4,
+            b'd' => 8,
+            width => usize::from(width).max(1),
+        }
+    }
+
+    pub(super) fn len(self) -> usize {
+        self.bytes.len().div_ceil(self.width())
+    }
+
+    /// One of the numbers; `None` where there is none or it is not of the type.
+    #[inline]
+    pub(super) fn get<T: Number>(self, index: usize) -> Option<T> {
+        let bytes = self.bytes.get(index * self.width()..)?;
+        T::unpack(match self.kind {
+            1 => Unpacked::Integer(i8::from_le_bytes(*bytes.first_chunk()?).into()),
+            2 => Unpacked::Integer(i16::from_le_bytes(*bytes.first_chunk()?).into()),
+            4 => Unpacked::Integer(i32::from_le_bytes(*bytes.first_chunk()?).into()),
+            8 => Unpacked::Integer(i64::from_le_bytes(*bytes.first_chunk()?)),
+            b'f' => Unpacked::Single(f32::from_le_bytes(*bytes.first_chunk()?)),
+            b'd' => Unpacked::Double(f64::from_le_bytes(*bytes.first_chunk()?)),
+            _ => return None,
+        })
+    }
 }
 
 /// More digits might not fit; LightGBM's integers have at most ten.

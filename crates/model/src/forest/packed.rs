@@ -2,56 +2,12 @@
 //!
 //! What the text says is checked by the same code either way, so that a packed forest is the forest of its text.
 
-use super::error::{ForestError, Place, Reason};
+use super::error::{Before, ForestError, Place, Reason};
 use super::header::Header;
-use super::number::Number;
-use super::parts::{self, Before, Contents};
+use super::number::Packed;
+use super::parts::{self, Contents};
 use super::text::Lines;
 use super::tree_text;
-
-/// A list of numbers as bytes.
-#[derive(Clone, Copy)]
-pub(super) struct Packed<'a> {
-    /// How many bytes an integer has; `f` for single and `d` for double precision.
-    kind: u8,
-    bytes: &'a [u8],
-}
-
-/// A number of such a list.
-pub(super) enum Unpacked {
-    Integer(i64),
-    Single(f32),
-    Double(f64),
-}
-
-impl Packed<'_> {
-    fn width(self) -> usize {
-        match self.kind {
-            b'f' => 4,
-            b'd' => 8,
-            width => usize::from(width).max(1),
-        }
-    }
-
-    pub(super) fn len(self) -> usize {
-        self.bytes.len().div_ceil(self.width())
-    }
-
-    /// One of the numbers; `None` where there is none or it is not of the type.
-    #[inline]
-    pub(super) fn get<T: Number>(self, index: usize) -> Option<T> {
-        let bytes = self.bytes.get(index * self.width()..)?;
-        T::unpack(match self.kind {
-            1 => Unpacked::Integer(i8::from_le_bytes(*bytes.first_chunk()?).into()),
-            2 => Unpacked::Integer(i16::from_le_bytes(*bytes.first_chunk()?).into()),
-            4 => Unpacked::Integer(i32::from_le_bytes(*bytes.first_chunk()?).into()),
-            8 => Unpacked::Integer(i64::from_le_bytes(*bytes.first_chunk()?)),
-            b'f' => Unpacked::Single(f32::from_le_bytes(*bytes.first_chunk()?)),
-            b'd' => Unpacked::Double(f64::from_le_bytes(*bytes.first_chunk()?)),
-            _ => return None,
-        })
-    }
-}
 
 /// What is left of the bytes.
 struct Rest<'a>(&'a [u8]);
