@@ -53,7 +53,7 @@ int main(int argc, char **argv) {
         problem.c = problem.k = channels[at];
         ck_selection selection = {0};
         selection.struct_size = sizeof selection;
-        if (ck_select_kernel(registry, &problem, &selection) != CK_STATUS_OK) {
+        if (ck_registry_select_conv(registry, &problem, &selection) != CK_STATUS_OK) {
             result = fail("select");
         } else {
             printf("%3d channels: %s, %s\n", (int)channels[at], (const char *)selection.user, selection.name);

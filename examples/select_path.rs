@@ -15,7 +15,7 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ck_select::ffi::{CkConvProblem, CkSelection, CkStatus, ck_select_kernel};
+use ck_select::ffi::{CkConvProblem, CkSelection, CkStatus, ck_registry_select_conv};
 use ck_select::model::Model;
 use ck_select::pool::Pool;
 use ck_select::problem::{ConvProblem, GemmProblem, Problem};
@@ -41,8 +41,9 @@ fn through_c(registry: &Registry, problems: &[Problem]) -> usize {
         let mut selection: CkSelection = unsafe { std::mem::zeroed() };
         selection.struct_size = size_of::<CkSelection>();
         // SAFETY: the addresses are those of values that live for the call, and a `CkRegistry` is a `Registry`.
-        let status =
-            unsafe { ck_select_kernel(std::ptr::from_ref(registry).cast(), problem, &raw mut selection) };
+        let status = unsafe {
+            ck_registry_select_conv(std::ptr::from_ref(registry).cast(), problem, &raw mut selection)
+        };
         if status == CkStatus::Ok { selection.index } else { 0 }
     })
 }

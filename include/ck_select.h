@@ -13,9 +13,8 @@
  *              A size larger than the library's is CK_STATUS_INVALID_STRUCT. Reserved fields must be 0.
  *   Enums      Passed as int32_t; an unknown value is CK_STATUS_INVALID_ARGUMENT.
  *   Strings    NUL-terminated UTF-8.
- *   Threads    Any number of threads may use one registry at once, even while others change it; models and pools
- *              are immutable.
- *   Never      No function throws, aborts, exits or prints, except for two warnings: see ck_set_log_callback.
+ *   Threads    Any number of threads may use one registry at once, even while others change it.
+ *   Never      No function throws, aborts, exits or prints, except for two warnings: see ck_log_set_callback.
  */
 
 #ifndef CK_SELECT_H
@@ -253,13 +252,13 @@ typedef enum {
    */
   CK_SOURCE_SEARCH = 3,
   /**
-   * The registered priority.
-   */
-  CK_SOURCE_PRIORITY = 4,
-  /**
    * An estimate, where nothing was measured.
    */
-  CK_SOURCE_ESTIMATE = 5,
+  CK_SOURCE_ESTIMATE = 4,
+  /**
+   * The registered priority.
+   */
+  CK_SOURCE_PRIORITY = 5,
 } ck_source;
 
 /**
@@ -311,24 +310,6 @@ typedef enum {
 } ck_op;
 
 /**
- * How to treat absent cells, and words without a number in the model's encoding.
- */
-typedef enum {
-  /**
-   * As the model's spec says; if it says nothing, they are errors.
-   */
-  CK_UNCODED_SPEC = 0,
-  /**
-   * They are errors.
-   */
-  CK_UNCODED_ERROR = 1,
-  /**
-   * They take the defaults of upstream's feature engines.
-   */
-  CK_UNCODED_UPSTREAM = 2,
-} ck_uncoded;
-
-/**
  * What a caller wants of attention.
  */
 typedef enum {
@@ -354,21 +335,6 @@ typedef enum {
   CK_FMHA_FAMILY_BWD_DQ_DK_DV = 7,
   CK_FMHA_FAMILY_BWD_CONVERT_DQ = 8,
 } ck_fmha_family;
-
-/**
- * A forest without a spec. Any number of threads may use one at once.
- */
-typedef struct ck_forest ck_forest;
-
-/**
- * One forest of a model directory with its features. Immutable: any number of threads may use it at once.
- */
-typedef struct ck_model ck_model;
-
-/**
- * Kernels that a model is prepared for. Immutable: any number of threads may use it at once.
- */
-typedef struct ck_pool ck_pool;
 
 /**
  * Kernels, models and options. Any number of threads may use one registry at once, even while others change
@@ -527,7 +493,7 @@ typedef struct {
 } ck_gemm_problem;
 
 /**
- * Options of a registry. All bytes 0 with `struct_size` set are the defaults.
+ * Options of a registry, initialised by `ck_options_init`: all bytes 0 with `struct_size` set.
  */
 typedef struct {
   /**
@@ -541,7 +507,7 @@ typedef struct {
   /**
    * Not 0: ignores the environment (`CK_SELECT_MODE`, `_OVERRIDE`, `_STORE`, `_CAPTURE`). `CK_SELECT_LOG`
    * belongs to the process and not to a registry: it still sets the log's destination, unless
-   * `ck_set_log_callback` was called before.
+   * `ck_log_set_callback` was called before.
    */
   int32_t ignore_environment;
   /**
@@ -1247,6 +1213,10 @@ typedef struct {
  */
 typedef struct {
   /**
+   * `sizeof(ck_ranked)`, set by the caller in the first of the array.
+   */
+  size_t struct_size;
+  /**
    * The kernel's name. Lives as long as that of a selection.
    */
   const char *name;
@@ -1473,7 +1443,7 @@ typedef struct {
 } ck_fmha_kernel_desc;
 
 /**
- * Options of an export. All bytes 0 with `struct_size` set are the defaults.
+ * Options of an export, initialised by `ck_export_options_init`: all bytes 0 with `struct_size` set.
  */
 typedef struct {
   /**
@@ -1586,7 +1556,7 @@ typedef struct {
 } ck_model_key;
 
 /**
- * Options of a model. All bytes 0 with `struct_size` set are the defaults.
+ * Options of a model, initialised by `ck_model_options_init`: all bytes 0 with `struct_size` set.
  */
 typedef struct {
   /**
@@ -1702,78 +1672,6 @@ typedef struct {
   double elapsed_ms;
 } ck_tune_report;
 
-/**
- * Which forest of a directory to load, and how. All bytes 0 with `struct_size` set are the defaults.
- */
-typedef struct {
-  /**
-   * `sizeof(ck_row_options)`.
-   */
-  size_t struct_size;
-  /**
-   * A `ck_target`: which forest.
-   */
-  int32_t target;
-  /**
-   * A `ck_uncoded`.
-   */
-  int32_t uncoded;
-  /**
-   * Not 0: treats a missing `feature_spec.json` as an empty one, like upstream's predictor.
-   */
-  int32_t tolerate_no_spec;
-  /**
-   * Not 0: the model also answers for directions, types and architectures that its spec excludes and that
-   * it would otherwise refuse. The quality of its predictions there is unknown.
-   */
-  int32_t force;
-  /**
-   * The feature engine, such as "gemm72" or "conv97", or the class passed to upstream's predictor, such as
-   * `GroupedConvFeatureEngine`; NULL for the spec's engine. Borrowed for the call.
-   */
-  const char *engine;
-  /**
-   * Constants of the GPU that replace the spec's, as a JSON object such as `{"num_cus": 304}`; NULL for
-   * none. Borrowed for the call.
-   */
-  const char *hardware;
-} ck_row_options;
-
-/**
- * A named column of a table. Exactly one of `integers`, `numbers` and `codes` is not NULL and has one cell
- * per row.
- */
-typedef struct {
-  /**
-   * `sizeof(ck_column)`.
-   */
-  size_t struct_size;
-  /**
-   * The column's name.
-   */
-  const char *name;
-  /**
-   * Integer cells.
-   */
-  const int64_t *integers;
-  /**
-   * Floating-point cells; NaN is an absent cell.
-   */
-  const double *numbers;
-  /**
-   * Indices into `words`; a negative index is an absent cell.
-   */
-  const int32_t *codes;
-  /**
-   * The words that `codes` refers to.
-   */
-  const char *const *words;
-  /**
-   * Number of words.
-   */
-  size_t word_count;
-} ck_column;
-
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus
@@ -1817,7 +1715,7 @@ const char *ck_last_error(void);
  * # Safety
  * `callback` is NULL or stays callable with `user` until the process ends.
  */
-ck_status ck_set_log_callback(int32_t level, void (*callback)(int32_t level,
+ck_status ck_log_set_callback(int32_t level, void (*callback)(int32_t level,
                                                               const char *source,
                                                               const char *text,
                                                               void *user), void *user);
@@ -1859,6 +1757,14 @@ ck_status ck_conv_problem_init(ck_conv_problem *problem);
  * `problem` points to a `ck_gemm_problem`.
  */
 ck_status ck_gemm_problem_init(ck_gemm_problem *problem);
+
+/**
+ * Initialises options with the defaults; sets `struct_size`.
+ *
+ * # Safety
+ * `options` points to a `ck_options`.
+ */
+ck_status ck_options_init(ck_options *options);
 
 /**
  * Creates an empty registry. `options` may be NULL for the defaults. The environment is read now and
@@ -2080,47 +1986,47 @@ ck_status ck_conv_kernel_desc_read_name(ck_conv_kernel_desc *desc,
 ck_status ck_fmha_problem_init(ck_fmha_problem *problem);
 
 /**
- * Chooses the kernel to run for one stage of attention, `family` of the problem; see `ck_select_kernel`. Only kernels that
+ * Chooses the kernel to run for one stage of attention, `family` of the problem; see `ck_registry_select_conv`. Only kernels that
  * support the problem by CK's rules for attention are asked about.
  *
  * # Safety
- * As for `ck_select_kernel`.
+ * As for `ck_registry_select_conv`.
  */
-ck_status ck_select_fmha_kernel(const ck_registry *registry,
-                                const ck_fmha_problem *problem,
-                                ck_selection *selection);
+ck_status ck_registry_select_fmha(const ck_registry *registry,
+                                  const ck_fmha_problem *problem,
+                                  ck_selection *selection);
 
 /**
- * Ranks the kernels for a stage of attention; see `ck_rank_kernels`.
+ * Ranks the kernels for a stage of attention; see `ck_registry_rank_conv`.
  *
  * # Safety
- * As for `ck_rank_kernels`.
+ * As for `ck_registry_rank_conv`.
  */
-ck_status ck_rank_fmha_kernels(const ck_registry *registry,
-                               const ck_fmha_problem *problem,
-                               size_t capacity,
-                               ck_ranked *ranked,
-                               size_t *count,
-                               size_t *left_out);
+ck_status ck_registry_rank_fmha(const ck_registry *registry,
+                                const ck_fmha_problem *problem,
+                                size_t capacity,
+                                ck_ranked *ranked,
+                                size_t *count,
+                                size_t *left_out);
 
 /**
  * Predicts the speed of the kernel at an index for attention.
  *
  * # Safety
- * As for `ck_predict`.
+ * As for `ck_registry_predict_conv`.
  */
-ck_status ck_predict_fmha(const ck_registry *registry,
-                          const ck_fmha_problem *problem,
-                          size_t index,
-                          ck_predictions *predictions);
+ck_status ck_registry_predict_fmha(const ck_registry *registry,
+                                   const ck_fmha_problem *problem,
+                                   size_t index,
+                                   ck_predictions *predictions);
 
 /**
- * Writes the features for attention; see `ck_extract_features`.
+ * Writes the features for attention; see `ck_registry_extract_conv`.
  *
  * # Safety
- * As for `ck_extract_features`.
+ * As for `ck_registry_extract_conv`.
  */
-ck_status ck_extract_fmha_features(const ck_registry *registry,
+ck_status ck_registry_extract_fmha(const ck_registry *registry,
                                    const ck_fmha_problem *problem,
                                    size_t index,
                                    size_t capacity,
@@ -2128,12 +2034,12 @@ ck_status ck_extract_fmha_features(const ck_registry *registry,
                                    size_t *count);
 
 /**
- * Explains a selection for attention; see `ck_explain_selection`.
+ * Explains a selection for attention; see `ck_registry_explain_conv`.
  *
  * # Safety
- * As for `ck_explain_selection`.
+ * As for `ck_registry_explain_conv`.
  */
-ck_status ck_explain_fmha_selection(const ck_registry *registry, const ck_fmha_problem *problem, char **text);
+ck_status ck_registry_explain_fmha(const ck_registry *registry, const ck_fmha_problem *problem, char **text);
 
 /**
  * Chooses into how many parts the keys of a sequence are split, by the estimate: the number up to `most`, a power of two,
@@ -2144,10 +2050,10 @@ ck_status ck_explain_fmha_selection(const ck_registry *registry, const ck_fmha_p
  * `registry` is from `ck_registry_create`; `problem` points to a struct with its `struct_size` set; `splits` points to an
  * `int64_t`.
  */
-ck_status ck_choose_fmha_splits(const ck_registry *registry,
-                                const ck_fmha_problem *problem,
-                                int64_t most,
-                                int64_t *splits);
+ck_status ck_registry_choose_fmha_splits(const ck_registry *registry,
+                                         const ck_fmha_problem *problem,
+                                         int64_t most,
+                                         int64_t *splits);
 
 /**
  * Initialises a descriptor as CK's generator completes a configuration that says nothing: forward fp16 in batches, heads of
@@ -2187,6 +2093,14 @@ ck_status ck_registry_import_json(ck_registry *registry,
                                   void *user);
 
 /**
+ * Initialises options with the defaults; sets `struct_size`.
+ *
+ * # Safety
+ * `options` points to a `ck_export_options`.
+ */
+ck_status ck_export_options_init(ck_export_options *options);
+
+/**
  * Exports the kernels of one operation, a `ck_op`, in the JSON format of CK's registry for that operation.
  * `options` may be NULL for the defaults. Free the string with `ck_string_free`.
  *
@@ -2207,6 +2121,14 @@ ck_status ck_registry_export_json(const ck_registry *registry,
  * `hardware` points to a `ck_hardware`; `arch` is NULL or a NUL-terminated string.
  */
 ck_status ck_hardware_init(ck_hardware *hardware, const char *arch);
+
+/**
+ * Initialises options with the defaults; sets `struct_size`.
+ *
+ * # Safety
+ * `options` points to a `ck_model_options`.
+ */
+ck_status ck_model_options_init(ck_model_options *options);
 
 /**
  * Loads a model directory: `feature_spec.json` with `model_tflops.lgbm` (or `.lgbm.gz`) and so on;
@@ -2292,7 +2214,7 @@ ck_status ck_registry_prepare(ck_registry *registry);
  * another one. A call that measures runs kernels on the options' stream and waits for them.
  *
  * A registry that chooses with too little information warns once, on standard error unless
- * `ck_set_log_callback` was called or `CK_SELECT_LOG` is set: if no model serves the problem (`no_model`),
+ * `ck_log_set_callback` was called or `CK_SELECT_LOG` is set: if no model serves the problem (`no_model`),
  * and if a built-in model is asked for an architecture that nobody named (`arch_unknown`).
  *
  * If no registered kernel matches the problem and supports it, the call fails with `CK_STATUS_NO_KERNEL` and
@@ -2303,19 +2225,29 @@ ck_status ck_registry_prepare(ck_registry *registry);
  * `registry` is from `ck_registry_create`; `problem` and `selection` point to structs with their
  * `struct_size` set.
  */
+ck_status ck_registry_select_conv(const ck_registry *registry,
+                                  const ck_conv_problem *problem,
+                                  ck_selection *selection);
+
+/**
+ * `ck_registry_select_conv` by a short name, for callers that choose convolutions only.
+ *
+ * # Safety
+ * As for `ck_registry_select_conv`.
+ */
 ck_status ck_select_kernel(const ck_registry *registry,
                            const ck_conv_problem *problem,
                            ck_selection *selection);
 
 /**
- * Chooses the kernel to run for a GEMM; see `ck_select_kernel`.
+ * Chooses the kernel to run for a GEMM; see `ck_registry_select_conv`.
  *
  * # Safety
- * As for `ck_select_kernel`.
+ * As for `ck_registry_select_conv`.
  */
-ck_status ck_select_gemm_kernel(const ck_registry *registry,
-                                const ck_gemm_problem *problem,
-                                ck_selection *selection);
+ck_status ck_registry_select_gemm(const ck_registry *registry,
+                                  const ck_gemm_problem *problem,
+                                  ck_selection *selection);
 
 /**
  * Writes the name of a problem field of an operation, by its bit in `out_of_range_fields`: "N", "direction"
@@ -2329,7 +2261,8 @@ ck_status ck_problem_field_name(int32_t op, size_t bit, const char **name);
 
 /**
  * Ranks the kernels for a convolution by the model that serves it, best first. At most `capacity` places are
- * written; `count` receives the total number. `ranked` may be NULL if `capacity` is 0. The `supports`
+ * written, each as far from the next as the `struct_size` of the first says; `count` receives the total number.
+ * `ranked` may be NULL if `capacity` is 0. The `supports`
  * callbacks are not called.
  *
  * `left_out` receives the number of kernels that compute the problem but that the model cannot describe;
@@ -2337,27 +2270,27 @@ ck_status ck_problem_field_name(int32_t op, size_t bit, const char **name);
  *
  * # Safety
  * `registry` is from `ck_registry_create`; `problem` points to a struct with its `struct_size` set; `ranked`
- * points to `capacity` structs, `count` to a `size_t`; `left_out` is NULL or points to a `size_t`.
+ * points to `capacity` structs, the first with its `struct_size` set, `count` to a `size_t`; `left_out` is NULL or points to a `size_t`.
  */
-ck_status ck_rank_kernels(const ck_registry *registry,
-                          const ck_conv_problem *problem,
-                          size_t capacity,
-                          ck_ranked *ranked,
-                          size_t *count,
-                          size_t *left_out);
+ck_status ck_registry_rank_conv(const ck_registry *registry,
+                                const ck_conv_problem *problem,
+                                size_t capacity,
+                                ck_ranked *ranked,
+                                size_t *count,
+                                size_t *left_out);
 
 /**
- * Ranks the kernels for a GEMM; see `ck_rank_kernels`.
+ * Ranks the kernels for a GEMM; see `ck_registry_rank_conv`.
  *
  * # Safety
- * As for `ck_rank_kernels`.
+ * As for `ck_registry_rank_conv`.
  */
-ck_status ck_rank_gemm_kernels(const ck_registry *registry,
-                               const ck_gemm_problem *problem,
-                               size_t capacity,
-                               ck_ranked *ranked,
-                               size_t *count,
-                               size_t *left_out);
+ck_status ck_registry_rank_gemm(const ck_registry *registry,
+                                const ck_gemm_problem *problem,
+                                size_t capacity,
+                                ck_ranked *ranked,
+                                size_t *count,
+                                size_t *left_out);
 
 /**
  * Predicts the speed of the kernel at an index for a convolution.
@@ -2366,21 +2299,21 @@ ck_status ck_rank_gemm_kernels(const ck_registry *registry,
  * `registry` is from `ck_registry_create`; `problem` and `predictions` point to structs with their
  * `struct_size` set.
  */
-ck_status ck_predict(const ck_registry *registry,
-                     const ck_conv_problem *problem,
-                     size_t index,
-                     ck_predictions *predictions);
+ck_status ck_registry_predict_conv(const ck_registry *registry,
+                                   const ck_conv_problem *problem,
+                                   size_t index,
+                                   ck_predictions *predictions);
 
 /**
  * Predicts the speed of the kernel at an index for a GEMM.
  *
  * # Safety
- * As for `ck_predict`.
+ * As for `ck_registry_predict_conv`.
  */
-ck_status ck_predict_gemm(const ck_registry *registry,
-                          const ck_gemm_problem *problem,
-                          size_t index,
-                          ck_predictions *predictions);
+ck_status ck_registry_predict_gemm(const ck_registry *registry,
+                                   const ck_gemm_problem *problem,
+                                   size_t index,
+                                   ck_predictions *predictions);
 
 /**
  * Writes the features of a convolution and the kernel at an index as the serving model sees them, in the
@@ -2391,20 +2324,20 @@ ck_status ck_predict_gemm(const ck_registry *registry,
  * `registry` is from `ck_registry_create`; `problem` points to a struct with its `struct_size` set;
  * `features` points to `capacity` doubles, `count` to a `size_t`.
  */
-ck_status ck_extract_features(const ck_registry *registry,
-                              const ck_conv_problem *problem,
-                              size_t index,
-                              size_t capacity,
-                              double *features,
-                              size_t *count);
+ck_status ck_registry_extract_conv(const ck_registry *registry,
+                                   const ck_conv_problem *problem,
+                                   size_t index,
+                                   size_t capacity,
+                                   double *features,
+                                   size_t *count);
 
 /**
- * Writes the features for a GEMM; see `ck_extract_features`.
+ * Writes the features for a GEMM; see `ck_registry_extract_conv`.
  *
  * # Safety
- * As for `ck_extract_features`.
+ * As for `ck_registry_extract_conv`.
  */
-ck_status ck_extract_gemm_features(const ck_registry *registry,
+ck_status ck_registry_extract_gemm(const ck_registry *registry,
                                    const ck_gemm_problem *problem,
                                    size_t index,
                                    size_t capacity,
@@ -2419,15 +2352,15 @@ ck_status ck_extract_gemm_features(const ck_registry *registry,
  * `registry` is from `ck_registry_create`; `problem` points to a struct with its `struct_size` set; `text`
  * points to a pointer.
  */
-ck_status ck_explain_selection(const ck_registry *registry, const ck_conv_problem *problem, char **text);
+ck_status ck_registry_explain_conv(const ck_registry *registry, const ck_conv_problem *problem, char **text);
 
 /**
- * Explains a selection for a GEMM; see `ck_explain_selection`.
+ * Explains a selection for a GEMM; see `ck_registry_explain_conv`.
  *
  * # Safety
- * As for `ck_explain_selection`.
+ * As for `ck_registry_explain_conv`.
  */
-ck_status ck_explain_gemm_selection(const ck_registry *registry, const ck_gemm_problem *problem, char **text);
+ck_status ck_registry_explain_gemm(const ck_registry *registry, const ck_gemm_problem *problem, char **text);
 
 /**
  * Measures what was asked most of those problems that a model, the estimate or the priority answers, within a budget: call it
@@ -2455,195 +2388,6 @@ ck_status ck_explain_gemm_selection(const ck_registry *registry, const ck_gemm_p
 ck_status ck_registry_tune(ck_registry *registry,
                            const ck_tune_budget *budget,
                            ck_tune_report *report);
-
-/**
- * Loads one forest of a model directory, plain or gzip, with `feature_spec.json`. No file is written.
- * `options` may be NULL for the defaults. Fails with `CK_STATUS_NOT_FOUND` if the directory has no such
- * forest. Destroy the model with `ck_model_destroy`.
- *
- * # Safety
- * `directory` is a NUL-terminated string; `options` is NULL or points to a struct with its `struct_size`
- * set, whose strings are NULL or NUL-terminated; `model` points to a pointer.
- */
-ck_status ck_model_create(const char *directory, const ck_row_options *options, ck_model **model);
-
-/**
- * Destroys a model. Pools created from it stay valid. NULL is allowed.
- *
- * # Safety
- * `model` is NULL, or from `ck_model_create`, and no thread uses it now or later.
- */
-void ck_model_destroy(ck_model *model);
-
-/**
- * Describes a model directory as a JSON object: `op`, `rank_by`, `log_targets`, `feature_names`,
- * `problem_inputs` and `kernel_inputs` (the names of the cells that the features read), `name_inputs` (cells
- * that may contain a kernel's name, or must agree with it), `word_inputs` (those of all these that contain
- * words), `hardware` and more. Reads and checks the spec but no forest; the target in the options is
- * ignored. Free the string with `ck_string_free`.
- *
- * # Safety
- * As for `ck_model_create`; `text` points to a pointer.
- */
-ck_status ck_spec_describe(const char *directory, const ck_row_options *options, char **text);
-
-/**
- * Parses a kernel's name into a JSON object of cells, as upstream's converters do: the numbers of a
- * convolution's tile are in the order of the name under `block_size`, `gemm_m_per_block`,
- * `gemm_n_per_block`. Fails with `CK_STATUS_INVALID_KERNEL` if it is not a kernel's name. Free the string
- * with `ck_string_free`.
- *
- * # Safety
- * `name` is a NUL-terminated string; `text` points to a pointer.
- */
-ck_status ck_kernel_cells(const char *name, char **text);
-
-/**
- * Predicts for one row, a JSON object with the cells of a problem and of a kernel, such as
- * `{"m": 16, "n": 1536, "k": 7168, "dtype": "fp8", "tile_m": 64}`. Logarithms are undone; targets trained
- * without a logarithm are clamped at 0.
- *
- * A row with a kernel's name under `kernel_name` or `kernel` is described by the name, like kernels of a
- * registry. Its other cells may be absent and must not contradict the name; a tile's numbers may be in the
- * order of the name, as in tables of measurements, or by their meaning. Any other string there is a label.
- *
- * # Safety
- * `model` is from `ck_model_create`; `row` points to `len` bytes, `value` to a double.
- */
-ck_status ck_model_predict_row(const ck_model *model, const uint8_t *row, size_t len, double *value);
-
-/**
- * Predicts for each row of a table whose columns contain the cells of problems and kernels; see
- * `ck_model_predict_row`. Columns that the features do not read are ignored.
- *
- * # Safety
- * `model` is from `ck_model_create`; `columns` points to `column_count` structs, each with its `struct_size`
- * set and `rows` cells; `values` points to `rows` doubles.
- */
-ck_status ck_model_predict_rows(const ck_model *model,
-                                const ck_column *columns,
-                                size_t column_count,
-                                size_t rows,
-                                double *values);
-
-/**
- * Writes the features of each row of a table, row by row in the model's order. If `capacity` is smaller than
- * rows times features, nothing is written and the call fails with `CK_STATUS_BUFFER_TOO_SMALL`.
- *
- * # Safety
- * As for `ck_model_predict_rows`; `features` points to `capacity` doubles.
- */
-ck_status ck_model_extract_rows(const ck_model *model,
-                                const ck_column *columns,
-                                size_t column_count,
-                                size_t rows,
-                                size_t capacity,
-                                double *features);
-
-/**
- * Prepares a model for the kernels of a table, which may be named; see `ck_model_predict_row`. Rows may also
- * have cells of the problem, which then override those of the ranked problem. Destroy the pool with
- * `ck_pool_destroy`.
- *
- * # Safety
- * As for `ck_model_predict_rows`; `pool` points to a pointer.
- */
-ck_status ck_pool_create(const ck_model *model,
-                         const ck_column *columns,
-                         size_t column_count,
-                         size_t rows,
-                         ck_pool **pool);
-
-/**
- * Destroys a pool. NULL is allowed.
- *
- * # Safety
- * `pool` is NULL, or from `ck_pool_create`, and no thread uses it now or later.
- */
-void ck_pool_destroy(ck_pool *pool);
-
-/**
- * Ranks the kernels of a pool for a problem, best first; equal scores keep the order of the rows, NaN comes
- * last. `problem` is a JSON object, such as `{"m": 16, "n": 1536, "k": 7168}`. Type, direction, layout and
- * the depth of 2D convolutions may be omitted where the kernels' names determine them; contradicting the
- * names is an error. At most `capacity` places are written: to `rows` each kernel's row, counted from 0, and
- * to `scores` its score, with logarithms undone and not clamped.
- *
- * # Safety
- * `pool` is from `ck_pool_create`; `problem` points to `len` bytes; `rows` and `scores` point to `capacity`
- * items each.
- */
-ck_status ck_pool_rank(const ck_pool *pool,
-                       const uint8_t *problem,
-                       size_t len,
-                       size_t capacity,
-                       size_t *rows,
-                       double *scores);
-
-/**
- * Writes what `ck_spec_describe` writes, for a feature engine without a model. `options` names the engine, and may
- * give constants of the GPU; those that it does not are the defaults of upstream's engines. Free the text with
- * `ck_string_free`.
- *
- * # Safety
- * `options` points to a struct with its `struct_size` set, whose texts are NULL or NUL-terminated; `text` points to an
- * address.
- */
-ck_status ck_engine_describe(const ck_row_options *options,
-                             char **text);
-
-/**
- * Writes the features that an engine computes for each row of a table, row after row; see `ck_engine_describe` and
- * `ck_model_extract_rows`. `capacity` is the room for them; when it is too small nothing is written and the call fails
- * with `CK_STATUS_BUFFER_TOO_SMALL`.
- *
- * # Safety
- * As for `ck_engine_describe`; `columns` points to `column_count` structs, each with its `struct_size` set and `rows`
- * cells; `features` points to `capacity` doubles.
- */
-ck_status ck_engine_extract_rows(const ck_row_options *options,
-                                 const ck_column *columns,
-                                 size_t column_count,
-                                 size_t rows,
-                                 size_t capacity,
-                                 double *features);
-
-/**
- * Loads a forest by its file, plain or gzip. Destroy it with `ck_forest_destroy`.
- *
- * # Safety
- * `file` is a NUL-terminated text; `forest` points to an address.
- */
-ck_status ck_forest_create(const char *file, ck_forest **forest);
-
-/**
- * Destroys a forest. NULL is fine.
- *
- * # Safety
- * `forest` is NULL, or from `ck_forest_create`, and no thread uses it now or later.
- */
-void ck_forest_destroy(ck_forest *forest);
-
-/**
- * Writes how many features a row has.
- *
- * # Safety
- * `forest` is from `ck_forest_create`; `width` points to a `size_t`.
- */
-ck_status ck_forest_width(const ck_forest *forest, size_t *width);
-
-/**
- * Writes what LightGBM would predict for each row of a matrix of features, row after row, each with `width` of them:
- * no logarithm is undone, and nothing clamped.
- *
- * # Safety
- * `forest` is from `ck_forest_create`; `features` points to `rows` times `width` doubles, `values` to `rows`.
- */
-ck_status ck_forest_predict(const ck_forest *forest,
-                            const double *features,
-                            size_t rows,
-                            size_t width,
-                            double *values);
 
 #ifdef __cplusplus
 }  // extern "C"

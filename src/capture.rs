@@ -20,7 +20,7 @@ use crossbeam_queue::SegQueue;
 
 use crate::files;
 use crate::log::{self, Level};
-use crate::problem::{Problem, ProblemLine, WORDS, problem_line};
+use crate::problem::{Checked, Problem, ProblemLine, WORDS, problem_line};
 
 /// Most problems that a file collects.
 pub(crate) const MAX_PROBLEMS: usize = 1 << 16;
@@ -73,11 +73,10 @@ impl Capture {
         Ok(capture)
     }
 
-    /// Writes a problem down unless it is known, without waiting for others who do. What is no valid problem is passed
-    /// over.
-    pub(crate) fn note(&self, problem: &Problem) {
+    /// Writes a problem down unless it is known, without waiting for others who do.
+    pub(crate) fn note(&self, problem: Checked<'_>) {
         let Some(words) = problem.words() else { return };
-        if self.known.contains(&words) || self.ended.load(Ordering::Relaxed) || problem.validate().is_err() {
+        if self.known.contains(&words) || self.ended.load(Ordering::Relaxed) {
             return;
         }
         // A file that takes so long that as many wait as it may hold collects enough without this one.
@@ -262,6 +261,10 @@ mod tests {
         GemmProblem::new(m, 64, 64).into()
     }
 
+    fn note(capture: &Capture, m: i64) {
+        capture.note(gemm(m).checked().unwrap());
+    }
+
     fn read(path: &Path) -> (Vec<Problem>, PassedOver) {
         let text = std::fs::read(path).unwrap();
         let list = ProblemList::parse("capture", &text, Op::Gemm, &ProblemDefaults::of(Op::Gemm)).unwrap();
@@ -274,10 +277,8 @@ mod tests {
         let path = folder.path().join("seen");
         let capture = Capture::open(&path).unwrap();
         for m in [1, 2, 1, 3, 2] {
-            capture.note(&gemm(m));
+            note(&capture, m);
         }
-        capture.note(&gemm(0));
-        capture.note(&gemm(1 << 40));
         assert_eq!(read(&path).0, [gemm(1), gemm(2), gemm(3)]);
         assert_eq!(std::fs::read_to_string(&path).unwrap().lines().count(), 3);
         assert!(Arc::ptr_eq(&capture, &Capture::open(&path).unwrap()), "one capture for a file");
@@ -293,7 +294,7 @@ mod tests {
         let (done, is_done) = std::sync::mpsc::channel();
         std::thread::scope(|threads| {
             threads.spawn(|| {
-                capture.note(&gemm(1));
+                note(&capture, 1);
                 done.send(()).unwrap();
             });
             let came = is_done.recv_timeout(std::time::Duration::from_secs(20));
@@ -301,7 +302,7 @@ mod tests {
             came.expect("a selection does not wait");
         });
         assert_eq!(std::fs::metadata(&path).unwrap().len(), 0);
-        capture.note(&gemm(2));
+        note(&capture, 2);
         assert_eq!(read(&path).0, [gemm(1), gemm(2)]);
     }
 
@@ -313,8 +314,7 @@ mod tests {
         std::thread::scope(|threads| {
             for thread in 0..4 {
                 let capture = &capture;
-                threads
-                    .spawn(move || (0..400).for_each(|n| capture.note(&gemm(1 + (n + 100 * thread) % 500))));
+                threads.spawn(move || (0..400).for_each(|n| note(capture, 1 + (n + 100 * thread) % 500)));
             }
         });
         let mut problems = read(&path).0;
@@ -329,13 +329,13 @@ mod tests {
         let path = folder.path().join("seen");
         std::fs::write(&path, format!("# mine\n{}\nM=5,N=64,K", problem_line(&gemm(1)))).unwrap();
         let capture = Capture::open(&path).unwrap();
-        capture.note(&gemm(1));
-        capture.note(&gemm(2));
+        note(&capture, 1);
+        note(&capture, 2);
         // Another process appends meanwhile.
         let mut other = OpenOptions::new().append(true).open(&path).unwrap();
         writeln!(other, "{}", problem_line(&gemm(3))).unwrap();
         for m in [3, 4] {
-            capture.note(&gemm(m));
+            note(&capture, m);
         }
         let (problems, passed) = read(&path);
         assert_eq!((problems, passed.torn, passed.first_torn), ([1, 2, 3, 4].map(gemm).to_vec(), 1, 3));
@@ -378,7 +378,7 @@ mod tests {
         let path = folder.path().join("seen");
         File::create(&path).unwrap().set_len(MAX_BYTES + 1).unwrap();
         let capture = Capture::open(&path).unwrap();
-        capture.note(&gemm(1));
+        note(&capture, 1);
         assert_eq!(std::fs::metadata(&path).unwrap().len(), MAX_BYTES + 1);
     }
 }

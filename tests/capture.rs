@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use ck_select::ffi::{
     CkConvProblem, CkSelection, CkStatus, ck_conv_problem_init, ck_registry_add_kernel, ck_registry_create,
-    ck_registry_destroy, ck_select_kernel,
+    ck_registry_destroy, ck_registry_select_conv,
 };
 use ck_select::kernel::Kernel;
 use ck_select::problem::{ConvProblem, Problem, ProblemDefaults, ProblemList};
@@ -99,7 +99,10 @@ fn select_through_c(first: i64, count: i64) {
             (problem.input, problem.filter) = ([1, 28, 28], [1, 3, 3]);
             let mut selection: CkSelection = std::mem::zeroed();
             selection.struct_size = size_of::<CkSelection>();
-            assert_eq!(ck_select_kernel(registry, &raw const problem, &raw mut selection), CkStatus::Ok);
+            assert_eq!(
+                ck_registry_select_conv(registry, &raw const problem, &raw mut selection),
+                CkStatus::Ok
+            );
         }
         ck_registry_destroy(registry);
     }

@@ -79,7 +79,7 @@ fn top_best_and_predictions_agree_with_the_ranking() {
     assert_eq!(ranker.top(&problem, usize::MAX).unwrap(), ranking);
     assert_eq!(ranker.best(&problem).unwrap(), ranking[0]);
     assert_eq!(ranker.rank_all(&[problem, problem]), [Ok(ranking.clone()), Ok(ranking.clone())]);
-    let predictions = ranker.predict(&problem, ranking[0].index).unwrap();
+    let predictions = ranker.predict(problem.checked().unwrap(), ranking[0].index).unwrap();
     assert_eq!(predictions.tflops, Some(ranking[0].score));
     assert!(predictions.latency_ms.unwrap() >= 0.0 && predictions.bandwidth_gb_s.is_some());
 }
@@ -144,7 +144,8 @@ fn what_cannot_be_ranked_is_an_error_that_says_why() {
     let lenient = Model::clone(ranker.model()).with_rules(rules);
     assert!(Ranker::new(Arc::new(lenient), pool).is_ok());
 
-    let error = ranker.predict(&parse(&ranker, "C=64,K=64,Hi=28,Wi=28,Y=3,X=3"), 30).unwrap_err().to_string();
+    let problem = parse(&ranker, "C=64,K=64,Hi=28,Wi=28,Y=3,X=3");
+    let error = ranker.predict(problem.checked().unwrap(), 30).unwrap_err().to_string();
     assert_eq!(error, "the pool has 30 kernels, none at index 30");
     let error = Ranker::new(gemm().model().clone(), ranker.pool().clone()).unwrap_err().to_string();
     assert!(
@@ -165,7 +166,7 @@ fn a_model_is_asked_only_for_what_it_is_for_unless_it_is_forced() {
         let errors = [
             ranker.rank(&problem).unwrap_err(),
             ranker.top(&problem, 1).unwrap_err(),
-            ranker.predict(&problem, 0).unwrap_err(),
+            ranker.predict(problem.checked().unwrap(), 0).unwrap_err(),
             ranker.compare(&problem, 0, 1).unwrap_err(),
         ];
         for error in errors {
@@ -204,9 +205,10 @@ fn kernels_that_the_model_is_not_for_are_left_out_and_keep_the_places_of_the_oth
         ranking.iter().map(|one| (ranker.name(one.index).to_owned(), one.score.to_bits())).collect()
     };
     assert_eq!(named(&ranker), named(&plain));
+    let checked = problem.checked().unwrap();
     for (index, name) in [1, 2, 4, 5].into_iter().zip(0..4) {
-        assert_eq!(ranker.features(&problem, index), plain.features(&problem, name));
+        assert_eq!(ranker.features(checked, index), plain.features(checked, name));
     }
-    let error = ranker.predict(&problem, 3).unwrap_err().to_string();
+    let error = ranker.predict(checked, 3).unwrap_err().to_string();
     assert!(error.contains("_wavelet': pipeline: found 'wavelet'"), "{error}");
 }

@@ -313,9 +313,9 @@ fn registering_takes_linear_time() {
 fn out_of_range_problems_are_flagged() {
     let registry = filled(Options::default());
     registry.set_model(model(), None);
-    assert!(!registry.select(&resnet()).unwrap().out_of_range);
+    assert!(!registry.select(&resnet()).unwrap().out_of_range());
     let Problem::Conv(good) = resnet() else { panic!() };
-    assert!(registry.select(&ConvProblem { n: 5000, ..good }.into()).unwrap().out_of_range);
+    assert!(registry.select(&ConvProblem { n: 5000, ..good }.into()).unwrap().out_of_range());
 }
 
 #[test]
@@ -339,11 +339,11 @@ fn a_selection_says_in_which_fields_a_problem_is_out_of_range_and_remembers_it()
     let far = ConvProblem { g: 32, split_k: 8, pad_right: [0, 1, 2], ..base };
     // The second answer is from memory.
     for _ in 0..2 {
-        assert!(!registry.select(&resnet()).unwrap().out_of_range);
+        assert!(!registry.select(&resnet()).unwrap().out_of_range());
         let selection = registry.select(&far.into()).unwrap();
         let fields: Vec<_> = selection.outside.names(Op::GroupedConv).collect();
         assert_eq!(fields[..3], ["G", "pad_w_right", "split_k"]);
-        assert!(selection.out_of_range && !selection.arch_unknown && !selection.no_model);
+        assert!(selection.out_of_range() && !selection.arch_unknown && !selection.no_model);
         assert_eq!(selection.unmeasured, !selection.entry.name().contains("compv3"));
     }
     let text = registry.explain(&far.into()).unwrap();
@@ -397,10 +397,10 @@ fn a_model_that_does_not_fit_says_why_and_answers_when_it_is_forced() {
 
     registry.set_model(Arc::new(Model::clone(&model()).forced()), None);
     let forced = registry.select(&other).unwrap();
-    assert_eq!((forced.source, forced.out_of_range), (Source::Model, true));
+    assert_eq!((forced.source, forced.out_of_range()), (Source::Model, true));
     assert_eq!(forced.outside.names(Op::GroupedConv).collect::<Vec<_>>(), ["arch"]);
     let fitting = registry.select(&resnet()).unwrap();
-    assert!(!fitting.out_of_range && fitting.arch_unknown, "nobody named an architecture");
+    assert!(!fitting.out_of_range() && fitting.arch_unknown, "nobody named an architecture");
 }
 
 /// Selects without a model twice, in two registries.
@@ -592,7 +592,7 @@ fn without_a_model_a_search_may_be_allowed() {
     assert_eq!(registry.select(&resnet()).unwrap().source, Source::Model);
     assert_eq!(runs.load(Ordering::Relaxed), 0);
     let far = registry.select(&ConvProblem { n: 5000, ..base }.into()).unwrap();
-    assert_eq!((far.source, far.out_of_range), (Source::Search, true));
+    assert_eq!((far.source, far.out_of_range()), (Source::Search, true));
 }
 
 #[test]
@@ -716,7 +716,7 @@ fn a_recorded_range_goes_before_the_forests() {
         spec["ck_select"]["trained_range"] = serde_json::json!({ "N": range });
         let model = Model::from_bytes("ranged", spec.to_string().as_bytes(), &[(Target::Tflops, &forest)]);
         registry.set_model(Arc::new(model.unwrap()), None);
-        assert_eq!(registry.select(&resnet()).unwrap().out_of_range, flagged, "{range:?}");
+        assert_eq!(registry.select(&resnet()).unwrap().out_of_range(), flagged, "{range:?}");
         let text = registry.explain(&resnet()).unwrap();
         let [min, max] = range;
         assert_eq!(

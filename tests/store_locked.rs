@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use ck_select::ffi::{
     CkGemmProblem, CkKernelHooks, CkMode, CkOptions, CkRegistry, CkSelection, CkSource, CkStatus,
     ck_gemm_problem_init, ck_registry_add_kernel, ck_registry_create, ck_registry_destroy,
-    ck_registry_refresh_store, ck_registry_store_status, ck_select_gemm_kernel, ck_string_free,
+    ck_registry_refresh_store, ck_registry_select_gemm, ck_registry_store_status, ck_string_free,
 };
 use ck_select::kernel::Kernel;
 use ck_select::log::{self, Level};
@@ -298,7 +298,7 @@ fn the_c_interface_says_how_many_winners_wait_and_why() {
         let mut selection: CkSelection = std::mem::zeroed();
         selection.struct_size = size_of::<CkSelection>();
         let start = Instant::now();
-        assert_eq!(ck_select_gemm_kernel(registry, &raw const problem, &raw mut selection), CkStatus::Ok);
+        assert_eq!(ck_registry_select_gemm(registry, &raw const problem, &raw mut selection), CkStatus::Ok);
         assert_eq!(selection.source, CkSource::Search as i32);
         assert!(start.elapsed() < SOON);
         let (waiting, reason) = status(registry);

@@ -35,7 +35,7 @@ std::mutex saying;
 
 void listen() {
   said.clear();
-  ck_set_log_callback(
+  ck_log_set_callback(
       CK_LOG_LEVEL_DEBUG,
       [](int32_t, const char*, const char* text, void*) {
         const std::lock_guard<std::mutex> lock(saying);
@@ -150,7 +150,7 @@ void failing() {
   check(Memory::instance().prepare(p), "operands");
   listen();
   const ck_select::Selection chosen = registry.select(problem);
-  ck_set_log_callback(CK_LOG_LEVEL_OFF, nullptr, nullptr);
+  ck_log_set_callback(CK_LOG_LEVEL_OFF, nullptr, nullptr);
   const std::string why = heard(std::string(troublesome) + ": ");
   promise(chosen.name != troublesome && chosen.source == ck_select::Source::search && !why.empty(),
           "a kernel that cannot be launched is passed over and named (\"" + why + "\"): " + std::string(chosen.name) + " won");
@@ -188,7 +188,7 @@ void overrunning(bool hangs) {
   const auto begin = Clock::now();
   const ck_select::Selection chosen = registry.select(problem);
   const double ms = std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
-  ck_set_log_callback(CK_LOG_LEVEL_OFF, nullptr, nullptr);
+  ck_log_set_callback(CK_LOG_LEVEL_OFF, nullptr, nullptr);
   const std::string why = heard(std::string(troublesome) + (hangs ? ": hangs: " : ": cut off, "));
   // The first run of all may have loaded code, and gives nobody up for being slow.
   const int allowed = hangs ? 1 : 2;

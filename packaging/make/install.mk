@@ -44,7 +44,7 @@ install: needs-cargo needs-cc $(if $(TRAIN),ckselect)
 	@$(MAKE) --no-print-directory install-files
 
 install-files:
-	install -d '$(INSTALL_BIN)' '$(INSTALL_LIB)/pkgconfig' '$(INSTALL_CMAKE)' '$(INSTALL_INCLUDE)/ck_select_dispatcher'
+	install -d '$(INSTALL_BIN)' '$(INSTALL_LIB)/pkgconfig' '$(INSTALL_CMAKE)' '$(INSTALL_INCLUDE)/ck_select' '$(INSTALL_INCLUDE)/ck_select_dispatcher'
 	install $(STRIP_FLAG) -m 755 '$(CKSELECT)' '$(INSTALL_BIN)/ckselect'
 	install -d '$(INSTALL_MAN)' '$(dir $(INSTALL_BASH))' '$(dir $(INSTALL_ZSH))' '$(dir $(INSTALL_FISH))'
 	'$(INSTALL_BIN)/ckselect' man '$(INSTALL_MAN)'
@@ -55,7 +55,8 @@ install-files:
 	ln -sf '$(INSTALL_REAL)' '$(INSTALL_LIB)/libck_select.so.$(INSTALL_ABI)'
 	ln -sf 'libck_select.so.$(INSTALL_ABI)' '$(INSTALL_LIB)/libck_select.so'
 	@$(MAKE) --no-print-directory install-static
-	install -m 644 include/ck_select.h include/ck_select_bench.h include/ck_select.hpp include/ck_select_dispatcher.hpp '$(INSTALL_INCLUDE)'
+	install -m 644 include/*.h include/*.hpp '$(INSTALL_INCLUDE)'
+	install -m 644 include/ck_select/*.hpp '$(INSTALL_INCLUDE)/ck_select'
 	install -m 644 include/ck_select_dispatcher/*.hpp '$(INSTALL_INCLUDE)/ck_select_dispatcher'
 	$(INSTALL_FILL) packaging/cmake/ck_select.pc.in > '$(INSTALL_LIB)/pkgconfig/ck_select.pc'
 	$(INSTALL_FILL) packaging/cmake/ck_selectConfig.cmake.in > '$(INSTALL_CMAKE)/ck_selectConfig.cmake'
@@ -81,8 +82,7 @@ uninstall:
 	rm -f '$(INSTALL_BIN)/ckselect' '$(INSTALL_LIB)/$(INSTALL_REAL)' '$(INSTALL_LIB)/libck_select.so.$(INSTALL_ABI)' \
 		'$(INSTALL_LIB)/libck_select.so' '$(INSTALL_LIB)/libck_select.a' '$(INSTALL_LIB)/pkgconfig/ck_select.pc' \
 		'$(INSTALL_CMAKE)/ck_selectConfig.cmake' '$(INSTALL_CMAKE)/ck_selectConfigVersion.cmake' \
-		'$(INSTALL_INCLUDE)/ck_select.h' '$(INSTALL_INCLUDE)/ck_select_bench.h' '$(INSTALL_INCLUDE)/ck_select.hpp' \
-		'$(INSTALL_INCLUDE)/ck_select_dispatcher.hpp' '$(INSTALL_MAN)'/ckselect.1 '$(INSTALL_MAN)'/ckselect-*.1 \
+		$(patsubst include/%,'$(INSTALL_INCLUDE)/%',$(wildcard include/*.h include/*.hpp)) '$(INSTALL_MAN)'/ckselect.1 '$(INSTALL_MAN)'/ckselect-*.1 \
 		'$(INSTALL_BASH)' '$(INSTALL_ZSH)' '$(INSTALL_FISH)'
-	rm -rf '$(INSTALL_INCLUDE)/ck_select_dispatcher'
+	rm -rf '$(INSTALL_INCLUDE)/ck_select' '$(INSTALL_INCLUDE)/ck_select_dispatcher'
 	-rmdir '$(INSTALL_CMAKE)'

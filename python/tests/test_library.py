@@ -13,7 +13,7 @@ from support import GOLDEN
 
 from ck_select import _forest, _library, registry
 
-HEADER = (GOLDEN.parents[1] / "include" / "ck_select.h").read_text()
+HEADER = "".join((GOLDEN.parents[1] / "include" / name).read_text() for name in ("ck_select.h", "ck_select_rows.h"))
 CODE = re.sub(r"/\*.*?\*/", "", HEADER, flags=re.S)
 STRUCTS = {
     "ck_row_options": _library.RowOptions,

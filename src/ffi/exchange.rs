@@ -4,7 +4,9 @@ use std::ffi::{CString, c_char, c_void};
 use std::mem::offset_of;
 
 use super::error::{Failure, boundary};
-use super::input::{Versioned, check_reserved, read_bytes, read_optional_text, read_registry, read_struct};
+use super::input::{
+    Versioned, check_reserved, init_options, read_bytes, read_optional_text, read_registry, read_struct,
+};
 use super::kernels::{CkKernelHooks, add, new_kernel, read_hooks};
 use super::memory::give_text;
 use super::words::word;
@@ -72,7 +74,7 @@ pub unsafe extern "C" fn ck_registry_import_json(
     })
 }
 
-/// Options of an export. All bytes 0 with `struct_size` set are the defaults.
+/// Options of an export, initialised by `ck_export_options_init`: all bytes 0 with `struct_size` set.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct CkExportOptions {
@@ -93,6 +95,16 @@ pub struct CkExportOptions {
 unsafe impl Versioned for CkExportOptions {
     const NAME: &'static str = "ck_export_options";
     const LEAST: usize = offset_of!(Self, timestamp);
+}
+
+/// Initialises options with the defaults; sets `struct_size`.
+///
+/// # Safety
+/// `options` points to a `ck_export_options`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ck_export_options_init(options: *mut CkExportOptions) -> CkStatus {
+    // SAFETY: by contract, `options` is NULL or has room for a `ck_export_options`.
+    boundary(|| unsafe { init_options(options) })
 }
 
 /// Exports the kernels of one operation, a `ck_op`, in the JSON format of CK's registry for that operation.

@@ -228,13 +228,13 @@ pub unsafe extern "C" fn ck_fmha_problem_init(problem: *mut CkFmhaProblem) -> Ck
     })
 }
 
-/// Chooses the kernel to run for one stage of attention, `family` of the problem; see `ck_select_kernel`. Only kernels that
+/// Chooses the kernel to run for one stage of attention, `family` of the problem; see `ck_registry_select_conv`. Only kernels that
 /// support the problem by CK's rules for attention are asked about.
 ///
 /// # Safety
-/// As for `ck_select_kernel`.
+/// As for `ck_registry_select_conv`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ck_select_fmha_kernel(
+pub unsafe extern "C" fn ck_registry_select_fmha(
     registry: *const CkRegistry,
     problem: *const CkFmhaProblem,
     selection: *mut CkSelection,
@@ -243,12 +243,12 @@ pub unsafe extern "C" fn ck_select_fmha_kernel(
     boundary(|| unsafe { select(registry, problem, selection) })
 }
 
-/// Ranks the kernels for a stage of attention; see `ck_rank_kernels`.
+/// Ranks the kernels for a stage of attention; see `ck_registry_rank_conv`.
 ///
 /// # Safety
-/// As for `ck_rank_kernels`.
+/// As for `ck_registry_rank_conv`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ck_rank_fmha_kernels(
+pub unsafe extern "C" fn ck_registry_rank_fmha(
     registry: *const CkRegistry,
     problem: *const CkFmhaProblem,
     capacity: usize,
@@ -263,9 +263,9 @@ pub unsafe extern "C" fn ck_rank_fmha_kernels(
 /// Predicts the speed of the kernel at an index for attention.
 ///
 /// # Safety
-/// As for `ck_predict`.
+/// As for `ck_registry_predict_conv`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ck_predict_fmha(
+pub unsafe extern "C" fn ck_registry_predict_fmha(
     registry: *const CkRegistry,
     problem: *const CkFmhaProblem,
     index: usize,
@@ -275,12 +275,12 @@ pub unsafe extern "C" fn ck_predict_fmha(
     boundary(|| unsafe { predict(registry, problem, index, predictions) })
 }
 
-/// Writes the features for attention; see `ck_extract_features`.
+/// Writes the features for attention; see `ck_registry_extract_conv`.
 ///
 /// # Safety
-/// As for `ck_extract_features`.
+/// As for `ck_registry_extract_conv`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ck_extract_fmha_features(
+pub unsafe extern "C" fn ck_registry_extract_fmha(
     registry: *const CkRegistry,
     problem: *const CkFmhaProblem,
     index: usize,
@@ -292,12 +292,12 @@ pub unsafe extern "C" fn ck_extract_fmha_features(
     boundary(|| unsafe { extract(registry, problem, index, capacity, features, count) })
 }
 
-/// Explains a selection for attention; see `ck_explain_selection`.
+/// Explains a selection for attention; see `ck_registry_explain_conv`.
 ///
 /// # Safety
-/// As for `ck_explain_selection`.
+/// As for `ck_registry_explain_conv`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ck_explain_fmha_selection(
+pub unsafe extern "C" fn ck_registry_explain_fmha(
     registry: *const CkRegistry,
     problem: *const CkFmhaProblem,
     text: *mut *mut c_char,
@@ -314,7 +314,7 @@ pub unsafe extern "C" fn ck_explain_fmha_selection(
 /// `registry` is from `ck_registry_create`; `problem` points to a struct with its `struct_size` set; `splits` points to an
 /// `int64_t`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ck_choose_fmha_splits(
+pub unsafe extern "C" fn ck_registry_choose_fmha_splits(
     registry: *const CkRegistry,
     problem: *const CkFmhaProblem,
     most: i64,
@@ -325,6 +325,7 @@ pub unsafe extern "C" fn ck_choose_fmha_splits(
         // set and a valid `arch`.
         let (registry, problem) = unsafe { (read_registry(registry)?, read_problem(problem)?) };
         let splits = output(splits, "splits")?;
+        problem.validate().map_err(Failure::of(CkStatus::InvalidProblem))?;
         let Problem::Fmha(problem) = problem else { return Ok(()) };
         // SAFETY: by contract, `splits` is valid for writing.
         unsafe { write_output(splits, registry.fmha_splits(&problem, most)) };

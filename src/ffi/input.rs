@@ -136,6 +136,15 @@ pub(super) unsafe fn room<T: Versioned>(address: *mut T) -> Result<Room<T>, Fail
 }
 
 impl<T: Versioned> Room<T> {
+    /// The room for a struct of an array, in which all are as large as the first.
+    ///
+    /// # Safety
+    /// The contract of [`room`] holds for an array of more than `index` structs.
+    pub(super) unsafe fn at(&self, index: usize) -> Self {
+        // SAFETY: by contract, the array reaches beyond that.
+        Self { address: unsafe { self.address.byte_add(index * self.size) }, size: self.size }
+    }
+
     /// Writes as much as there is room for.
     ///
     /// # Safety
@@ -153,6 +162,20 @@ impl<T: Versioned> Room<T> {
             self.address.cast::<usize>().write_unaligned(self.size);
         }
     }
+}
+
+/// Initialises options: all bytes 0 are the defaults, but for the size.
+///
+/// # Safety
+/// `options` is NULL or has room for a `T`.
+pub(super) unsafe fn init_options<T: Versioned>(options: *mut T) -> Result<(), Failure> {
+    let options = output(options, "options")?;
+    // SAFETY: not NULL, and so by contract there is room for a `T`, which begins with its size.
+    unsafe {
+        options.cast::<u8>().write_bytes(0, size_of::<T>());
+        options.cast::<usize>().write_unaligned(size_of::<T>());
+    }
+    Ok(())
 }
 
 /// Refuses what was set without a meaning: it may get one.

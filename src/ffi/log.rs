@@ -29,7 +29,7 @@ pub enum CkLogLevel {
 /// The owner's pointer, which is passed to the callback.
 struct Owner(*mut c_void);
 
-// SAFETY: the pointer is only passed back; `ck_set_log_callback` documents that callbacks run on any thread.
+// SAFETY: the pointer is only passed back; `ck_log_set_callback` documents that callbacks run on any thread.
 unsafe impl Send for Owner {}
 // SAFETY: as above.
 unsafe impl Sync for Owner {}
@@ -53,7 +53,7 @@ impl Owner {
 /// # Safety
 /// `callback` is NULL or stays callable with `user` until the process ends.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ck_set_log_callback(
+pub unsafe extern "C" fn ck_log_set_callback(
     level: i32,
     callback: Option<
         unsafe extern "C" fn(level: i32, source: *const c_char, text: *const c_char, user: *mut c_void),
@@ -70,7 +70,7 @@ pub unsafe extern "C" fn ck_set_log_callback(
                     let c_text =
                         |text: &str| CString::new(text.replace('\0', "\u{fffd}")).unwrap_or_default();
                     let (source, text) = (c_text(source), c_text(text));
-                    // SAFETY: `ck_set_log_callback` requires a callback that stays callable with `user`; the
+                    // SAFETY: `ck_log_set_callback` requires a callback that stays callable with `user`; the
                     // strings live for the call.
                     unsafe { callback(level as i32, source.as_ptr(), text.as_ptr(), owner.get()) };
                 })

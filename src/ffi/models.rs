@@ -7,8 +7,8 @@ use std::sync::Arc;
 use super::error::{Failure, boundary};
 use super::hardware::CkHardware;
 use super::input::{
-    Versioned, check_reserved, output, read_arch, read_bytes, read_registry, read_struct, read_structs,
-    read_text, write_output,
+    Versioned, check_reserved, init_options, output, read_arch, read_bytes, read_registry, read_struct,
+    read_structs, read_text, write_output,
 };
 use super::words::{self, word};
 use super::{CkRegistry, CkStatus};
@@ -81,7 +81,7 @@ unsafe impl Versioned for CkModelKey {
     const LEAST: usize = offset_of!(Self, arch);
 }
 
-/// Options of a model. All bytes 0 with `struct_size` set are the defaults.
+/// Options of a model, initialised by `ck_model_options_init`: all bytes 0 with `struct_size` set.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct CkModelOptions {
@@ -105,6 +105,16 @@ pub struct CkModelOptions {
 unsafe impl Versioned for CkModelOptions {
     const NAME: &'static str = "ck_model_options";
     const LEAST: usize = offset_of!(Self, hardware);
+}
+
+/// Initialises options with the defaults; sets `struct_size`.
+///
+/// # Safety
+/// `options` points to a `ck_model_options`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ck_model_options_init(options: *mut CkModelOptions) -> CkStatus {
+    // SAFETY: by contract, `options` is NULL or has room for a `ck_model_options`.
+    boundary(|| unsafe { init_options(options) })
 }
 
 /// Loads a model directory: `feature_spec.json` with `model_tflops.lgbm` (or `.lgbm.gz`) and so on;

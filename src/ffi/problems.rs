@@ -247,23 +247,11 @@ impl AsProblem for CkGemmProblem {
     }
 }
 
-/// Reads and validates a problem.
-///
-/// # Safety
-/// As for [`read_any_problem`].
-pub(super) unsafe fn read_problem<T: AsProblem>(address: *const T) -> Result<Problem, Failure> {
-    // SAFETY: by contract, `address` is NULL or a struct with its size set and a valid `arch`.
-    let problem = unsafe { read_any_problem(address) }?;
-    problem.validate().map_err(Failure::of(CkStatus::InvalidProblem))?;
-    Ok(problem)
-}
-
-/// Reads a problem without validating it: `select` validates, and skips that for problems that were decided
-/// before.
+/// Reads a problem without validating it: the registry does, once, and only where no equal one was decided before.
 ///
 /// # Safety
 /// As for [`read_struct`]; its `arch` is NULL or a NUL-terminated string.
-pub(super) unsafe fn read_any_problem<T: AsProblem>(address: *const T) -> Result<Problem, Failure> {
+pub(super) unsafe fn read_problem<T: AsProblem>(address: *const T) -> Result<Problem, Failure> {
     // SAFETY: by contract, `address` is NULL or a struct with its size set.
     let raw = unsafe { read_struct(address) }?;
     // SAFETY: by contract, `raw.arch` is NULL or NUL-terminated.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::CkStatus;
 use super::error::{Failure, boundary, boundary_value};
 use super::input::{
-    Versioned, output, read_arch, read_optional_text, read_registry, read_struct, write_output,
+    Versioned, init_options, output, read_arch, read_optional_text, read_registry, read_struct, write_output,
 };
 use super::memory::give_text;
 use super::words::word;
@@ -37,7 +37,7 @@ pub enum CkMode {
     Priority = 3,
 }
 
-/// Options of a registry. All bytes 0 with `struct_size` set are the defaults.
+/// Options of a registry, initialised by `ck_options_init`: all bytes 0 with `struct_size` set.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct CkOptions {
@@ -47,7 +47,7 @@ pub struct CkOptions {
     pub mode: i32,
     /// Not 0: ignores the environment (`CK_SELECT_MODE`, `_OVERRIDE`, `_STORE`, `_CAPTURE`). `CK_SELECT_LOG`
     /// belongs to the process and not to a registry: it still sets the log's destination, unless
-    /// `ck_set_log_callback` was called before.
+    /// `ck_log_set_callback` was called before.
     pub ignore_environment: i32,
     /// A file of rules `problem -> kernel name`, which take precedence over all other sources; NULL for none.
     /// Copied.
@@ -98,6 +98,16 @@ pub struct CkOptions {
 unsafe impl Versioned for CkOptions {
     const NAME: &'static str = "ck_options";
     const LEAST: usize = offset_of!(Self, override_file);
+}
+
+/// Initialises options with the defaults; sets `struct_size`.
+///
+/// # Safety
+/// `options` points to a `ck_options`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ck_options_init(options: *mut CkOptions) -> CkStatus {
+    // SAFETY: by contract, `options` is NULL or has room for a `ck_options`.
+    boundary(|| unsafe { init_options(options) })
 }
 
 /// Creates an empty registry. `options` may be NULL for the defaults. The environment is read now and

@@ -10,8 +10,8 @@ use serde_json::Map;
 use super::CkStatus;
 use super::error::{Failure, boundary, boundary_value};
 use super::input::{
-    Versioned, output, read_array, read_bytes, read_optional_text, read_struct, read_structs, read_text,
-    write_output,
+    Versioned, init_options, output, read_array, read_bytes, read_optional_text, read_struct, read_structs,
+    read_text, write_output,
 };
 use super::memory::give_text;
 use super::words::word;
@@ -44,7 +44,8 @@ pub enum CkUncoded {
     Upstream = 2,
 }
 
-/// Which forest of a directory to load, and how. All bytes 0 with `struct_size` set are the defaults.
+/// Which forest of a directory to load, and how; initialised by `ck_row_options_init`: all bytes 0 with
+/// `struct_size` set.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct CkRowOptions {
@@ -98,6 +99,16 @@ pub struct CkColumn {
 unsafe impl Versioned for CkColumn {
     const NAME: &'static str = "ck_column";
     const LEAST: usize = offset_of!(Self, codes);
+}
+
+/// Initialises options with the defaults; sets `struct_size`.
+///
+/// # Safety
+/// `options` points to a `ck_row_options`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ck_row_options_init(options: *mut CkRowOptions) -> CkStatus {
+    // SAFETY: by contract, `options` is NULL or has room for a `ck_row_options`.
+    boundary(|| unsafe { init_options(options) })
 }
 
 /// Loads one forest of a model directory, plain or gzip, with `feature_spec.json`. No file is written.

@@ -7,11 +7,11 @@ use std::sync::OnceLock;
 use super::error::{Failure, boundary};
 use super::input::{Versioned, output, read_registry, room, write_output};
 use super::memory::give_text;
-use super::problems::{AsProblem, CkConvProblem, CkGemmProblem, read_any_problem, read_problem};
+use super::problems::{AsProblem, CkConvProblem, CkGemmProblem, read_problem};
 use super::words::word;
 use super::{CkRegistry, CkStatus};
 use crate::problem::FieldSet;
-use crate::registry::{SelectError, Source};
+use crate::registry::SelectError;
 use crate::vocab::Op;
 
 /// The source that chose a kernel.
@@ -26,10 +26,10 @@ pub enum CkSource {
     Model = 2,
     /// A search: measured during the call.
     Search = 3,
-    /// The registered priority.
-    Priority = 4,
     /// An estimate, where nothing was measured.
-    Estimate = 5,
+    Estimate = 4,
+    /// The registered priority.
+    Priority = 5,
 }
 
 /// A chosen kernel.
@@ -84,6 +84,8 @@ unsafe impl Versioned for CkSelection {
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct CkRanked {
+    /// `sizeof(ck_ranked)`, set by the caller in the first of the array.
+    pub struct_size: usize,
     /// The kernel's name. Lives as long as that of a selection.
     pub name: *const c_char,
     /// The `user` pointer of its hooks.
@@ -99,6 +101,12 @@ pub struct CkRanked {
     pub unmeasured: i32,
 }
 
+// SAFETY: `repr(C)`, begins with its size, and holds only numbers and addresses.
+unsafe impl Versioned for CkRanked {
+    const NAME: &'static str = "ck_ranked";
+    const LEAST: usize = offset_of!(Self, tied);
+}
+
 /// Chooses the kernel to run for a convolution: the best supported kernel by the first source that has an
 /// answer.
 ///
@@ -108,7 +116,7 @@ pub struct CkRanked {
 /// another one. A call that measures runs kernels on the options' stream and waits for them.
 ///
 /// A registry that chooses with too little information warns once, on standard error unless
-/// `ck_set_log_callback` was called or `CK_SELECT_LOG` is set: if no model serves the problem (`no_model`),
+/// `ck_log_set_callback` was called or `CK_SELECT_LOG` is set: if no model serves the problem (`no_model`),
 /// and if a built-in model is asked for an architecture that nobody named (`arch_unknown`).
 ///
 /// If no registered kernel matches the problem and supports it, the call fails with `CK_STATUS_NO_KERNEL` and
@@ -119,7 +127,7 @@ pub struct CkRanked {
 /// `registry` is from `ck_registry_create`; `problem` and `selection` point to structs with their
 /// `struct_size` set.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ck_select_kernel(
+pub unsafe extern "C" fn ck_registry_select_conv(
     registry: *const CkRegistry,
     problem: *const CkConvProblem,
     selection: *mut CkSelection,
@@ -128,12 +136,26 @@ pub unsafe extern "C" fn ck_select_kernel(
     boundary(|| unsafe { select(registry, problem, selection) })
 }
 
-/// Chooses the kernel to run for a GEMM; see `ck_select_kernel`.
+/// `ck_registry_select_conv` by a short name, for callers that choose convolutions only.
 ///
 /// # Safety
-/// As for `ck_select_kernel`.
+/// As for `ck_registry_select_conv`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ck_select_gemm_kernel(
+pub unsafe extern "C" fn ck_select_kernel(
+    registry: *const CkRegistry,
+    problem: *const CkConvProblem,
+    selection: *mut CkSelection,
+) -> CkStatus {
+    // SAFETY: the contract of both is the same.
+    unsafe { ck_registry_select_conv(registry, problem, selection) }
+}
+
+/// Chooses the kernel to run for a GEMM; see `ck_registry_select_conv`.
+///
+/// # Safety
+/// As for `ck_registry_select_conv`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ck_registry_select_gemm(
     registry: *const CkRegistry,
     problem: *const CkGemmProblem,
     selection: *mut CkSelection,
@@ -143,7 +165,7 @@ pub unsafe extern "C" fn ck_select_gemm_kernel(
 }
 
 /// # Safety
-/// As for `ck_select_kernel`.
+/// As for `ck_registry_select_conv`.
 pub(super) unsafe fn select<T: AsProblem>(
     registry: *const CkRegistry,
     problem: *const T,
@@ -151,7 +173,7 @@ pub(super) unsafe fn select<T: AsProblem>(
 ) -> Result<(), Failure> {
     // SAFETY: by contract, `registry` is NULL or from `ck_registry_create`; `problem` is NULL or a struct
     // with its size set and a valid `arch`.
-    let (registry, problem) = unsafe { (read_registry(registry)?, read_any_problem(problem)?) };
+    let (registry, problem) = unsafe { (read_registry(registry)?, read_problem(problem)?) };
     // SAFETY: by contract, `selection` is NULL or a struct with its size set.
     let selection = unsafe { room(selection) }?;
     let chosen = registry.select(&problem).map_err(select_failure)?;
@@ -165,15 +187,8 @@ pub(super) unsafe fn select<T: AsProblem>(
         score: chosen.score.unwrap_or(f64::NAN),
         measured_ms: chosen.measured_ms.unwrap_or(f64::NAN),
         generation: chosen.generation,
-        source: match chosen.source {
-            Source::Override => CkSource::Override,
-            Source::Store => CkSource::Store,
-            Source::Model => CkSource::Model,
-            Source::Search => CkSource::Search,
-            Source::Priority => CkSource::Priority,
-            Source::Estimate => CkSource::Estimate,
-        } as i32,
-        out_of_range: chosen.out_of_range.into(),
+        source: chosen.source as i32,
+        out_of_range: chosen.out_of_range().into(),
         out_of_range_fields: chosen.outside.bits(),
         unmeasured: chosen.unmeasured.into(),
         arch_unknown: chosen.arch_unknown.into(),
@@ -187,7 +202,6 @@ pub(super) unsafe fn select<T: AsProblem>(
 
 fn select_failure(error: SelectError) -> Failure {
     let status = match error {
-        // The same message as from the functions that validate the problem while reading it.
         SelectError::Problem(ref field) => return Failure::new(CkStatus::InvalidProblem, field),
         SelectError::Override { .. } => CkStatus::OverrideFailed,
         SelectError::NoModel { .. } => CkStatus::NoModel,
@@ -228,7 +242,8 @@ fn field_names(op: Op) -> &'static [CString] {
 }
 
 /// Ranks the kernels for a convolution by the model that serves it, best first. At most `capacity` places are
-/// written; `count` receives the total number. `ranked` may be NULL if `capacity` is 0. The `supports`
+/// written, each as far from the next as the `struct_size` of the first says; `count` receives the total number.
+/// `ranked` may be NULL if `capacity` is 0. The `supports`
 /// callbacks are not called.
 ///
 /// `left_out` receives the number of kernels that compute the problem but that the model cannot describe;
@@ -236,9 +251,9 @@ fn field_names(op: Op) -> &'static [CString] {
 ///
 /// # Safety
 /// `registry` is from `ck_registry_create`; `problem` points to a struct with its `struct_size` set; `ranked`
-/// points to `capacity` structs, `count` to a `size_t`; `left_out` is NULL or points to a `size_t`.
+/// points to `capacity` structs, the first with its `struct_size` set, `count` to a `size_t`; `left_out` is NULL or points to a `size_t`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ck_rank_kernels(
+pub unsafe extern "C" fn ck_registry_rank_conv(
     registry: *const CkRegistry,
     problem: *const CkConvProblem,
     capacity: usize,
@@ -250,12 +265,12 @@ pub unsafe extern "C" fn ck_rank_kernels(
     boundary(|| unsafe { rank(registry, problem, capacity, ranked, count, left_out) })
 }
 
-/// Ranks the kernels for a GEMM; see `ck_rank_kernels`.
+/// Ranks the kernels for a GEMM; see `ck_registry_rank_conv`.
 ///
 /// # Safety
-/// As for `ck_rank_kernels`.
+/// As for `ck_registry_rank_conv`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ck_rank_gemm_kernels(
+pub unsafe extern "C" fn ck_registry_rank_gemm(
     registry: *const CkRegistry,
     problem: *const CkGemmProblem,
     capacity: usize,
@@ -268,7 +283,7 @@ pub unsafe extern "C" fn ck_rank_gemm_kernels(
 }
 
 /// # Safety
-/// As for `ck_rank_kernels`.
+/// As for `ck_registry_rank_conv`.
 pub(super) unsafe fn rank<T: AsProblem>(
     registry: *const CkRegistry,
     problem: *const T,
@@ -281,10 +296,16 @@ pub(super) unsafe fn rank<T: AsProblem>(
     // with its size set and a valid `arch`.
     let (registry, problem) = unsafe { (read_registry(registry)?, read_problem(problem)?) };
     let count = output(count, "count")?;
-    let ranked = if capacity == 0 { ranked } else { output(ranked, "ranked")? };
+    let room = match capacity {
+        0 => None,
+        // SAFETY: by contract, `ranked` has `capacity` structs, of which the first has its size set.
+        _ => Some(unsafe { room(output(ranked, "ranked")?) }?),
+    };
     let ranking = registry.rank(&problem).map_err(select_failure)?;
     for (place, of) in ranking.places.iter().enumerate().take(capacity) {
+        let Some(room) = &room else { break };
         let value = CkRanked {
+            struct_size: size_of::<CkRanked>(),
             name: of.entry.c_name().as_ptr(),
             user: of.entry.user().0,
             index: of.index,
@@ -292,8 +313,8 @@ pub(super) unsafe fn rank<T: AsProblem>(
             tied: of.tied.into(),
             unmeasured: (!of.unmeasured.is_empty()).into(),
         };
-        // SAFETY: by contract, `ranked` has `capacity` structs; `place` is below that.
-        unsafe { write_output(ranked.wrapping_add(place), value) };
+        // SAFETY: by contract, `ranked` has room for `capacity` structs; `place` is below that.
+        unsafe { room.at(place).write(value) };
     }
     // SAFETY: by contract, `count` is valid for writing.
     unsafe { write_output(count, ranking.places.len()) };
@@ -330,7 +351,7 @@ unsafe impl Versioned for CkPredictions {
 /// `registry` is from `ck_registry_create`; `problem` and `predictions` point to structs with their
 /// `struct_size` set.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ck_predict(
+pub unsafe extern "C" fn ck_registry_predict_conv(
     registry: *const CkRegistry,
     problem: *const CkConvProblem,
     index: usize,
@@ -343,9 +364,9 @@ pub unsafe extern "C" fn ck_predict(
 /// Predicts the speed of the kernel at an index for a GEMM.
 ///
 /// # Safety
-/// As for `ck_predict`.
+/// As for `ck_registry_predict_conv`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ck_predict_gemm(
+pub unsafe extern "C" fn ck_registry_predict_gemm(
     registry: *const CkRegistry,
     problem: *const CkGemmProblem,
     index: usize,
@@ -356,7 +377,7 @@ pub unsafe extern "C" fn ck_predict_gemm(
 }
 
 /// # Safety
-/// As for `ck_predict`.
+/// As for `ck_registry_predict_conv`.
 pub(super) unsafe fn predict<T: AsProblem>(
     registry: *const CkRegistry,
     problem: *const T,
@@ -388,7 +409,7 @@ pub(super) unsafe fn predict<T: AsProblem>(
 /// `registry` is from `ck_registry_create`; `problem` points to a struct with its `struct_size` set;
 /// `features` points to `capacity` doubles, `count` to a `size_t`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ck_extract_features(
+pub unsafe extern "C" fn ck_registry_extract_conv(
     registry: *const CkRegistry,
     problem: *const CkConvProblem,
     index: usize,
@@ -400,12 +421,12 @@ pub unsafe extern "C" fn ck_extract_features(
     boundary(|| unsafe { extract(registry, problem, index, capacity, features, count) })
 }
 
-/// Writes the features for a GEMM; see `ck_extract_features`.
+/// Writes the features for a GEMM; see `ck_registry_extract_conv`.
 ///
 /// # Safety
-/// As for `ck_extract_features`.
+/// As for `ck_registry_extract_conv`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ck_extract_gemm_features(
+pub unsafe extern "C" fn ck_registry_extract_gemm(
     registry: *const CkRegistry,
     problem: *const CkGemmProblem,
     index: usize,
@@ -418,7 +439,7 @@ pub unsafe extern "C" fn ck_extract_gemm_features(
 }
 
 /// # Safety
-/// As for `ck_extract_features`.
+/// As for `ck_registry_extract_conv`.
 pub(super) unsafe fn extract<T: AsProblem>(
     registry: *const CkRegistry,
     problem: *const T,
@@ -455,7 +476,7 @@ pub(super) unsafe fn extract<T: AsProblem>(
 /// `registry` is from `ck_registry_create`; `problem` points to a struct with its `struct_size` set; `text`
 /// points to a pointer.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ck_explain_selection(
+pub unsafe extern "C" fn ck_registry_explain_conv(
     registry: *const CkRegistry,
     problem: *const CkConvProblem,
     text: *mut *mut c_char,
@@ -464,12 +485,12 @@ pub unsafe extern "C" fn ck_explain_selection(
     boundary(|| unsafe { explain(registry, problem, text) })
 }
 
-/// Explains a selection for a GEMM; see `ck_explain_selection`.
+/// Explains a selection for a GEMM; see `ck_registry_explain_conv`.
 ///
 /// # Safety
-/// As for `ck_explain_selection`.
+/// As for `ck_registry_explain_conv`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ck_explain_gemm_selection(
+pub unsafe extern "C" fn ck_registry_explain_gemm(
     registry: *const CkRegistry,
     problem: *const CkGemmProblem,
     text: *mut *mut c_char,
@@ -479,7 +500,7 @@ pub unsafe extern "C" fn ck_explain_gemm_selection(
 }
 
 /// # Safety
-/// As for `ck_explain_selection`.
+/// As for `ck_registry_explain_conv`.
 pub(super) unsafe fn explain<T: AsProblem>(
     registry: *const CkRegistry,
     problem: *const T,

@@ -106,6 +106,13 @@ fn statuses_keep_their_numbers() {
 }
 
 #[test]
+fn sources_keep_their_numbers() {
+    use super::CkSource::{Estimate, Model, Override, Priority, Search, Store};
+    let numbers = [Override, Store, Model, Search, Estimate, Priority].map(|source| source as i32);
+    assert_eq!(numbers, crate::registry::Source::ALL.map(|source| source as i32));
+}
+
+#[test]
 fn the_soname_has_the_abi_version() {
     let build = include_str!("../../build.rs");
     assert!(build.contains(&format!("-soname,libck_select.so.{CK_SELECT_ABI_VERSION}")));

@@ -3,33 +3,15 @@
 //! A fixed number of slots that readers share without writing. Each decision carries the generation that it was made for, so
 //! that a change of the registry ends them all at once.
 
-use super::Source;
 use super::slot::Slot;
+use super::{Entry, Selection, Source};
 use crate::problem::{FieldSet, Problem, WORDS};
 
 /// Decisions that are kept; two problems share a place in turn.
 pub(super) const SLOTS: usize = 1024;
 
-/// Words of a decision behind the problem's.
+/// Words of a selection behind the problem's.
 const FACTS: usize = 7;
-
-/// A decision as the cache keeps it.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Decision {
-    /// The kernel's number in the arena.
-    pub(super) id: usize,
-    pub(super) index: usize,
-    pub(super) source: Source,
-    pub(super) score: Option<f64>,
-    pub(super) measured_ms: Option<f64>,
-    pub(super) rank: usize,
-    pub(super) unsupported: usize,
-    pub(super) outside: FieldSet,
-    pub(super) unmeasured: bool,
-    pub(super) arch_unknown: bool,
-    pub(super) no_model: bool,
-    pub(super) generic: bool,
-}
 
 /// Recent decisions of a registry.
 pub(super) struct Cache {
@@ -68,13 +50,22 @@ impl Cache {
         Self { slots: std::iter::repeat_with(Slot::new).take(SLOTS).collect() }
     }
 
-    pub(super) fn get(&self, key: &Key, generation: u64) -> Option<Decision> {
-        self.slots.get(key.place)?.get(generation, &key.words).and_then(Decision::from_facts)
+    /// The selection that was put for an equal problem; `entry` knows kernels by their numbers in the arena.
+    pub(super) fn get<'r>(
+        &self,
+        key: &Key,
+        generation: u64,
+        entry: impl FnOnce(usize) -> Option<&'r Entry>,
+    ) -> Option<Selection<'r>> {
+        let facts = self.slots.get(key.place)?.get(generation, &key.words)?;
+        Selection::of_facts(facts, generation, entry)
     }
 
-    /// Keeps a decision; false if another thread is keeping one in the same place.
-    pub(super) fn put(&self, key: &Key, generation: u64, decision: &Decision) -> bool {
-        self.slots.get(key.place).is_some_and(|slot| slot.put(generation, &key.words, &decision.facts()))
+    /// Keeps a selection, whose kernel has this number in the arena; false if another thread is keeping one in the same place.
+    pub(super) fn put(&self, key: &Key, id: usize, selection: &Selection<'_>) -> bool {
+        self.slots
+            .get(key.place)
+            .is_some_and(|slot| slot.put(selection.generation, &key.words, &selection.facts(id)))
     }
 }
 
@@ -87,8 +78,8 @@ const GENERIC: u64 = 1 << 13;
 /// Above it stand the fields that are out of range, of which there are fewer than 48.
 const OUTSIDE: u32 = 16;
 
-impl Decision {
-    fn facts(&self) -> [u64; FACTS] {
+impl<'r> Selection<'r> {
+    fn facts(&self, id: usize) -> [u64; FACTS] {
         let mut flags = self.source as u64 | self.outside.bits() << OUTSIDE;
         for (bit, set) in [
             (SCORED, self.score.is_some()),
@@ -102,7 +93,7 @@ impl Decision {
         }
         [
             flags,
-            self.id as u64,
+            id as u64,
             self.index as u64,
             self.rank as u64,
             self.unsupported as u64,
@@ -111,13 +102,17 @@ impl Decision {
         ]
     }
 
-    fn from_facts(facts: [u64; FACTS]) -> Option<Self> {
+    fn of_facts(
+        facts: [u64; FACTS],
+        generation: u64,
+        entry: impl FnOnce(usize) -> Option<&'r Entry>,
+    ) -> Option<Self> {
         let [flags, id, index, rank, unsupported, score, measured_ms] = facts;
         let number = |bit: u64, bits: u64| (flags & bit != 0).then(|| f64::from_bits(bits));
         Some(Self {
-            id: id as usize,
+            entry: entry(id as usize)?,
             index: index as usize,
-            source: Source::ALL.into_iter().find(|source| *source as u64 == flags & 0xff)?,
+            source: *Source::ALL.get((flags & 0xff) as usize)?,
             score: number(SCORED, score),
             measured_ms: number(MEASURED, measured_ms),
             rank: rank as usize,
@@ -127,18 +122,27 @@ impl Decision {
             arch_unknown: flags & ARCH_UNKNOWN != 0,
             no_model: flags & NO_MODEL != 0,
             generic: flags & GENERIC != 0,
+            generation,
         })
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::{NewKernel, Priority, UserData};
     use super::*;
     use crate::problem::GemmProblem;
 
-    fn decision(number: usize) -> Decision {
-        Decision {
-            id: number,
+    fn entry() -> Entry {
+        let kernel =
+            crate::kernel::Kernel::from_name("grouped_conv_forward_bf16_2d_64x64x64_compv3").unwrap();
+        let (priority, user) = (Priority::NORMAL, UserData::default());
+        Entry::new(NewKernel { kernel, priority, user, hooks: None })
+    }
+
+    fn selection(entry: &Entry, number: usize, generation: u64) -> Selection<'_> {
+        Selection {
+            entry,
             index: number * 3,
             source: Source::ALL[number % Source::ALL.len()],
             score: (number.is_multiple_of(2)).then_some(number as f64),
@@ -150,6 +154,7 @@ mod tests {
             arch_unknown: number.is_multiple_of(6),
             no_model: number.is_multiple_of(9),
             generic: number.is_multiple_of(5),
+            generation,
         }
     }
 
@@ -159,12 +164,14 @@ mod tests {
 
     #[test]
     fn decisions_come_back_whole_for_their_problem_and_generation_only() {
-        let cache = Cache::new();
+        let (cache, entry) = (Cache::new(), entry());
         for m in 1..200 {
-            cache.put(&key(m), 5, &decision(m as usize));
-            assert_eq!(cache.get(&key(m), 5), Some(decision(m as usize)));
-            assert_eq!(cache.get(&key(m), 6), None);
-            assert_eq!(cache.get(&key(m + 1000), 5), None);
+            let put = selection(&entry, m as usize, 5);
+            cache.put(&key(m), m as usize, &put);
+            let found = cache.get(&key(m), 5, |id| (id == m as usize).then_some(&entry)).unwrap();
+            assert_eq!(format!("{found:?}"), format!("{put:?}"));
+            assert!(cache.get(&key(m), 6, |_| Some(&entry)).is_none());
+            assert!(cache.get(&key(m + 1000), 5, |_| Some(&entry)).is_none());
         }
     }
 
@@ -176,24 +183,30 @@ mod tests {
 
     #[test]
     fn a_decision_is_never_mixed_from_two() {
-        let cache = Cache::new();
+        let (cache, entry) = (Cache::new(), entry());
         let shared = key(1);
         // The number is in every fact, so that a mixture would show.
         let rounds = if cfg!(miri) { 50 } else { 20_000 };
         std::thread::scope(|scope| {
             for writer in 0..2 {
-                let cache = &cache;
+                let (cache, entry) = (&cache, &entry);
                 scope.spawn(move || {
                     for number in 0..rounds {
-                        cache.put(&shared, 1, &decision(number * 2 + writer));
+                        let number = number * 2 + writer;
+                        cache.put(&shared, number, &selection(entry, number, 1));
                     }
                 });
             }
             for _ in 0..2 {
                 scope.spawn(|| {
                     for _ in 0..rounds {
-                        if let Some(found) = cache.get(&shared, 1) {
-                            assert_eq!(found, decision(found.id));
+                        let mut id = 0;
+                        let found = cache.get(&shared, 1, |found| {
+                            id = found;
+                            Some(&entry)
+                        });
+                        if let Some(found) = found {
+                            assert_eq!(found.facts(id), selection(&entry, id, 1).facts(id));
                         }
                     }
                 });

@@ -1,14 +1,14 @@
 //! The chain of sources: override, store, model, search, estimate, priority.
 
-use super::cache::{Decision, Key};
+use super::cache::Key;
 use super::explain::no_model;
 use super::prepared::{Prepared, PreparedModel};
 use super::state::State;
 use super::{Entry, Mode, Registry};
 use crate::log::{self, Level};
 use crate::model::Predictions;
-use crate::problem::{FieldSet, InvalidField, Problem};
-use crate::select::{LeftOut, RankError, RankScratch, Ranker};
+use crate::problem::{Checked, FieldSet, InvalidField, Problem};
+use crate::select::{LeftOut, RankError, RankScratch, Ranked, Ranker};
 use crate::tuning::store::WinnerSource;
 
 /// Places of a ranking that are looked at before the others.
@@ -72,9 +72,7 @@ pub struct Selection<'r> {
     pub rank: usize,
     /// Number of kernels before it in that order that do not support the problem.
     pub unsupported: usize,
-    /// Whether the problem is outside the model's training range.
-    pub out_of_range: bool,
-    /// The fields that are out of range.
+    /// The fields that are outside the model's training range.
     pub outside: FieldSet,
     /// Whether no kernel measured for the model had this kernel's pipeline and suffixes.
     pub unmeasured: bool,
@@ -100,7 +98,6 @@ impl<'r> Selection<'r> {
             measured_ms: None,
             rank: 0,
             unsupported: 0,
-            out_of_range: false,
             outside: FieldSet::NONE,
             unmeasured: false,
             arch_unknown: false,
@@ -110,9 +107,9 @@ impl<'r> Selection<'r> {
         }
     }
 
-    /// The same with where the problem lies outside of what the model saw.
-    const fn outside(self, outside: FieldSet) -> Self {
-        Self { out_of_range: !outside.is_empty(), outside, ..self }
+    /// Whether the problem is outside the model's training range.
+    pub const fn out_of_range(&self) -> bool {
+        !self.outside.is_empty()
     }
 }
 
@@ -207,10 +204,12 @@ impl Registry {
 
     fn choose(&self, problem: &Problem) -> Result<Selection<'_>, SelectError> {
         let key = Key::of(problem);
-        if let Some(selection) = key.and_then(|key| self.remembered(&key, problem)) {
+        if let Some(key) = &key
+            && let Some(selection) = self.remembered(key, problem)
+        {
             return Ok(selection);
         }
-        problem.validate()?;
+        let problem = problem.checked()?;
         let state = self.state();
         state.note(problem);
         let selection = self.ask_sources(&state, problem)?;
@@ -222,10 +221,10 @@ impl Registry {
         let options = state.options();
         let lasts =
             selection.source != Source::Search && !(options.measures() && self.labs.is_measuring(options));
-        if let Some(key) = key.filter(|_| lasts) {
-            self.remember(&state, &key, &selection);
+        if let (true, Some(key)) = (lasts, &key) {
+            self.remember(&state, key, &selection);
             if let Some(asked) = self.asked.get() {
-                return Ok(self.note(asked, &state, &key, problem, selection));
+                return Ok(self.note(asked, &state, key, &problem, selection));
             }
         }
         Ok(selection)
@@ -234,52 +233,30 @@ impl Registry {
     /// Keeps a decision for the next time; false if another thread is keeping one in the same place.
     pub(super) fn remember(&self, state: &State, key: &Key, selection: &Selection<'_>) -> bool {
         let Some(&id) = state.ids().get(selection.index) else { return true };
-        let decision = Decision {
-            id,
-            index: selection.index,
-            source: selection.source,
-            score: selection.score,
-            measured_ms: selection.measured_ms,
-            rank: selection.rank,
-            unsupported: selection.unsupported,
-            outside: selection.outside,
-            unmeasured: selection.unmeasured,
-            arch_unknown: selection.arch_unknown,
-            no_model: selection.no_model,
-            generic: selection.generic,
-        };
-        self.cache.put(key, selection.generation, &decision)
+        self.cache.put(key, id, selection)
     }
 
     /// The decision for an equal problem since the last change, if its kernel's owner still supports the problem. A
     /// problem that is no valid one was never decided.
     fn remembered(&self, key: &Key, problem: &Problem) -> Option<Selection<'_>> {
         let generation = self.current.get();
-        let decision = self.cache.get(key, generation)?;
-        let entry = self.entries.get(decision.id).filter(|entry| entry.supports(problem))?;
+        let selection = self.cache.get(key, generation, |id| self.entries.get(id))?;
+        if !selection.entry.supports(problem) {
+            return None;
+        }
         if let Some(asked) = self.asked.get() {
             asked.count(key);
         }
-        Some(Selection {
-            score: decision.score,
-            measured_ms: decision.measured_ms,
-            rank: decision.rank,
-            unsupported: decision.unsupported,
-            unmeasured: decision.unmeasured,
-            arch_unknown: decision.arch_unknown,
-            no_model: decision.no_model,
-            generic: decision.generic,
-            ..Selection::of(entry, decision.index, decision.source, generation).outside(decision.outside)
-        })
+        Some(selection)
     }
 
-    fn ask_sources(&self, state: &State, problem: &Problem) -> Result<Selection<'_>, SelectError> {
-        if let Some(name) = state.overrides().get(problem) {
-            return self.overridden(state, problem, name);
+    fn ask_sources(&self, state: &State, problem: Checked<'_>) -> Result<Selection<'_>, SelectError> {
+        if let Some(name) = state.overrides().get(&problem) {
+            return self.overridden(state, &problem, name);
         }
         if state.options().mode != Mode::Priority {
             let prepared = self.prepared(state);
-            if let Some(selection) = self.stored(state, prepared, problem) {
+            if let Some(selection) = self.stored(state, prepared, &problem) {
                 return Ok(selection);
             }
             if let Some(selection) = self.by_model_or_search(state, prepared, problem) {
@@ -289,14 +266,14 @@ impl Registry {
                 return Ok(selection);
             }
         }
-        self.by_priority(state, problem)
+        self.by_priority(state, &problem)
     }
 
     fn by_model_or_search(
         &self,
         state: &State,
         prepared: &Prepared,
-        problem: &Problem,
+        problem: Checked<'_>,
     ) -> Option<Selection<'_>> {
         let options = state.options();
         if options.mode == Mode::Search
@@ -316,13 +293,13 @@ impl Registry {
         let best = best?;
         let refined = match options.mode {
             Mode::Refine(count) => count,
-            Mode::Model if best.out_of_range => options.refine_out_of_range,
+            Mode::Model if best.out_of_range() => options.refine_out_of_range,
             _ => 0,
         };
         if refined > 0
             && let Some(selection) = self.refine(state, prepared, problem, refined)
         {
-            return Some(selection.outside(best.outside));
+            return Some(Selection { outside: best.outside, ..selection });
         }
         Some(best)
     }
@@ -367,52 +344,54 @@ impl Registry {
         &self,
         state: &State,
         prepared: &Prepared,
-        problem: &Problem,
+        problem: Checked<'_>,
     ) -> Option<Selection<'_>> {
         let mut scratch = self.scratches.pop().unwrap_or_default();
-        // Mostly one of the first can run the problem, and in a large pool they are found sooner than the whole ranking.
-        let found = [FIRST, usize::MAX].into_iter().find_map(|count| {
-            let (model, whole) = Self::ask_model(state, prepared, problem, count, &mut scratch).ok()?;
-            let found = self.first_supported(state, problem, model, &scratch);
-            if found.is_some() || whole { Some(found) } else { None }
-        });
-        let found = found.flatten();
+        let found = self.best_of_model(state, prepared, problem, &mut scratch);
         // A full queue frees it: more calls ran at a time than are kept for.
         let _ = self.scratches.push(scratch);
         found
     }
 
-    /// The first kernel of a ranking that fits and is supported.
-    fn first_supported(
+    /// The model's best kernel that fits and is supported. Mostly one of the first can run the problem, and in a large pool
+    /// they are found sooner than the whole ranking, which begins with the same: none is asked twice.
+    fn best_of_model(
         &self,
         state: &State,
-        problem: &Problem,
-        model: &PreparedModel,
-        scratch: &RankScratch,
+        prepared: &Prepared,
+        problem: Checked<'_>,
+        scratch: &mut RankScratch,
     ) -> Option<Selection<'_>> {
-        let mut unsupported = 0;
-        for (rank, ranked) in scratch.ranking().iter().enumerate() {
-            let index = *model.places.get(ranked.index)?;
-            let entry = self.entry_at(state, index)?;
-            if !entry.fits(problem, state.options().arch) {
-                continue;
+        let arch = state.options().arch;
+        let (model, ranker, mut whole) = Self::ask_model(state, prepared, problem, FIRST, scratch).ok()?;
+        let (mut rank, mut unsupported) = (0, 0);
+        loop {
+            while let Some(&Ranked { index: of_ranker, score }) = scratch.ranking().get(rank) {
+                let index = *model.places.get(of_ranker)?;
+                let entry = self.entry_at(state, index)?;
+                if entry.fits(&problem, arch) {
+                    if entry.supports(&problem) {
+                        return Some(Selection {
+                            score: Some(score),
+                            rank,
+                            unsupported,
+                            outside: scratch.outside(),
+                            unmeasured: !ranker.unmeasured(of_ranker).is_empty(),
+                            arch_unknown: model.is_of_one_arch() && problem.arch().or(arch).is_none(),
+                            generic: model.is_generic(),
+                            ..Selection::of(entry, index, Source::Model, state.generation())
+                        });
+                    }
+                    unsupported += 1;
+                }
+                rank += 1;
             }
-            if !entry.supports(problem) {
-                unsupported += 1;
-                continue;
+            if whole {
+                return None;
             }
-            let base = Selection::of(entry, index, Source::Model, state.generation());
-            return Some(Selection {
-                score: Some(ranked.score),
-                rank,
-                unsupported,
-                unmeasured: model.ranker.as_ref().is_some_and(|own| !own.unmeasured(ranked.index).is_empty()),
-                generic: model.is_generic(),
-                arch_unknown: model.is_of_one_arch() && problem.arch().or(state.options().arch).is_none(),
-                ..base.outside(scratch.outside())
-            });
+            ranker.follow_with(problem, scratch).ok()?;
+            whole = true;
         }
-        None
     }
 
     /// Measures every kernel that fits and is supported.
@@ -420,10 +399,10 @@ impl Registry {
         &self,
         state: &State,
         prepared: &Prepared,
-        problem: &Problem,
+        problem: Checked<'_>,
     ) -> Option<Selection<'_>> {
         let places = self.supported_places(state, prepared, problem);
-        self.measure(state, prepared, problem, &places, WinnerSource::Search)
+        self.measure(state, prepared, &problem, &places, WinnerSource::Search)
     }
 
     /// The places of all kernels that fit and are supported, in the model's order if there is one, the rest in the estimate's:
@@ -432,7 +411,7 @@ impl Registry {
         &self,
         state: &State,
         prepared: &Prepared,
-        problem: &Problem,
+        problem: Checked<'_>,
     ) -> Vec<usize> {
         let mut places = self.supported_by_model(state, prepared, problem, usize::MAX);
         let mut taken = vec![false; state.len()];
@@ -441,7 +420,7 @@ impl Registry {
         }
         for place in self.places_by_estimate(state, prepared, problem).into_iter().chain(state.by_priority())
         {
-            if !std::mem::replace(&mut taken[place], true) && self.is_candidate(state, place, problem) {
+            if !std::mem::replace(&mut taken[place], true) && self.is_candidate(state, place, &problem) {
                 places.push(place);
             }
         }
@@ -453,11 +432,11 @@ impl Registry {
         &self,
         state: &State,
         prepared: &Prepared,
-        problem: &Problem,
+        problem: Checked<'_>,
         count: usize,
     ) -> Option<Selection<'_>> {
         let places = self.supported_by_model(state, prepared, problem, count);
-        self.measure(state, prepared, problem, &places, WinnerSource::Refine)
+        self.measure(state, prepared, &problem, &places, WinnerSource::Refine)
     }
 
     /// The places of the model's best supported kernels.
@@ -465,15 +444,15 @@ impl Registry {
         &self,
         state: &State,
         prepared: &Prepared,
-        problem: &Problem,
+        problem: Checked<'_>,
         count: usize,
     ) -> Vec<usize> {
         let mut scratch = RankScratch::default();
-        let Ok((model, _)) = Self::ask_model(state, prepared, problem, usize::MAX, &mut scratch) else {
+        let Ok((model, ..)) = Self::ask_model(state, prepared, problem, usize::MAX, &mut scratch) else {
             return Vec::new();
         };
         let ranking = scratch.ranking().iter().filter_map(|ranked| model.places.get(ranked.index).copied());
-        ranking.filter(|&place| self.is_candidate(state, place, problem)).take(count).collect()
+        ranking.filter(|&place| self.is_candidate(state, place, &problem)).take(count).collect()
     }
 
     fn is_candidate(&self, state: &State, place: usize, problem: &Problem) -> bool {
@@ -481,24 +460,22 @@ impl Registry {
             .is_some_and(|entry| entry.fits(problem, state.options().arch) && entry.supports(problem))
     }
 
-    /// Ranks the `count` best for a valid problem into the scratch, or all; returns the model that did, and whether it was
-    /// all.
+    /// Ranks the `count` best for a problem into the scratch, or all; returns the model that did, and whether it was all.
     pub(super) fn ask_model<'p>(
         state: &State,
         prepared: &'p Prepared,
-        problem: &Problem,
+        problem: Checked<'_>,
         count: usize,
         scratch: &mut RankScratch,
-    ) -> Result<(&'p PreparedModel, bool), SelectError> {
+    ) -> Result<(&'p PreparedModel, &'p Ranker, bool), SelectError> {
         // On the select path the reasons are not asked for: a text would have to be allocated.
         let no_model = || SelectError::NoModel { why: String::new() };
-        let at = state.model_for(problem, state.options().arch).ok_or_else(no_model)?;
+        let at = state.model_for(&problem, state.options().arch).ok_or_else(no_model)?;
         let model = prepared.models.get(at).ok_or_else(no_model)?;
         let nothing = SelectError::NoKernel { kernels: state.len(), unfit: state.len(), unsupported: 0 };
-        let ranked =
-            model.ranker.as_ref().ok_or(nothing)?.lead_with(problem, state.options().arch, count, scratch);
-        match ranked {
-            Ok(whole) => Ok((model, whole)),
+        let ranker = model.ranker.as_ref().ok_or(nothing)?;
+        match ranker.lead_with(problem, state.options().arch, count, scratch) {
+            Ok(whole) => Ok((model, ranker, whole)),
             // A universal model is one for the problem only where the GPU is known.
             Err(RankError::NoArch | RankError::Device(_)) => Err(no_model()),
             Err(error) => Err(error.into()),
@@ -526,20 +503,22 @@ impl Registry {
 
     /// Ranks all matching kernels by the model that serves the problem. `supports` is not called.
     pub fn rank(&self, problem: &Problem) -> Result<Ranking<'_>, SelectError> {
-        problem.validate()?;
+        let problem = problem.checked()?;
         let state = self.state();
         state.note(problem);
         let mut scratch = RankScratch::default();
         let prepared = self.prepared(&state);
-        let (model, _) = Self::ask_model(&state, prepared, problem, usize::MAX, &mut scratch)
-            .map_err(|error| with_reasons(&state, problem, error))?;
+        let (model, ranker, _) = Self::ask_model(&state, prepared, problem, usize::MAX, &mut scratch)
+            .map_err(|error| with_reasons(&state, &problem, error))?;
         let arch = state.options().arch;
         let mut places: Vec<Place<'_>> = Vec::with_capacity(scratch.ranking().len());
         for ranked in scratch.ranking() {
             let index = model.places.get(ranked.index).copied();
             let entry = index.and_then(|index| Some((index, self.entry_at(&state, index)?)));
-            let Some((index, entry)) = entry.filter(|(_, entry)| entry.fits(problem, arch)) else { continue };
-            let unmeasured = model.ranker.as_ref().map_or("", |own| own.unmeasured(ranked.index)).to_owned();
+            let Some((index, entry)) = entry.filter(|(_, entry)| entry.fits(&problem, arch)) else {
+                continue;
+            };
+            let unmeasured = ranker.unmeasured(ranked.index).to_owned();
             let tied = places.last().is_some_and(|before| before.score == ranked.score);
             if let (true, Some(before)) = (tied, places.last_mut()) {
                 before.tied = true;
@@ -550,23 +529,25 @@ impl Registry {
             let place = model.places.get(left_out.index);
             place
                 .and_then(|&place| self.entry_at(&state, place))
-                .is_some_and(|entry| entry.fits(problem, arch))
+                .is_some_and(|entry| entry.fits(&problem, arch))
         };
-        let left_out = model.ranker.iter().flat_map(Ranker::left_out).filter(fits).count();
+        let left_out = ranker.left_out().iter().filter(fits).count();
         Ok(Ranking { places, left_out, outside: scratch.outside() })
     }
 
     /// Every target's prediction for the kernel at an index.
     pub fn predict(&self, problem: &Problem, index: usize) -> Result<Predictions, SelectError> {
+        let problem = problem.checked()?;
         let state = self.state();
-        let (ranker, at) = self.ranker_with(&state, problem, index)?;
+        let (ranker, at) = self.ranker_with(&state, &problem, index)?;
         Ok(ranker.predict(problem, at)?)
     }
 
     /// The feature row of the kernel at an index.
     pub fn features(&self, problem: &Problem, index: usize) -> Result<Vec<f64>, SelectError> {
+        let problem = problem.checked()?;
         let state = self.state();
-        let (ranker, at) = self.ranker_with(&state, problem, index)?;
+        let (ranker, at) = self.ranker_with(&state, &problem, index)?;
         Ok(ranker.features(problem, at)?)
     }
 

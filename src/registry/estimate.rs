@@ -8,7 +8,7 @@ use super::prepared::Prepared;
 use super::state::State;
 use super::{Entry, Registry, Selection, Source};
 use crate::estimate::{Device, DeviceError, EstimateScratch, Estimator, Shape, Terms};
-use crate::problem::Problem;
+use crate::problem::{Checked, Problem};
 use crate::vocab::Arch;
 
 /// Kernels of which an explanation shows the terms.
@@ -83,7 +83,7 @@ impl Registry {
         &self,
         state: &State,
         prepared: &'p Prepared,
-        problem: &Problem,
+        problem: Checked<'_>,
         scratch: &mut EstimateScratch,
     ) -> Result<&'p PreparedEstimate, NoEstimate> {
         if !state.options().estimate {
@@ -94,9 +94,9 @@ impl Registry {
         let estimate = prepared.estimates.device(arch, &self.entries)?;
         let fitting = estimate.shapes.iter().enumerate().filter_map(|(place, shape)| {
             let entry = self.entry_at(state, place)?;
-            entry.fits(problem, state.options().arch).then_some((place, shape.as_ref()?))
+            entry.fits(&problem, state.options().arch).then_some((place, shape.as_ref()?))
         });
-        scratch.rank(&estimate.estimator, problem, fitting);
+        scratch.rank(&estimate.estimator, &problem, fitting);
         if prefers {
             let priority = |place| self.entry_at(state, place).map(|entry| Reverse(entry.priority()));
             scratch.prefer(priority);
@@ -109,14 +109,14 @@ impl Registry {
         &self,
         state: &State,
         prepared: &Prepared,
-        problem: &Problem,
+        problem: Checked<'_>,
     ) -> Option<Selection<'_>> {
         let mut scratch = self.estimate_scratches.pop().unwrap_or_default();
         let found = self.ask_estimate(state, prepared, problem, &mut scratch).ok().and_then(|_| {
             let mut unsupported = 0;
             scratch.ranking().iter().enumerate().find_map(|(rank, one)| {
                 let entry = self.entry_at(state, one.index)?;
-                if !entry.supports(problem) {
+                if !entry.supports(&problem) {
                     unsupported += 1;
                     return None;
                 }
@@ -131,6 +131,7 @@ impl Registry {
 
     /// Microseconds of the fastest supported kernel by the estimate; `None` where it has no answer.
     pub(super) fn estimated_time(&self, problem: &Problem) -> Option<f64> {
+        let problem = problem.checked().ok()?;
         let state = self.state();
         let prepared = self.prepared(&state);
         self.by_estimate(&state, prepared, problem)?.score
@@ -141,7 +142,7 @@ impl Registry {
         &self,
         state: &State,
         prepared: &Prepared,
-        problem: &Problem,
+        problem: Checked<'_>,
     ) -> Vec<usize> {
         let mut scratch = EstimateScratch::default();
         match self.ask_estimate(state, prepared, problem, &mut scratch) {
@@ -151,7 +152,12 @@ impl Registry {
     }
 
     /// What the estimate says, or why it says nothing.
-    pub(super) fn explain_estimate(&self, state: &State, prepared: &Prepared, problem: &Problem) -> String {
+    pub(super) fn explain_estimate(
+        &self,
+        state: &State,
+        prepared: &Prepared,
+        problem: Checked<'_>,
+    ) -> String {
         let mut scratch = EstimateScratch::default();
         let estimate = match self.ask_estimate(state, prepared, problem, &mut scratch) {
             Ok(estimate) => estimate,
@@ -162,11 +168,11 @@ impl Registry {
             return "no kernel that fits has an estimate".to_owned();
         }
         let mut text = format!("{} kernels on {}", ranking.len(), estimate.arch);
-        let load = estimate.estimator.load(problem);
+        let load = estimate.estimator.load(&problem);
         for (rank, one) in ranking.iter().take(EXPLAINED).enumerate() {
             let entry = self.entry_at(state, one.index);
             let name = entry.map_or("", Entry::name);
-            let note = if entry.is_some_and(|entry| entry.supports(problem)) { "" } else { ", unsupported" };
+            let note = if entry.is_some_and(|entry| entry.supports(&problem)) { "" } else { ", unsupported" };
             let _ = write!(text, "\n  {:>4}. {name} {:.3} us{note}:", rank + 1, one.time_us);
             let shape = estimate.shapes.get(one.index).and_then(Option::as_ref);
             let terms = shape.map(|shape| estimate.estimator.terms(&load, shape));
@@ -185,7 +191,7 @@ impl Registry {
         &self,
         state: &State,
         prepared: &Prepared,
-        problem: &Problem,
+        problem: Checked<'_>,
     ) -> String {
         match self.ask_estimate(state, prepared, problem, &mut EstimateScratch::default()) {
             Err(reason) => reason.to_string(),

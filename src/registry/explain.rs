@@ -8,7 +8,7 @@ use super::state::{LoadedModel, State};
 use super::{Entry, Mode, Registry, SelectError, Selection, Source, reproduce};
 use crate::log::{self, Level};
 use crate::model::listed;
-use crate::problem::Problem;
+use crate::problem::{Checked, Problem};
 use crate::select::{LeftOutReason, RankScratch};
 use crate::vocab::Arch;
 
@@ -22,7 +22,7 @@ pub(super) struct Said {
 impl Registry {
     /// Warns of a selection that may well be a bad one, the first time that there is one of its kind.
     #[cold]
-    pub(super) fn caution(&self, state: &State, problem: &Problem, selection: &Selection<'_>) {
+    pub(super) fn caution(&self, state: &State, problem: Checked<'_>, selection: &Selection<'_>) {
         let first = |said: &AtomicBool| !said.load(Ordering::Relaxed) && !said.swap(true, Ordering::Relaxed);
         let name = selection.entry.name();
         if selection.no_model && first(&self.said.no_model) {
@@ -33,7 +33,7 @@ impl Registry {
             );
         }
         let embedded = || {
-            let at = state.model_for(problem, None)?;
+            let at = state.model_for(&problem, None)?;
             state.models().get(at).filter(|loaded| loaded.embedded)
         };
         // Who loads a model knows for which architecture it is.
@@ -54,7 +54,7 @@ impl Registry {
 
     /// Says which sources there are for a problem and what each answers. Nothing is measured for it.
     pub fn explain(&self, problem: &Problem) -> Result<String, SelectError> {
-        problem.validate()?;
+        let problem = problem.checked()?;
         let state = self.state();
         let prepared = self.prepared(&state);
         let mut text = format!("problem: {problem}\n");
@@ -65,13 +65,13 @@ impl Registry {
         let others = Source::ALL.iter().filter(|source| !asked.contains(source));
         for source in asked.iter().chain(others) {
             let mut answer = match source {
-                Source::Override => self.explain_override(&state, problem),
-                Source::Store => self.explain_store(&state, prepared, problem),
+                Source::Override => self.explain_override(&state, &problem),
+                Source::Store => self.explain_store(&state, prepared, &problem),
                 Source::Model => self.explain_model(&state, prepared, problem),
                 Source::Search => self.explain_search(&state),
                 Source::Estimate => self.explain_estimate(&state, prepared, problem),
                 Source::Priority => {
-                    self.by_priority(&state, problem).map_or_else(|e| e.to_string(), |s| described(&s))
+                    self.by_priority(&state, &problem).map_or_else(|e| e.to_string(), |s| described(&s))
                 }
             };
             if !asked.contains(source) {
@@ -85,16 +85,16 @@ impl Registry {
 
     /// Logs a decision.
     pub(super) fn report(&self, problem: &Problem, answer: &Result<Selection<'_>, SelectError>) {
+        let problem = match problem.checked().map_err(SelectError::Problem) {
+            Ok(problem) => problem,
+            Err(error) => return log::line(Level::Error, "select", format_args!("{error}")),
+        };
         match answer {
-            Err(error @ SelectError::Problem(_)) => {
-                log::line(Level::Error, "select", format_args!("{error}"));
-                return;
-            }
             Err(error) => log::line(Level::Error, "select", format_args!("{problem}: {error}")),
             Ok(selection) => {
                 let (name, source) = (selection.entry.name(), selection.source);
                 log::line(Level::Debug, "select", format_args!("{problem}: {name} by {source}"));
-                if selection.out_of_range {
+                if selection.out_of_range() {
                     let fields: Vec<_> = selection.outside.names(problem.op()).collect();
                     let fields = fields.join(", ");
                     log::line(
@@ -116,7 +116,7 @@ impl Registry {
                 );
             }
             if let Ok(selection) = answer {
-                let text = match reproduce::command(&state, self.prepared(&state), problem, selection) {
+                let text = match reproduce::command(&state, self.prepared(&state), &problem, selection) {
                     Ok(command) => format!("reproduce with: {command}"),
                     Err(reason) => format!("no command reproduces it: {reason}"),
                 };
@@ -124,21 +124,21 @@ impl Registry {
             }
         }
         if log::enabled(Level::Trace) {
-            let text = self.explain(problem).unwrap_or_else(|error| error.to_string());
+            let text = self.explain(&problem).unwrap_or_else(|error| error.to_string());
             log::line(Level::Trace, "select", format_args!("{text}"));
         }
     }
 
     /// The sources that come before the one that answered, each with its reason; all of them when none did.
-    fn passed_over(&self, state: &State, problem: &Problem, chosen: Option<Source>) -> Vec<String> {
+    fn passed_over(&self, state: &State, problem: Checked<'_>, chosen: Option<Source>) -> Vec<String> {
         let prepared = self.prepared(state);
         let before = asked(state.options().mode).iter().take_while(|&&source| Some(source) != chosen);
         let reason = |&source: &Source| {
             let reason = match source {
-                Source::Override => self.explain_override(state, problem),
+                Source::Override => self.explain_override(state, &problem),
                 // By now it has the winner that was measured because it had none.
                 Source::Store if chosen == Some(Source::Search) => "no usable winner before".to_owned(),
-                Source::Store => self.explain_store(state, prepared, problem),
+                Source::Store => self.explain_store(state, prepared, &problem),
                 Source::Model => self.explain_no_model(state, prepared, problem),
                 Source::Search => self.explain_search(state),
                 Source::Estimate => self.explain_no_estimate(state, prepared, problem),
@@ -150,31 +150,31 @@ impl Registry {
     }
 
     /// Why the model is not the one that chose.
-    fn explain_no_model(&self, state: &State, prepared: &Prepared, problem: &Problem) -> String {
+    fn explain_no_model(&self, state: &State, prepared: &Prepared, problem: Checked<'_>) -> String {
         let mut scratch = RankScratch::default();
         match Self::ask_model(state, prepared, problem, 1, &mut scratch) {
-            Err(SelectError::NoModel { .. }) => no_model(state, problem),
+            Err(SelectError::NoModel { .. }) => no_model(state, &problem),
             Err(error) => error.to_string(),
             Ok(_) => match self.by_model(state, prepared, problem) {
                 None => "no kernel that it ranks fits and is supported".to_owned(),
-                Some(best) if best.out_of_range => format!("{}, out of range", best.entry.name()),
+                Some(best) if best.out_of_range() => format!("{}, out of range", best.entry.name()),
                 Some(best) => best.entry.name().to_owned(),
             },
         }
     }
 
-    fn without_measuring(&self, state: &State, prepared: &Prepared, problem: &Problem) -> String {
+    fn without_measuring(&self, state: &State, prepared: &Prepared, problem: Checked<'_>) -> String {
         let predicts = state.options().mode != Mode::Priority;
         let known = || {
-            let stored = self.stored(state, prepared, problem);
+            let stored = self.stored(state, prepared, &problem);
             let predicted = stored.or_else(|| self.by_model(state, prepared, problem));
             predicted.or_else(|| self.by_estimate(state, prepared, problem))
         };
-        let answer = match state.overrides().get(problem) {
-            Some(name) => self.overridden(state, problem, name),
+        let answer = match state.overrides().get(&problem) {
+            Some(name) => self.overridden(state, &problem, name),
             None => match predicts.then(known).flatten() {
                 Some(selection) => Ok(selection),
-                None => self.by_priority(state, problem),
+                None => self.by_priority(state, &problem),
             },
         };
         match answer {
@@ -228,15 +228,15 @@ impl Registry {
         }
     }
 
-    fn explain_model(&self, state: &State, prepared: &Prepared, problem: &Problem) -> String {
+    fn explain_model(&self, state: &State, prepared: &Prepared, problem: Checked<'_>) -> String {
         let arch = state.options().arch;
-        let chosen = state.model_for(problem, arch);
+        let chosen = state.model_for(&problem, arch);
         let fitting = chosen.and_then(|at| Some((at, state.model(at)?, prepared.models.get(at)?)));
-        let Some((chosen, loaded, compiled)) = fitting else { return no_model(state, problem) };
+        let Some((chosen, loaded, compiled)) = fitting else { return no_model(state, &problem) };
         let generic = if loaded.model.is_generic() { ", generic" } else { "" };
         let mut text = format!("{} ({}{generic})", loaded.model.name(), loaded.key);
         for (_, other) in state.models().iter().enumerate().filter(|(at, _)| *at != chosen) {
-            let _ = write!(text, "\n  not {}", misfit(other, problem, arch));
+            let _ = write!(text, "\n  not {}", misfit(other, &problem, arch));
         }
         if let Some(fault) = &compiled.fault {
             let _ = write!(text, "\n  {fault}");
@@ -254,9 +254,8 @@ impl Registry {
             Err(error) => {
                 let _ = write!(text, "\n  {error}");
             }
-            Ok((model, _)) => {
-                let ranker = compiled.ranker.as_ref();
-                let outside = ranker.and_then(|ranker| ranker.out_of_range_on(problem, arch).ok());
+            Ok((model, ranker, _)) => {
+                let outside = ranker.out_of_range_on(&problem, arch).ok();
                 let outside: Vec<_> = outside.iter().flatten().map(ToString::to_string).collect();
                 if !outside.is_empty() {
                     let _ =
@@ -265,16 +264,16 @@ impl Registry {
                 for (rank, ranked) in scratch.ranking().iter().enumerate() {
                     let entry = model.places.get(ranked.index).and_then(|&place| self.entry_at(state, place));
                     let Some(entry) = entry else { continue };
-                    let note = if !entry.fits(problem, arch) {
+                    let note = if !entry.fits(&problem, arch) {
                         ", computes something else"
-                    } else if entry.supports(problem) {
+                    } else if entry.supports(&problem) {
                         ""
                     } else {
                         ", unsupported"
                     };
                     let (place, name, score) = (rank + 1, entry.name(), ranked.score);
                     let _ = write!(text, "\n  {place:>4}. {name} score {score}{note}");
-                    let unmeasured = ranker.map_or("", |ranker| ranker.unmeasured(ranked.index));
+                    let unmeasured = ranker.unmeasured(ranked.index);
                     if !unmeasured.is_empty() {
                         let _ = write!(text, ", {unmeasured} was never measured for the model");
                     }

@@ -258,7 +258,7 @@ impl Registry {
         // What is remembered has the old numbers.
         let mut state = State::clone(&self.state.load());
         state.renumber(kernels);
-        self.publish_state(state);
+        self.publish(state);
         removed
     }
 
@@ -276,7 +276,7 @@ impl Registry {
         let mut state = self.successor(&roster);
         state.set_model(key, model);
         self.prepared(&state);
-        self.publish(state, roster);
+        self.publish(state);
     }
 
     /// Removes the model with this key; false if there is none.
@@ -285,7 +285,7 @@ impl Registry {
         let mut state = self.successor(&roster);
         let removed = state.remove_model(key);
         if removed {
-            self.publish(state, roster);
+            self.publish(state);
         }
         removed
     }
@@ -307,7 +307,7 @@ impl Registry {
             let _ = winners.store().flush();
         }
         state.set_options(options, overrides, capture)?;
-        self.publish(state, roster);
+        self.publish(state);
         Ok(())
     }
 
@@ -328,7 +328,7 @@ impl Registry {
             // Decisions that are remembered do not know of them.
             let roster = self.turn();
             let state = self.successor(&roster);
-            self.publish(state, roster);
+            self.publish(state);
         }
         Ok(is_new)
     }
@@ -441,12 +441,8 @@ impl Registry {
         self.current.publish(self.current.get() + 1, || ());
     }
 
-    /// Ends a turn that has changed anything else.
-    fn publish(&self, state: State, _turn: MutexGuard<'_, Roster>) {
-        self.publish_state(state);
-    }
-
-    fn publish_state(&self, mut state: State) {
+    /// Publishes what a turn has changed of anything else; the turn goes on.
+    fn publish(&self, mut state: State) {
         let generation = self.current.get() + 1;
         state.set_generation(generation);
         self.current.publish(generation, || self.state.store(Arc::new(state)));

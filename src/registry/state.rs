@@ -8,7 +8,7 @@ use super::{ModelKey, Options, OptionsError, Overrides};
 use crate::capture::Capture;
 use crate::embedded;
 use crate::model::{EmbeddedModel, Model, ModelError};
-use crate::problem::Problem;
+use crate::problem::{Checked, Problem};
 use crate::vocab::Arch;
 
 /// A model, and what it is for.
@@ -96,7 +96,7 @@ impl State {
 
     /// Writes a problem down, if the options ask for it. Decisions that are remembered were written down when they were
     /// made, for the same options.
-    pub(super) fn note(&self, problem: &Problem) {
+    pub(super) fn note(&self, problem: Checked<'_>) {
         if let Some(capture) = &self.capture {
             capture.note(problem);
         }

@@ -90,7 +90,7 @@ impl Registry {
             // What was missed has been decided since. Now it is decided again.
             let roster = self.turn();
             let state = self.successor(&roster);
-            self.publish(state, roster);
+            self.publish(state);
         }
         let mut report = TuneReport::default();
         let mut settled = Vec::new();
@@ -157,7 +157,7 @@ impl Registry {
             let hooks = self.entry_at(&state, place).and_then(|entry| entry.hooks());
             hooks.is_some_and(Hooks::can_run)
         };
-        let mut places = self.supported_places(&state, prepared, problem);
+        let mut places = self.supported_places(&state, prepared, problem.checked().map_err(TuneError::new)?);
         places.retain(runs);
         places.truncate(budget.kernels.max(2));
         if places.len() < 2 {
@@ -232,7 +232,7 @@ impl Registry {
         let mut state = self.successor(&roster);
         if !state.tunes() {
             state.set_tunes();
-            self.publish(state, roster);
+            self.publish(state);
         }
         asked
     }
@@ -313,7 +313,7 @@ fn share_lost(selection: &Selection<'_>) -> Option<f64> {
         Source::Override | Source::Store | Source::Search => return None,
     };
     // Guesses beyond what was learned from are worth half as much.
-    Some(if selection.out_of_range || selection.unmeasured { 2.0 * usual } else { usual })
+    Some(if selection.out_of_range() || selection.unmeasured { 2.0 * usual } else { usual })
 }
 
 /// How long a run takes, by the source that chose; where it says no time, at a speed that a GPU may well have.

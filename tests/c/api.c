@@ -1,10 +1,11 @@
-/* Every function of ck_select.h, every status that can be provoked, and arguments that no caller should give.
+/* Every function of ck_select.h and ck_select_rows.h, every status that can be provoked, and arguments that no caller should give.
  *
  * Arguments: the repository, and a directory for files of this run. */
 
 #include "ck_select.h"
 /* Twice on purpose. */
 #include "ck_select.h"
+#include "ck_select_rows.h"
 
 #include <math.h>
 #include <stddef.h>
@@ -85,8 +86,7 @@ static ck_gemm_problem gemm(void) {
 
 static ck_options quiet_options(void) {
     ck_options options;
-    memset(&options, 0, sizeof options);
-    options.struct_size = sizeof options;
+    ANSWERS(CK_STATUS_OK, ck_options_init(&options));
     options.ignore_environment = 1;
     return options;
 }
@@ -411,15 +411,15 @@ static void kernels_are_described(void) {
     /* They are chosen by what they are. */
     ck_conv_problem problem = resnet();
     ck_selection selection = new_selection();
-    ANSWERS(CK_STATUS_OK, ck_select_kernel(registry, &problem, &selection));
+    ANSWERS(CK_STATUS_OK, ck_registry_select_conv(registry, &problem, &selection));
     CHECK(selection.index == 0);
     problem.arch = "gfx942";
-    ANSWERS(CK_STATUS_NO_KERNEL, ck_select_kernel(registry, &problem, &selection));
+    ANSWERS(CK_STATUS_NO_KERNEL, ck_registry_select_conv(registry, &problem, &selection));
     problem.dtype_out = CK_DTYPE_FP32;
-    ANSWERS(CK_STATUS_OK, ck_select_kernel(registry, &problem, &selection));
+    ANSWERS(CK_STATUS_OK, ck_registry_select_conv(registry, &problem, &selection));
     CHECK(selection.index == 1 && selection.user == &mark);
     ck_gemm_problem shape = gemm();
-    ANSWERS(CK_STATUS_OK, ck_select_gemm_kernel(registry, &shape, &selection));
+    ANSWERS(CK_STATUS_OK, ck_registry_select_gemm(registry, &shape, &selection));
     CHECK(selection.index == 2);
 
     /* All or none, and nothing that is no kernel. */
@@ -537,13 +537,13 @@ static void removed_kernels_are_given_back(void) {
     ANSWERS(CK_STATUS_OK, ck_registry_remove_kernel(registry, KERNELS[0]));
     const ck_conv_problem problem = resnet();
     ck_selection selection = new_selection();
-    ANSWERS(CK_STATUS_OK, ck_select_kernel(registry, &problem, &selection));
+    ANSWERS(CK_STATUS_OK, ck_registry_select_conv(registry, &problem, &selection));
     ANSWERS(CK_STATUS_OK, ck_registry_compact(registry, &removed));
     CHECK(removed == 1 && size_of_registry(registry) == KERNEL_COUNT - 1);
     ANSWERS(CK_STATUS_OK, ck_registry_find(registry, KERNELS[1], &info));
     CHECK(info.name == name && info.index == KERNEL_COUNT - 2);
     ck_selection again = new_selection();
-    ANSWERS(CK_STATUS_OK, ck_select_kernel(registry, &problem, &again));
+    ANSWERS(CK_STATUS_OK, ck_registry_select_conv(registry, &problem, &again));
     CHECK(again.name == selection.name && again.generation > selection.generation);
     ANSWERS(CK_STATUS_OK, ck_registry_compact(registry, NULL));
     ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_compact(NULL, NULL));
@@ -551,7 +551,7 @@ static void removed_kernels_are_given_back(void) {
 }
 
 /* A program that was compiled against a header whose structs had fewer fields. */
-static void older_structs_are_taken(void) {
+static void older_structs_are_taken(const char *root) {
     ck_options options = quiet_options();
     options.struct_size = offsetof(ck_options, budget_ms);
     options.budget_ms = -1; /* not its own any more */
@@ -584,11 +584,34 @@ static void older_structs_are_taken(void) {
     ck_selection selection = new_selection();
     selection.struct_size = offsetof(ck_selection, rank);
     selection.rank = 99;
-    ANSWERS(CK_STATUS_OK, ck_select_kernel(registry, &problem, &selection));
+    ANSWERS(CK_STATUS_OK, ck_registry_select_conv(registry, &problem, &selection));
     CHECK(selection.user == &hooks[1] && selection.index == 1 && selection.rank == 99);
     CHECK(selection.struct_size == offsetof(ck_selection, rank));
+    /* Places of a ranking are as far apart as the first says. */
+    char *model = path_in(root, "tests/golden/models/conv_small");
+    ANSWERS(CK_STATUS_OK, ck_registry_load_model(registry, model, NULL));
+    ck_ranked whole[2];
+    whole[0].struct_size = sizeof whole[0];
+    size_t count = 0;
+    ANSWERS(CK_STATUS_OK, ck_registry_rank_conv(registry, &problem, 2, whole, &count, NULL));
+    struct {
+        size_t struct_size;
+        const char *name;
+        void *user;
+        size_t index;
+        double score;
+    } places[2];
+    places[0].struct_size = sizeof places[0];
+    ANSWERS(CK_STATUS_OK, ck_registry_rank_conv(registry, &problem, 2, (ck_ranked *)(void *)places, &count, NULL));
+    for (size_t at = 0; at < count && at < 2; ++at) {
+        CHECK(places[at].struct_size == sizeof places[0] && whole[at].struct_size == sizeof whole[0]);
+        CHECK(places[at].name == whole[at].name && places[at].score == whole[at].score);
+        CHECK(places[at].index == whole[at].index && places[at].user == whole[at].user);
+    }
+    CHECK(count == 2);
+    free(model);
     selection.struct_size = sizeof selection + 8; /* fields that this library does not know */
-    ANSWERS(CK_STATUS_INVALID_STRUCT, ck_select_kernel(registry, &problem, &selection));
+    ANSWERS(CK_STATUS_INVALID_STRUCT, ck_registry_select_conv(registry, &problem, &selection));
     ck_registry_destroy(registry);
 }
 
@@ -648,14 +671,13 @@ static void models_have_keys(const char *repository) {
     key.direction = CK_DIRECTION_BWD_DATA;
     key.dtype = CK_ANY;
     ck_model_options options;
-    memset(&options, 0, sizeof options);
-    options.struct_size = sizeof options;
+    ANSWERS(CK_STATUS_OK, ck_model_options_init(&options));
     options.key = &key;
     options.hardware = &hardware;
     ck_conv_problem problem = resnet();
     ck_selection selection = new_selection();
     ANSWERS(CK_STATUS_OK, ck_registry_load_model(registry, directory, &options));
-    ANSWERS(CK_STATUS_OK, ck_select_kernel(registry, &problem, &selection));
+    ANSWERS(CK_STATUS_OK, ck_registry_select_conv(registry, &problem, &selection));
     CHECK(selection.source == CK_SOURCE_PRIORITY); /* the key says backward */
     options.force = 1;
     ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_registry_load_model(registry, directory, &options)); /* with a key */
@@ -670,10 +692,10 @@ static void models_have_keys(const char *repository) {
     key.direction = CK_ANY;
     key.arch = "gfx942";
     ANSWERS(CK_STATUS_OK, ck_registry_load_model(registry, directory, &options));
-    ANSWERS(CK_STATUS_OK, ck_select_kernel(registry, &problem, &selection));
+    ANSWERS(CK_STATUS_OK, ck_registry_select_conv(registry, &problem, &selection));
     CHECK(selection.source == CK_SOURCE_MODEL);
     problem.arch = "gfx950";
-    ANSWERS(CK_STATUS_OK, ck_select_kernel(registry, &problem, &selection));
+    ANSWERS(CK_STATUS_OK, ck_registry_select_conv(registry, &problem, &selection));
     CHECK(selection.source == CK_SOURCE_ESTIMATE && selection.no_model == 0 && selection.score > 0);
 
     /* Forced, it answers for an architecture that it was not trained on, and says so. */
@@ -683,7 +705,7 @@ static void models_have_keys(const char *repository) {
     forced.force = 1;
     problem.arch = "gfx90a";
     ANSWERS(CK_STATUS_OK, ck_registry_load_model(registry, directory, &forced));
-    ANSWERS(CK_STATUS_OK, ck_select_kernel(registry, &problem, &selection));
+    ANSWERS(CK_STATUS_OK, ck_registry_select_conv(registry, &problem, &selection));
     CHECK(selection.source == CK_SOURCE_MODEL && selection.out_of_range == 1 && selection.no_model == 0);
     size_t outside = 0;
     const char *field = NULL;
@@ -868,7 +890,7 @@ static void models_are_loaded(const char *repository) {
     /* The model that was loaded well is still the one that answers. */
     ck_conv_problem problem = resnet();
     ck_selection selection = new_selection();
-    ANSWERS(CK_STATUS_OK, ck_select_kernel(registry, &problem, &selection));
+    ANSWERS(CK_STATUS_OK, ck_registry_select_conv(registry, &problem, &selection));
     CHECK(selection.source == CK_SOURCE_MODEL);
     ck_registry_destroy(registry);
     free(bytes);
@@ -882,16 +904,16 @@ static void bad_problems_are_refused(void) {
     ck_registry *registry = full_registry();
     ck_selection selection = new_selection();
     ck_conv_problem problem = resnet();
-    ANSWERS(CK_STATUS_NULL_POINTER, ck_select_kernel(NULL, &problem, &selection));
-    ANSWERS(CK_STATUS_NULL_POINTER, ck_select_kernel(registry, NULL, &selection));
-    ANSWERS(CK_STATUS_NULL_POINTER, ck_select_kernel(registry, &problem, NULL));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_select_conv(NULL, &problem, &selection));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_select_conv(registry, NULL, &selection));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_select_conv(registry, &problem, NULL));
     const size_t wrong_sizes[] = {0, 8, sizeof problem + 8, SIZE_MAX};
     for (size_t at = 0; at < COUNT(wrong_sizes); ++at) {
         problem.struct_size = wrong_sizes[at];
-        ANSWERS(CK_STATUS_INVALID_STRUCT, ck_select_kernel(registry, &problem, &selection));
+        ANSWERS(CK_STATUS_INVALID_STRUCT, ck_registry_select_conv(registry, &problem, &selection));
         problem = resnet();
         selection.struct_size = wrong_sizes[at];
-        ANSWERS(CK_STATUS_INVALID_STRUCT, ck_select_kernel(registry, &problem, &selection));
+        ANSWERS(CK_STATUS_INVALID_STRUCT, ck_registry_select_conv(registry, &problem, &selection));
         selection = new_selection();
     }
     const int32_t wrong_words[] = {-1, 16, 4711, INT32_MIN, INT32_MAX};
@@ -902,11 +924,11 @@ static void bad_problems_are_refused(void) {
         for (size_t word = 0; word < COUNT(words); ++word) {
             problem = resnet();
             memcpy((char *)&problem + words[word], &wrong_words[at], sizeof(int32_t));
-            ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_select_kernel(registry, &problem, &selection));
+            ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_registry_select_conv(registry, &problem, &selection));
         }
         problem = resnet();
         problem.ndim = wrong_words[at];
-        ANSWERS(CK_STATUS_INVALID_PROBLEM, ck_select_kernel(registry, &problem, &selection));
+        ANSWERS(CK_STATUS_INVALID_PROBLEM, ck_registry_select_conv(registry, &problem, &selection));
     }
     const int64_t wrong_extents[] = {0, -1, INT64_MIN, INT64_MAX};
     const size_t extents[] = {offsetof(ck_conv_problem, n),      offsetof(ck_conv_problem, c),
@@ -917,39 +939,39 @@ static void bad_problems_are_refused(void) {
         for (size_t extent = 0; extent < COUNT(extents); ++extent) {
             problem = resnet();
             memcpy((char *)&problem + extents[extent], &wrong_extents[at], sizeof(int64_t));
-            ANSWERS(CK_STATUS_INVALID_PROBLEM, ck_select_kernel(registry, &problem, &selection));
+            ANSWERS(CK_STATUS_INVALID_PROBLEM, ck_registry_select_conv(registry, &problem, &selection));
         }
     }
     problem = resnet();
     problem.g = 3;
-    ANSWERS(CK_STATUS_INVALID_PROBLEM, ck_select_kernel(registry, &problem, &selection));
+    ANSWERS(CK_STATUS_INVALID_PROBLEM, ck_registry_select_conv(registry, &problem, &selection));
     problem = resnet();
     problem.filter[1] = 31;
-    ANSWERS(CK_STATUS_INVALID_PROBLEM, ck_select_kernel(registry, &problem, &selection));
+    ANSWERS(CK_STATUS_INVALID_PROBLEM, ck_registry_select_conv(registry, &problem, &selection));
     problem = resnet();
     problem.split_k = 0;
-    ANSWERS(CK_STATUS_INVALID_PROBLEM, ck_select_kernel(registry, &problem, &selection));
+    ANSWERS(CK_STATUS_INVALID_PROBLEM, ck_registry_select_conv(registry, &problem, &selection));
     problem = resnet();
     problem.arch = "i860";
-    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_select_kernel(registry, &problem, &selection));
+    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_registry_select_conv(registry, &problem, &selection));
     problem.arch = NOT_UTF8;
-    ANSWERS(CK_STATUS_NOT_UTF8, ck_select_kernel(registry, &problem, &selection));
+    ANSWERS(CK_STATUS_NOT_UTF8, ck_registry_select_conv(registry, &problem, &selection));
 
     ck_gemm_problem matrix = gemm();
-    ANSWERS(CK_STATUS_NULL_POINTER, ck_select_gemm_kernel(NULL, &matrix, &selection));
-    ANSWERS(CK_STATUS_NULL_POINTER, ck_select_gemm_kernel(registry, NULL, &selection));
-    ANSWERS(CK_STATUS_NULL_POINTER, ck_select_gemm_kernel(registry, &matrix, NULL));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_select_gemm(NULL, &matrix, &selection));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_select_gemm(registry, NULL, &selection));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_select_gemm(registry, &matrix, NULL));
     matrix.struct_size = sizeof(ck_conv_problem);
-    ANSWERS(CK_STATUS_INVALID_STRUCT, ck_select_gemm_kernel(registry, &matrix, &selection));
+    ANSWERS(CK_STATUS_INVALID_STRUCT, ck_registry_select_gemm(registry, &matrix, &selection));
     matrix = gemm();
     matrix.layout_b = 3;
-    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_select_gemm_kernel(registry, &matrix, &selection));
+    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_registry_select_gemm(registry, &matrix, &selection));
     matrix = gemm();
     matrix.dtype_c = -3;
-    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_select_gemm_kernel(registry, &matrix, &selection));
+    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_registry_select_gemm(registry, &matrix, &selection));
     matrix = gemm();
     matrix.n = 0;
-    ANSWERS(CK_STATUS_INVALID_PROBLEM, ck_select_gemm_kernel(registry, &matrix, &selection));
+    ANSWERS(CK_STATUS_INVALID_PROBLEM, ck_registry_select_gemm(registry, &matrix, &selection));
     CHECK(selection.name == NULL && selection.generation == 0);
     ck_registry_destroy(registry);
 }
@@ -960,19 +982,22 @@ static void selecting(const char *repository, const char *scratch) {
     ck_selection selection = new_selection();
 
     /* Without a model: priority, then order. */
-    ANSWERS(CK_STATUS_OK, ck_select_kernel(registry, &problem, &selection));
+    ANSWERS(CK_STATUS_OK, ck_registry_select_conv(registry, &problem, &selection));
     CHECK(strcmp(selection.name, KERNELS[0]) == 0 && selection.source == CK_SOURCE_PRIORITY);
     CHECK(selection.index == 0 && selection.rank == 0 && selection.unsupported == 0 && isnan(selection.score));
     CHECK(selection.user == NULL && selection.out_of_range == 0);
     CHECK(selection.no_model == 1 && selection.arch_unknown == 0 && selection.out_of_range_fields == 0);
     const uint64_t before = selection.generation;
     ck_ranked ranked[KERNEL_COUNT];
+    ranked[0].struct_size = 0;
     size_t count = 99;
-    ANSWERS(CK_STATUS_NO_MODEL, ck_rank_kernels(registry, &problem, KERNEL_COUNT, ranked, &count, NULL));
+    ANSWERS(CK_STATUS_INVALID_STRUCT, ck_registry_rank_conv(registry, &problem, KERNEL_COUNT, ranked, &count, NULL));
+    ranked[0].struct_size = sizeof ranked[0];
+    ANSWERS(CK_STATUS_NO_MODEL, ck_registry_rank_conv(registry, &problem, KERNEL_COUNT, ranked, &count, NULL));
     ck_predictions predictions = {sizeof predictions, 0, 0, 0};
-    ANSWERS(CK_STATUS_NO_MODEL, ck_predict(registry, &problem, 0, &predictions));
+    ANSWERS(CK_STATUS_NO_MODEL, ck_registry_predict_conv(registry, &problem, 0, &predictions));
     double features[256];
-    ANSWERS(CK_STATUS_NO_MODEL, ck_extract_features(registry, &problem, 0, COUNT(features), features, &count));
+    ANSWERS(CK_STATUS_NO_MODEL, ck_registry_extract_conv(registry, &problem, 0, COUNT(features), features, &count));
     CHECK(count == 99);
 
     /* With one: its best. */
@@ -980,76 +1005,76 @@ static void selecting(const char *repository, const char *scratch) {
     char *gemm_model = path_in(repository, "tests/golden/models/gemm_small");
     ANSWERS(CK_STATUS_OK, ck_registry_load_model(registry, conv_model, NULL));
     ANSWERS(CK_STATUS_OK, ck_registry_load_model(registry, gemm_model, NULL));
-    ANSWERS(CK_STATUS_OK, ck_select_kernel(registry, &problem, &selection));
+    ANSWERS(CK_STATUS_OK, ck_registry_select_conv(registry, &problem, &selection));
     CHECK(strcmp(selection.name, KERNELS[2]) == 0 && selection.source == CK_SOURCE_MODEL && selection.score > 0);
     CHECK(selection.generation > before);
-    ANSWERS(CK_STATUS_OK, ck_rank_kernels(registry, &problem, KERNEL_COUNT, ranked, &count, NULL));
+    ANSWERS(CK_STATUS_OK, ck_registry_rank_conv(registry, &problem, KERNEL_COUNT, ranked, &count, NULL));
     CHECK(count == FORWARD_COUNT);
     CHECK(ranked[0].index == selection.index && ranked[0].score == selection.score);
     for (size_t at = 1; at < count; ++at) {
         CHECK(ranked[at - 1].score >= ranked[at].score);
         CHECK(strcmp(ranked[at].name, KERNELS[ranked[at].index]) == 0 && ranked[at].user == NULL);
     }
-    ck_ranked guard = {"guard", NULL, 1, 2.0, 0, 0};
+    ck_ranked guard = {sizeof guard, "guard", NULL, 1, 2.0, 0, 0};
     ranked[1] = guard;
-    ANSWERS(CK_STATUS_OK, ck_rank_kernels(registry, &problem, 1, ranked, &count, NULL));
+    ANSWERS(CK_STATUS_OK, ck_registry_rank_conv(registry, &problem, 1, ranked, &count, NULL));
     CHECK(count == FORWARD_COUNT && ranked[1].name == guard.name);
-    ANSWERS(CK_STATUS_OK, ck_rank_kernels(registry, &problem, 0, NULL, &count, NULL));
-    ANSWERS(CK_STATUS_NULL_POINTER, ck_rank_kernels(registry, &problem, 1, NULL, &count, NULL));
-    ANSWERS(CK_STATUS_NULL_POINTER, ck_rank_kernels(registry, &problem, 1, ranked, NULL, NULL));
-    ANSWERS(CK_STATUS_NULL_POINTER, ck_rank_kernels(registry, NULL, 1, ranked, &count, NULL));
-    ANSWERS(CK_STATUS_NULL_POINTER, ck_rank_kernels(NULL, &problem, 1, ranked, &count, NULL));
+    ANSWERS(CK_STATUS_OK, ck_registry_rank_conv(registry, &problem, 0, NULL, &count, NULL));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_rank_conv(registry, &problem, 1, NULL, &count, NULL));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_rank_conv(registry, &problem, 1, ranked, NULL, NULL));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_rank_conv(registry, NULL, 1, ranked, &count, NULL));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_rank_conv(NULL, &problem, 1, ranked, &count, NULL));
     /* A count that no memory has: only as many as there are kernels are written. */
-    ANSWERS(CK_STATUS_OK, ck_rank_kernels(registry, &problem, SIZE_MAX, ranked, &count, NULL));
+    ANSWERS(CK_STATUS_OK, ck_registry_rank_conv(registry, &problem, SIZE_MAX, ranked, &count, NULL));
 
-    ANSWERS(CK_STATUS_OK, ck_predict(registry, &problem, selection.index, &predictions));
+    ANSWERS(CK_STATUS_OK, ck_registry_predict_conv(registry, &problem, selection.index, &predictions));
     CHECK(predictions.tflops > 0 && isnan(predictions.latency_ms) && isnan(predictions.bandwidth_gb_s));
-    ANSWERS(CK_STATUS_NOT_FOUND, ck_predict(registry, &problem, SIZE_MAX, &predictions));
-    ANSWERS(CK_STATUS_NULL_POINTER, ck_predict(registry, &problem, 0, NULL));
-    ANSWERS(CK_STATUS_NULL_POINTER, ck_predict(registry, NULL, 0, &predictions));
-    ANSWERS(CK_STATUS_NULL_POINTER, ck_predict(NULL, &problem, 0, &predictions));
+    ANSWERS(CK_STATUS_NOT_FOUND, ck_registry_predict_conv(registry, &problem, SIZE_MAX, &predictions));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_predict_conv(registry, &problem, 0, NULL));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_predict_conv(registry, NULL, 0, &predictions));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_predict_conv(NULL, &problem, 0, &predictions));
     predictions.struct_size = 0;
-    ANSWERS(CK_STATUS_INVALID_STRUCT, ck_predict(registry, &problem, 0, &predictions));
+    ANSWERS(CK_STATUS_INVALID_STRUCT, ck_registry_predict_conv(registry, &problem, 0, &predictions));
     predictions.struct_size = sizeof predictions;
 
-    ANSWERS(CK_STATUS_BUFFER_TOO_SMALL, ck_extract_features(registry, &problem, 0, 0, NULL, &count));
+    ANSWERS(CK_STATUS_BUFFER_TOO_SMALL, ck_registry_extract_conv(registry, &problem, 0, 0, NULL, &count));
     CHECK(count > 16 && count <= COUNT(features));
     const size_t columns = count;
     features[0] = -5;
-    ANSWERS(CK_STATUS_BUFFER_TOO_SMALL, ck_extract_features(registry, &problem, 0, columns - 1, features, &count));
+    ANSWERS(CK_STATUS_BUFFER_TOO_SMALL, ck_registry_extract_conv(registry, &problem, 0, columns - 1, features, &count));
     CHECK(features[0] == -5);
-    ANSWERS(CK_STATUS_OK, ck_extract_features(registry, &problem, 0, columns, features, &count));
+    ANSWERS(CK_STATUS_OK, ck_registry_extract_conv(registry, &problem, 0, columns, features, &count));
     CHECK(count == columns && features[0] == 16); /* the spec's first feature is N */
     count = 7;
-    ANSWERS(CK_STATUS_NULL_POINTER, ck_extract_features(registry, &problem, 0, columns, NULL, &count));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_extract_conv(registry, &problem, 0, columns, NULL, &count));
     CHECK(count == 7);
-    ANSWERS(CK_STATUS_NULL_POINTER, ck_extract_features(registry, &problem, 0, columns, features, NULL));
-    ANSWERS(CK_STATUS_NULL_POINTER, ck_extract_features(NULL, &problem, 0, columns, features, &count));
-    ANSWERS(CK_STATUS_NOT_FOUND, ck_extract_features(registry, &problem, 99, columns, features, &count));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_extract_conv(registry, &problem, 0, columns, features, NULL));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_extract_conv(NULL, &problem, 0, columns, features, &count));
+    ANSWERS(CK_STATUS_NOT_FOUND, ck_registry_extract_conv(registry, &problem, 99, columns, features, &count));
 
     char *text = NULL;
-    ANSWERS(CK_STATUS_OK, ck_explain_selection(registry, &problem, &text));
+    ANSWERS(CK_STATUS_OK, ck_registry_explain_conv(registry, &problem, &text));
     CHECK(text != NULL && strstr(text, selection.name) != NULL && strstr(text, "model") != NULL);
     ck_string_free(text);
     text = NULL;
-    ANSWERS(CK_STATUS_NULL_POINTER, ck_explain_selection(registry, &problem, NULL));
-    ANSWERS(CK_STATUS_NULL_POINTER, ck_explain_selection(registry, NULL, &text));
-    ANSWERS(CK_STATUS_NULL_POINTER, ck_explain_selection(NULL, &problem, &text));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_explain_conv(registry, &problem, NULL));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_explain_conv(registry, NULL, &text));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_explain_conv(NULL, &problem, &text));
     CHECK(text == NULL);
 
     /* The same for GEMMs. */
     ck_gemm_problem matrix = gemm();
-    ANSWERS(CK_STATUS_OK, ck_select_gemm_kernel(registry, &matrix, &selection));
+    ANSWERS(CK_STATUS_OK, ck_registry_select_gemm(registry, &matrix, &selection));
     CHECK(selection.source == CK_SOURCE_MODEL && selection.index >= 4);
-    ANSWERS(CK_STATUS_OK, ck_rank_gemm_kernels(registry, &matrix, KERNEL_COUNT, ranked, &count, NULL));
+    ANSWERS(CK_STATUS_OK, ck_registry_rank_gemm(registry, &matrix, KERNEL_COUNT, ranked, &count, NULL));
     CHECK(count == 2 && ranked[0].index == selection.index);
-    ANSWERS(CK_STATUS_OK, ck_predict_gemm(registry, &matrix, selection.index, &predictions));
+    ANSWERS(CK_STATUS_OK, ck_registry_predict_gemm(registry, &matrix, selection.index, &predictions));
     CHECK(predictions.tflops > 0 && predictions.latency_ms > 0 && predictions.bandwidth_gb_s > 0);
-    ANSWERS(CK_STATUS_NOT_FOUND, ck_predict_gemm(registry, &matrix, 0, &predictions));
+    ANSWERS(CK_STATUS_NOT_FOUND, ck_registry_predict_gemm(registry, &matrix, 0, &predictions));
     ANSWERS(CK_STATUS_OK,
-            ck_extract_gemm_features(registry, &matrix, selection.index, COUNT(features), features, &count));
+            ck_registry_extract_gemm(registry, &matrix, selection.index, COUNT(features), features, &count));
     CHECK(features[0] == 128);
-    ANSWERS(CK_STATUS_OK, ck_explain_gemm_selection(registry, &matrix, &text));
+    ANSWERS(CK_STATUS_OK, ck_registry_explain_gemm(registry, &matrix, &text));
     CHECK(strstr(text, selection.name) != NULL);
     ck_string_free(text);
 
@@ -1063,26 +1088,26 @@ static void selecting(const char *repository, const char *scratch) {
     ANSWERS(CK_STATUS_OK, ck_registry_add_kernel(registry, KERNELS[2], &hooks));
     ANSWERS(CK_STATUS_OK, ck_registry_add_kernel(registry, KERNELS[4], &hooks));
     ANSWERS(CK_STATUS_OK, ck_registry_add_kernel(registry, KERNELS[5], &hooks));
-    ANSWERS(CK_STATUS_OK, ck_select_kernel(registry, &problem, &selection));
+    ANSWERS(CK_STATUS_OK, ck_registry_select_conv(registry, &problem, &selection));
     CHECK(asked == 1 && selection.unsupported == 1 && selection.rank == 1 && selection.index != 2);
-    ANSWERS(CK_STATUS_NO_KERNEL, ck_select_gemm_kernel(registry, &matrix, &selection));
+    ANSWERS(CK_STATUS_NO_KERNEL, ck_registry_select_gemm(registry, &matrix, &selection));
     CHECK(asked > 2);
     hooks.priority = 6;
     hooks.supports_conv = wide_conv;
     ANSWERS(CK_STATUS_OK, ck_registry_add_kernel(registry, KERNELS[2], &hooks));
-    ANSWERS(CK_STATUS_OK, ck_select_kernel(registry, &problem, &selection));
+    ANSWERS(CK_STATUS_OK, ck_registry_select_conv(registry, &problem, &selection));
     CHECK(selection.index == 2 && selection.user == &asked && selection.unsupported == 0);
 
     /* What no kernel computes has no kernel. */
     problem.dtype_in = problem.dtype_wei = problem.dtype_out = CK_DTYPE_FP64;
-    ANSWERS(CK_STATUS_NO_KERNEL, ck_select_kernel(registry, &problem, &selection));
+    ANSWERS(CK_STATUS_NO_KERNEL, ck_registry_select_conv(registry, &problem, &selection));
     problem = resnet();
     problem.layout = CK_CONV_LAYOUT_NGCHW;
-    ANSWERS(CK_STATUS_NO_KERNEL, ck_select_kernel(registry, &problem, &selection));
+    ANSWERS(CK_STATUS_NO_KERNEL, ck_registry_select_conv(registry, &problem, &selection));
     problem = resnet();
     problem.direction = CK_DIRECTION_BWD_WEIGHT;
-    ANSWERS(CK_STATUS_NO_KERNEL, ck_select_kernel(registry, &problem, &selection));
-    ANSWERS(CK_STATUS_OK, ck_explain_selection(registry, &problem, &text));
+    ANSWERS(CK_STATUS_NO_KERNEL, ck_registry_select_conv(registry, &problem, &selection));
+    ANSWERS(CK_STATUS_OK, ck_registry_explain_conv(registry, &problem, &text));
     CHECK(strstr(text, "nothing") != NULL);
     ck_string_free(text);
     problem = resnet();
@@ -1095,21 +1120,21 @@ static void selecting(const char *repository, const char *scratch) {
     ck_options options = quiet_options();
     options.override_file = rules;
     ANSWERS(CK_STATUS_OK, ck_registry_set_options(registry, &options));
-    ANSWERS(CK_STATUS_OK, ck_select_kernel(registry, &problem, &selection));
+    ANSWERS(CK_STATUS_OK, ck_registry_select_conv(registry, &problem, &selection));
     CHECK(selection.source == CK_SOURCE_OVERRIDE && selection.index == 1 && isnan(selection.score));
     problem.n = 1;
     const ck_selection kept = selection;
-    ANSWERS(CK_STATUS_OVERRIDE_FAILED, ck_select_kernel(registry, &problem, &selection));
+    ANSWERS(CK_STATUS_OVERRIDE_FAILED, ck_registry_select_conv(registry, &problem, &selection));
     CHECK(memcmp(&kept, &selection, sizeof kept) == 0);
     CHECK(strstr(ck_last_error(), "grouped_conv_of_my_own") != NULL);
     options = quiet_options();
     options.mode = CK_MODE_PRIORITY;
     ANSWERS(CK_STATUS_OK, ck_registry_set_options(registry, &options));
-    ANSWERS(CK_STATUS_OK, ck_select_kernel(registry, &problem, &selection));
+    ANSWERS(CK_STATUS_OK, ck_registry_select_conv(registry, &problem, &selection));
     CHECK(selection.source == CK_SOURCE_PRIORITY && selection.index == 2);
 
     ANSWERS(CK_STATUS_OK, ck_registry_clear(registry));
-    ANSWERS(CK_STATUS_NO_KERNEL, ck_select_kernel(registry, &problem, &selection));
+    ANSWERS(CK_STATUS_NO_KERNEL, ck_registry_select_conv(registry, &problem, &selection));
     ck_registry_destroy(registry);
     free(rules);
     free(conv_model);
@@ -1189,41 +1214,42 @@ static void attention_is_chosen(void) {
     ck_selection selection;
     memset(&selection, 0, sizeof selection);
     selection.struct_size = sizeof selection;
-    ANSWERS(CK_STATUS_OK, ck_select_fmha_kernel(registry, &problem, &selection));
+    ANSWERS(CK_STATUS_OK, ck_registry_select_fmha(registry, &problem, &selection));
     CHECK(selection.source == CK_SOURCE_ESTIMATE && selection.name != NULL && strcmp(selection.name, "tall") == 0);
     problem.hdim_q = 256;
-    ANSWERS(CK_STATUS_NO_KERNEL, ck_select_fmha_kernel(registry, &problem, &selection));
+    ANSWERS(CK_STATUS_NO_KERNEL, ck_registry_select_fmha(registry, &problem, &selection));
     problem.hdim_q = 128;
     problem.seqlen_q = 0;
-    ANSWERS(CK_STATUS_INVALID_PROBLEM, ck_select_fmha_kernel(registry, &problem, &selection));
+    ANSWERS(CK_STATUS_INVALID_PROBLEM, ck_registry_select_fmha(registry, &problem, &selection));
     problem.seqlen_q = 8192;
     problem.mask = 99;
-    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_select_fmha_kernel(registry, &problem, &selection));
+    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_registry_select_fmha(registry, &problem, &selection));
     problem.mask = 0;
     char *text = NULL;
-    ANSWERS(CK_STATUS_OK, ck_explain_fmha_selection(registry, &problem, &text));
+    ANSWERS(CK_STATUS_OK, ck_registry_explain_fmha(registry, &problem, &text));
     CHECK(text != NULL && strstr(text, "softmax") != NULL);
     ck_string_free(text);
     int64_t splits = 0;
-    ANSWERS(CK_STATUS_OK, ck_choose_fmha_splits(registry, &problem, 64, &splits));
+    ANSWERS(CK_STATUS_OK, ck_registry_choose_fmha_splits(registry, &problem, 64, &splits));
     CHECK(splits == 1);
     /* What only a model can answer. */
     ck_ranked ranked[2];
+    ranked[0].struct_size = sizeof ranked[0];
     ck_predictions predictions;
     memset(&predictions, 0, sizeof predictions);
     predictions.struct_size = sizeof predictions;
     size_t count = 0;
     double features[4];
-    ANSWERS(CK_STATUS_NO_MODEL, ck_rank_fmha_kernels(registry, &problem, 2, ranked, &count, NULL));
-    ANSWERS(CK_STATUS_NO_MODEL, ck_predict_fmha(registry, &problem, 0, &predictions));
-    ANSWERS(CK_STATUS_NO_MODEL, ck_extract_fmha_features(registry, &problem, 0, 4, features, &count));
+    ANSWERS(CK_STATUS_NO_MODEL, ck_registry_rank_fmha(registry, &problem, 2, ranked, &count, NULL));
+    ANSWERS(CK_STATUS_NO_MODEL, ck_registry_predict_fmha(registry, &problem, 0, &predictions));
+    ANSWERS(CK_STATUS_NO_MODEL, ck_registry_extract_fmha(registry, &problem, 0, 4, features, &count));
     ck_registry_destroy(registry);
 }
 
 /* What is built upon the library writes to the same log. */
 static void others_write_to_the_log(void) {
     log_count count = {0, 0};
-    ANSWERS(CK_STATUS_OK, ck_set_log_callback(CK_LOG_LEVEL_WARN, count_line, &count));
+    ANSWERS(CK_STATUS_OK, ck_log_set_callback(CK_LOG_LEVEL_WARN, count_line, &count));
     ANSWERS(CK_STATUS_OK, ck_log(CK_LOG_LEVEL_WARN, "search", "a line"));
     ANSWERS(CK_STATUS_OK, ck_log(CK_LOG_LEVEL_ERROR, "test", "a line"));
     ANSWERS(CK_STATUS_OK, ck_log(CK_LOG_LEVEL_INFO, "test", "below the level"));
@@ -1231,14 +1257,14 @@ static void others_write_to_the_log(void) {
     ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_log(9, "test", "a line"));
     ANSWERS(CK_STATUS_NULL_POINTER, ck_log(CK_LOG_LEVEL_WARN, NULL, "a line"));
     ANSWERS(CK_STATUS_NULL_POINTER, ck_log(CK_LOG_LEVEL_WARN, "test", NULL));
-    ANSWERS(CK_STATUS_OK, ck_set_log_callback(CK_LOG_LEVEL_WARN, NULL, NULL));
+    ANSWERS(CK_STATUS_OK, ck_log_set_callback(CK_LOG_LEVEL_WARN, NULL, NULL));
 }
 
 /* Without a device a registry that should measure goes on with the next source, and says why in the log. */
 static void measuring_falls_through(void) {
     log_count count = {0, 0};
-    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_set_log_callback(6, count_line, &count));
-    ANSWERS(CK_STATUS_OK, ck_set_log_callback(CK_LOG_LEVEL_DEBUG, count_line, &count));
+    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_log_set_callback(6, count_line, &count));
+    ANSWERS(CK_STATUS_OK, ck_log_set_callback(CK_LOG_LEVEL_DEBUG, count_line, &count));
     ck_options options = quiet_options();
     options.mode = CK_MODE_SEARCH;
     options.store = "off";
@@ -1254,7 +1280,7 @@ static void measuring_falls_through(void) {
     ANSWERS(CK_STATUS_OK, ck_registry_add_kernel(registry, KERNELS[0], &hooks));
     ck_conv_problem problem = resnet();
     ck_selection selection = new_selection();
-    ANSWERS(CK_STATUS_OK, ck_select_kernel(registry, &problem, &selection));
+    ANSWERS(CK_STATUS_OK, ck_registry_select_conv(registry, &problem, &selection));
     if (selection.source == CK_SOURCE_SEARCH) {
         CHECK(selection.measured_ms == 1.0); /* a machine with a device */
     } else {
@@ -1263,19 +1289,18 @@ static void measuring_falls_through(void) {
     options.mode = CK_MODE_MODEL;
     options.no_estimate = 1;
     ANSWERS(CK_STATUS_OK, ck_registry_set_options(registry, &options));
-    ANSWERS(CK_STATUS_OK, ck_select_kernel(registry, &problem, &selection));
+    ANSWERS(CK_STATUS_OK, ck_registry_select_conv(registry, &problem, &selection));
     CHECK(selection.source == CK_SOURCE_STORE ||
           (selection.source == CK_SOURCE_PRIORITY && selection.no_model == 1 && isnan(selection.score)));
     CHECK(count.lines >= 2 && count.of_search >= 1);
-    ANSWERS(CK_STATUS_OK, ck_set_log_callback(CK_LOG_LEVEL_DEBUG, NULL, NULL));
+    ANSWERS(CK_STATUS_OK, ck_log_set_callback(CK_LOG_LEVEL_DEBUG, NULL, NULL));
     const int lines = count.lines;
-    ANSWERS(CK_STATUS_OK, ck_select_kernel(registry, &problem, &selection));
+    ANSWERS(CK_STATUS_OK, ck_registry_select_conv(registry, &problem, &selection));
     CHECK(count.lines == lines);
 
     char *text = NULL;
     ck_export_options mine;
-    memset(&mine, 0, sizeof mine);
-    mine.struct_size = sizeof mine;
+    ANSWERS(CK_STATUS_OK, ck_export_options_init(&mine));
     mine.registry_name = "mine";
     mine.timestamp = "2026-01-31T12:00:00";
     mine.statistics = 1;
@@ -1345,8 +1370,7 @@ static void rows_are_scored(const char *root) {
     char *directory = path_in(root, "tests/golden/models/gemm_small");
     const char *const problem = "{\"m\": 128, \"n\": 1536, \"k\": 7168, \"dtype\": \"fp8\", \"layout\": \"rcr\"}";
     ck_row_options options;
-    memset(&options, 0, sizeof options);
-    options.struct_size = sizeof options;
+    ANSWERS(CK_STATUS_OK, ck_row_options_init(&options));
 
     char *text = NULL;
     ANSWERS(CK_STATUS_OK, ck_spec_describe(directory, &options, &text));
@@ -1513,7 +1537,7 @@ int main(int argc, char **argv) {
     options_are_checked(argv[2]);
     kernels_are_added_found_and_removed();
     removed_kernels_are_given_back();
-    older_structs_are_taken();
+    older_structs_are_taken(argv[1]);
     kernels_are_described();
     exports_are_imported(argv[1]);
     imports_ask_for_hooks();

@@ -64,7 +64,7 @@ static ck_selection selected(const ck_registry *registry, int64_t batch) {
     ck_selection selection;
     memset(&selection, 0, sizeof selection);
     selection.struct_size = sizeof selection;
-    ANSWERS(CK_STATUS_OK, ck_select_kernel(registry, &problem, &selection));
+    ANSWERS(CK_STATUS_OK, ck_registry_select_conv(registry, &problem, &selection));
     return selection;
 }
 

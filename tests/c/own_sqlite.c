@@ -59,9 +59,9 @@ int main(int argc, char **argv) {
     ck_selection selection;
     memset(&selection, 0, sizeof selection);
     selection.struct_size = sizeof selection;
-    ANSWERS(CK_STATUS_OK, ck_select_kernel(registry, &problem, &selection));
+    ANSWERS(CK_STATUS_OK, ck_registry_select_conv(registry, &problem, &selection));
     CHECK(selection.source == CK_SOURCE_SEARCH);
-    ANSWERS(CK_STATUS_OK, ck_select_kernel(registry, &problem, &selection));
+    ANSWERS(CK_STATUS_OK, ck_registry_select_conv(registry, &problem, &selection));
     CHECK(selection.source == CK_SOURCE_STORE);
     /* A failure inside, with a name that is none. */
     ANSWERS(CK_STATUS_INVALID_KERNEL, ck_registry_add_kernel(registry, "nothing", NULL));

@@ -145,7 +145,7 @@ static ck_selection selected(ck_registry *registry) {
     memset(&selection, 0, sizeof selection);
     selection.struct_size = sizeof selection;
     said[0] = '\0';
-    ANSWERS(CK_STATUS_OK, ck_select_kernel(registry, &problem, &selection));
+    ANSWERS(CK_STATUS_OK, ck_registry_select_conv(registry, &problem, &selection));
     CHECK(hip.live_events() == 0);
     return selection;
 }
@@ -175,7 +175,7 @@ static void *the_fastest_wins(void *unused) {
     ck_gemm_problem matrix;
     ANSWERS(CK_STATUS_OK, ck_gemm_problem_init(&matrix));
     matrix.m = 64;
-    ANSWERS(CK_STATUS_OK, ck_select_gemm_kernel(registry, &matrix, &selection));
+    ANSWERS(CK_STATUS_OK, ck_registry_select_gemm(registry, &matrix, &selection));
     CHECK(selection.source == CK_SOURCE_SEARCH && strcmp(selection.name, "gemm_1") == 0);
     ck_registry_destroy(registry);
     return unused;
@@ -276,7 +276,7 @@ static void *a_lost_device_ends_the_search(void *unused) {
     memset(&selection, 0, sizeof selection);
     selection.struct_size = sizeof selection;
     said[0] = '\0';
-    ANSWERS(CK_STATUS_OK, ck_select_kernel(registry, &problem, &selection));
+    ANSWERS(CK_STATUS_OK, ck_registry_select_conv(registry, &problem, &selection));
     CHECK(selection.user == &kernels[0] && selection.source == CK_SOURCE_SEARCH && kernels[2].runs == 0);
     SAYS("the device is lost: hipEventRecord: hipErrorUnknown (999)");
     SAYS("kernel_1: the device was lost:");
@@ -340,7 +340,7 @@ static void *without_a_device_the_chain_goes_on(void *unused) {
         ck_registry *registry = registry_of(&options, kernels, COUNT(kernels));
         char *text = NULL;
         ck_conv_problem problem = layer();
-        ANSWERS(CK_STATUS_OK, ck_explain_selection(registry, &problem, &text));
+        ANSWERS(CK_STATUS_OK, ck_registry_explain_conv(registry, &problem, &text));
         CHECK(strstr(text, "search: all kernels, before the model, but ") != NULL);
         CHECK(strstr(text, "finds no device: hipErrorNoDevice (100)") != NULL);
         ck_string_free(text);
@@ -380,7 +380,7 @@ int main(int argc, char **argv) {
         printf("usage: search HIP_DOUBLE\n");
         return 2;
     }
-    ANSWERS(CK_STATUS_OK, ck_set_log_callback(CK_LOG_LEVEL_DEBUG, keep, NULL));
+    ANSWERS(CK_STATUS_OK, ck_log_set_callback(CK_LOG_LEVEL_DEBUG, keep, NULL));
     setenv("CK_SELECT_HIP_LIBRARY", argv[1], 1);
     void *library = dlopen(argv[1], RTLD_NOW);
     if (library == NULL) {

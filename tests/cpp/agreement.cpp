@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "ck_select.hpp"
+#include "ck_select_rows.h"
 
 #include "../c/check.h"
 

@@ -735,7 +735,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   models = argv[1] + std::string("/tests/golden/models");
-  (void)ck_set_log_callback(CK_LOG_LEVEL_DEBUG, keep_line, nullptr);
+  (void)ck_log_set_callback(CK_LOG_LEVEL_DEBUG, keep_line, nullptr);
   keys_say_everything();
   names_go_before_keys();
   texts_are_whole(layer(16, 64, 64, 28));
@@ -749,7 +749,7 @@ int main(int argc, char** argv) {
   changes_are_followed();
   searches_bring_operands();
   random_values_are_numbers();
-  (void)ck_set_log_callback(CK_LOG_LEVEL_DEBUG, nullptr, nullptr);
+  (void)ck_log_set_callback(CK_LOG_LEVEL_DEBUG, nullptr, nullptr);
   what_is_named_is_what_runs();
   the_hot_path_allocates_nothing();
   threads_run_while_the_registry_changes();

@@ -177,7 +177,7 @@ void what_cannot_be_described_is_told() {
 
 int main() {
   // Refusals are meant here.
-  ck_set_log_callback(CK_LOG_LEVEL_ERROR, nullptr, nullptr);
+  ck_log_set_callback(CK_LOG_LEVEL_ERROR, nullptr, nullptr);
   only_what_supports_the_problem_is_chosen();
   plans_have_a_kernel_for_each_stage();
   dispatchers_take_the_heuristic();

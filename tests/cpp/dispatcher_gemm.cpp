@@ -237,7 +237,7 @@ void two_types_are_told_once() {
   ck::KernelKey key = key_of(128, 256, 32);
   key.signature.dtype_a = key.signature.dtype_b = key.signature.dtype_c = ck::DataType::FP16;
   CHECK(add(registry, key));
-  (void)ck_set_log_callback(CK_LOG_LEVEL_ERROR, keep_error, nullptr);
+  (void)ck_log_set_callback(CK_LOG_LEVEL_ERROR, keep_error, nullptr);
   SelectorOptions options = quiet();
   const GemmSelector selector(registry, options);
   for (int time = 0; time < 3; ++time) {
@@ -245,7 +245,7 @@ void two_types_are_told_once() {
   }
   CHECK(errors.size() == 1 && errors[0].find("set SelectorOptions::dtype and layout") != std::string::npos);
   CHECK(errors[0].find("bf16 rcr") != std::string::npos && errors[0].find("fp16 rcr") != std::string::npos);
-  (void)ck_set_log_callback(CK_LOG_LEVEL_ERROR, nullptr, nullptr);
+  (void)ck_log_set_callback(CK_LOG_LEVEL_ERROR, nullptr, nullptr);
   options.dtype = "fp16";
   CHECK(name_of(GemmSelector(registry, options), ck::Problem{64, 64, 64}) == key.encode_identifier());
 }

@@ -375,7 +375,7 @@ void owning() {
     CHECK(third.capi() == nullptr && alive.use_count() == 2);
     const ConvProblem problem = resnet_from_elsewhere();
     auto raw = ck_select::detail::sized<ck_selection>();
-    ANSWERS(CK_STATUS_OK, ck_select_kernel(handle, &problem.capi(), &raw));
+    ANSWERS(CK_STATUS_OK, ck_registry_select_conv(handle, &problem.capi(), &raw));
     CHECK(*alive == 3);
     ck_registry_destroy(handle);
   }

@@ -98,14 +98,16 @@ fn structs_have_the_same_layout_on_both_sides() {
             out_of_range_fields, unmeasured, arch_unknown,
             no_model, generic,
         }
-        CkRanked = "ck_ranked" { name, user, index, score, tied, unmeasured }
+        CkRanked = "ck_ranked" { struct_size, name, user, index, score, tied, unmeasured }
         CkRowOptions = "ck_row_options" {
             struct_size, target, uncoded, tolerate_no_spec, force, engine, hardware,
         }
         CkColumn = "ck_column" { struct_size, name, integers, numbers, codes, words, word_count }
         CkPredictions = "ck_predictions" { struct_size, tflops, latency_ms, bandwidth_gb_s }
     };
-    let header = std::fs::read_to_string(tools::source("include/ck_select.h")).unwrap();
+    let header = ["include/ck_select.h", "include/ck_select_rows.h"]
+        .map(|name| std::fs::read_to_string(tools::source(name)).unwrap())
+        .concat();
     let declared: Vec<&str> = header
         .lines()
         .filter_map(|line| line.strip_prefix("} ck_"))
@@ -117,8 +119,9 @@ fn structs_have_the_same_layout_on_both_sides() {
     }
 
     let directory = tools::scratch("layouts");
-    let program_text =
-        format!("#include \"ck_select.h\"\n#include <stdio.h>\n\nint main(void) {{\n{c}  return 0;\n}}\n");
+    let program_text = format!(
+        "#include \"ck_select_rows.h\"\n#include <stdio.h>\n\nint main(void) {{\n{c}  return 0;\n}}\n"
+    );
     let file = directory.join("layouts.c");
     std::fs::write(&file, program_text).unwrap();
     for compilers in tools::compilers() {

@@ -39,7 +39,7 @@ const BEST: &str = "grouped_conv_forward_bf16_2d_128x128x64_compv5";
 
 #[test]
 fn the_c_program_runs() {
-    let (includes, body) = block("c", "ck_select_kernel(");
+    let (includes, body) = block("c", "ck_registry_select_conv(");
     let text = format!(
         "{includes}\n#include <stdio.h>\n\
          static int chosen;\n\

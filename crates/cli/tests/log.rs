@@ -10,8 +10,8 @@ use std::ptr::{null, null_mut};
 use ck_select::ffi::{
     CkConvProblem, CkForestBytes, CkKernelHooks, CkMode, CkOptions, CkRegistry, CkSelection, CkStatus,
     ck_conv_problem_init, ck_last_error, ck_registry_add_kernel, ck_registry_create, ck_registry_destroy,
-    ck_registry_load_model, ck_registry_load_model_bytes, ck_registry_remove_models, ck_registry_set_options,
-    ck_select_kernel,
+    ck_registry_load_model, ck_registry_load_model_bytes, ck_registry_remove_models, ck_registry_select_conv,
+    ck_registry_set_options,
 };
 use ck_select::pool::Pool;
 
@@ -60,7 +60,7 @@ fn asked(registry: *const CkRegistry, images: i64) -> (CkStatus, CkSelection) {
     });
     let mut selection = sized(|found: &mut CkSelection| found.struct_size = size_of::<CkSelection>());
     // SAFETY: the structs are this function's.
-    (unsafe { ck_select_kernel(registry, &raw const problem, &raw mut selection) }, selection)
+    (unsafe { ck_registry_select_conv(registry, &raw const problem, &raw mut selection) }, selection)
 }
 
 fn select(registry: *const CkRegistry, images: i64) {

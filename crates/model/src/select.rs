@@ -18,7 +18,7 @@ use crate::forest::Contributions;
 use crate::kernel::Kernel;
 use crate::model::{Model, ModelKey, Predictions};
 use crate::pool::Pool;
-use crate::problem::{FieldSet, Problem};
+use crate::problem::{Checked, FieldSet, Problem};
 use crate::scoring::{CallValues, PoolFeatures, PoolScorer, Scratch, Wanted};
 use crate::vocab::Arch;
 use outside::Known;
@@ -103,7 +103,11 @@ pub struct RankScratch {
     values: CallValues,
     scratch: Scratch,
     scores: Vec<f64>,
+    /// Of all kernels, or of a shortlist.
     ranking: Vec<Ranked>,
+    is_shortlist: bool,
+    /// How many places are in order, the rest being worse.
+    ordered: usize,
     outside: FieldSet,
     /// Of a universal model, by kernel.
     log_times: Vec<f64>,
@@ -112,7 +116,12 @@ pub struct RankScratch {
 impl RankScratch {
     /// The ranking of the last call, best first.
     pub fn ranking(&self) -> &[Ranked] {
-        &self.ranking
+        self.ranking.get(..self.ordered).unwrap_or_default()
+    }
+
+    fn truncate(&mut self, count: usize) {
+        self.ranking.truncate(count);
+        self.ordered = self.ranking.len();
     }
 
     /// Whether the last call's problem is outside the model's training range.
@@ -241,22 +250,38 @@ impl Ranker {
 
     /// [`Ranker::rank`] into [`RankScratch::ranking`], without allocating once the scratch is warm.
     pub fn rank_with(&self, problem: &Problem, scratch: &mut RankScratch) -> Result<(), RankError> {
-        self.check(problem)?;
+        let problem = self.check(problem)?;
         self.fill(problem, None, scratch)?;
-        self.rank_filled(problem, scratch)
+        self.score_all(problem, scratch)?;
+        self.order(usize::MAX, scratch);
+        Ok(())
     }
 
     /// Refuses what is no problem, and one that the model is not for.
-    fn check(&self, problem: &Problem) -> Result<(), RankError> {
-        problem.validate()?;
+    fn check<'p>(&self, problem: &'p Problem) -> Result<Checked<'p>, RankError> {
+        let checked = problem.checked()?;
+        self.check_key(problem).map(|()| checked)
+    }
+
+    fn check_key(&self, problem: &Problem) -> Result<(), RankError> {
         if self.key.fit(problem, None).is_none() {
             return Err(RankError::NotFor { key: self.key, misfits: self.key.misfits(problem, None) });
         }
         Ok(())
     }
 
-    /// Ranks by the values in the scratch.
-    fn rank_filled(&self, problem: &Problem, scratch: &mut RankScratch) -> Result<(), RankError> {
+    /// All places, by what [`Ranker::lead_with`] left in the scratch for the same problem: they begin with its.
+    pub fn follow_with(&self, problem: Checked<'_>, scratch: &mut RankScratch) -> Result<(), RankError> {
+        if scratch.is_shortlist {
+            self.score_all(problem, scratch)?;
+        }
+        self.order(usize::MAX, scratch);
+        Ok(())
+    }
+
+    /// Scores all kernels that compute the problem by the values in the scratch.
+    fn score_all(&self, problem: Checked<'_>, scratch: &mut RankScratch) -> Result<(), RankError> {
+        (scratch.is_shortlist, scratch.ordered) = (false, 0);
         let RankScratch { values: CallValues { uniform, pair }, scratch, scores, ranking, log_times, .. } =
             scratch;
         scores.resize(self.places.len(), 0.0);
@@ -269,16 +294,12 @@ impl Ranker {
                     Some(&log_time) if !log_time.is_nan() => universal.score(self.score(sum), log_time),
                     _ => continue,
                 },
-                None if self.answers(index, problem) => self.score(sum),
+                None if self.answers(index, &problem) => self.score(sum),
                 None => continue,
             };
             ranking.push(Ranked { index, score });
         }
-        if ranking.is_empty() {
-            return Err(self.no_kernel(problem));
-        }
-        self.sort(ranking);
-        Ok(())
+        if ranking.is_empty() { Err(self.no_kernel(&problem)) } else { Ok(()) }
     }
 
     fn answers(&self, index: usize, problem: &Problem) -> bool {
@@ -307,24 +328,25 @@ impl Ranker {
         Ok(self.known.describe(problem, arch, &values.uniform))
     }
 
-    /// Fills in a valid problem's values, and whether the model knows their like.
+    /// Fills in a problem's values, and whether the model knows their like.
     fn fill(
         &self,
-        problem: &Problem,
+        problem: Checked<'_>,
         arch: Option<Arch>,
         scratch: &mut RankScratch,
     ) -> Result<(), RankError> {
         self.scorer.fetch();
         if let Some(universal) = &self.universal {
-            let counts = |at: usize| self.places.get(at).is_some_and(|&index| self.answers(index, problem));
+            let counts = |at: usize| self.places.get(at).is_some_and(|&index| self.answers(index, &problem));
             let has_range = universal.has_range();
-            scratch.outside = if has_range { self.known.outside(problem, arch, &[]) } else { FieldSet::NONE };
-            return universal.fill(problem, arch, counts, &mut scratch.values, &mut scratch.log_times);
+            scratch.outside =
+                if has_range { self.known.outside(&problem, arch, &[]) } else { FieldSet::NONE };
+            return universal.fill(&problem, arch, counts, &mut scratch.values, &mut scratch.log_times);
         }
         if let Some(features) = &self.features {
-            features.fill(&self.problem_side(problem)?, &mut scratch.values);
+            features.fill(&self.problem_side(&problem)?, &mut scratch.values);
         }
-        scratch.outside = self.known.outside(problem, arch, &scratch.values.uniform);
+        scratch.outside = self.known.outside(&problem, arch, &scratch.values.uniform);
         Ok(())
     }
 
@@ -334,11 +356,17 @@ impl Ranker {
         self.model.score(self.model.spec().rank_by, raw)
     }
 
-    fn sort(&self, ranking: &mut [Ranked]) {
+    /// Puts the `count` best of the scratch in order.
+    fn order(&self, count: usize, scratch: &mut RankScratch) {
         let higher_is_better = self.model.spec().rank_by.higher_is_better();
         // With the index as a tie-break no two are equal, and an unstable sort, which does not allocate, will do.
-        ranking
-            .sort_unstable_by(|a, b| order(a.score, b.score, higher_is_better).then(a.index.cmp(&b.index)));
+        let by_score =
+            |a: &Ranked, b: &Ranked| order(a.score, b.score, higher_is_better).then(a.index.cmp(&b.index));
+        let ranking = scratch.ranking.as_mut_slice();
+        let best =
+            if count < ranking.len() { ranking.select_nth_unstable_by(count, by_score).0 } else { ranking };
+        best.sort_unstable_by(by_score);
+        scratch.ordered = best.len();
     }
 
     /// The `count` best kernels.
@@ -360,17 +388,16 @@ impl Ranker {
         count: usize,
         scratch: &mut RankScratch,
     ) -> Result<(), RankError> {
-        self.check(problem)?;
-        self.lead_with(problem, None, count, scratch)?;
-        scratch.ranking.truncate(count);
+        self.lead_with(self.check(problem)?, None, count, scratch)?;
+        scratch.truncate(count);
         Ok(())
     }
 
-    /// At least the first `count` places for a valid problem that the model is for; whether it is all of them. `arch` is
-    /// that of a problem that names none.
+    /// The first `count` places for a problem that the model is for; whether it is all of them, which otherwise
+    /// [`Ranker::follow_with`] gives. `arch` is that of a problem that names none.
     pub fn lead_with(
         &self,
-        problem: &Problem,
+        problem: Checked<'_>,
         arch: Option<Arch>,
         count: usize,
         scratch: &mut RankScratch,
@@ -379,17 +406,19 @@ impl Ranker {
         // A shortlist knows nothing of the estimate.
         let shortlists = self.universal.is_none() && self.scorer.distinct_kernels() >= SHORTLIST_FROM;
         if shortlists && self.shortlist(problem, count, scratch)? {
-            scratch.ranking.truncate(count);
+            scratch.is_shortlist = true;
+            scratch.truncate(count);
             return Ok(false);
         }
-        self.rank_filled(problem, scratch)?;
-        Ok(true)
+        self.score_all(problem, scratch)?;
+        self.order(count, scratch);
+        Ok(scratch.ordered == scratch.ranking.len())
     }
 
     /// Ranks a shortlist by the values in the scratch, if there is one on which the best are sure to be.
     fn shortlist(
         &self,
-        problem: &Problem,
+        problem: Checked<'_>,
         count: usize,
         scratch: &mut RankScratch,
     ) -> Result<bool, RankError> {
@@ -398,7 +427,7 @@ impl Ranker {
         let wanted = Wanted { count, highest: rank_by.higher_is_better() };
         let index = |kernel: usize| self.places.get(kernel).copied();
         let may =
-            |kernel| index(kernel).and_then(|at| self.pool.get(at)).is_some_and(|one| one.answers(problem));
+            |kernel| index(kernel).and_then(|at| self.pool.get(at)).is_some_and(|one| one.answers(&problem));
         if !self.scorer.shortlist(uniform, pair, wanted, may, of_scorer)? {
             return Ok(false);
         }
@@ -406,11 +435,11 @@ impl Ranker {
         ranking.extend(of_scorer.shortlist().iter().filter_map(|listed| {
             Some(Ranked { index: index(listed.kernel)?, score: self.score(listed.score) })
         }));
-        self.sort(ranking);
+        let beyond = self.score(of_scorer.beyond());
+        self.order(usize::MAX, scratch);
         // Scores that differ may be equal once logarithms are undone, and then places decide. What is not on the list
         // must be worse by more than what `exp` and the like can be wrong by.
-        let beyond = self.score(of_scorer.beyond());
-        let last = ranking.get(count - 1).map_or(f64::NAN, |last| last.score);
+        let last = scratch.ranking.get(count - 1).map_or(f64::NAN, |last| last.score);
         let slack = last.abs().max(beyond.abs()) * f64::exp2(-40.0);
         Ok(if wanted.highest { beyond + slack < last } else { beyond - slack > last })
     }
@@ -421,28 +450,27 @@ impl Ranker {
     }
 
     /// Every target's prediction for one kernel of the pool.
-    pub fn predict(&self, problem: &Problem, index: usize) -> Result<Predictions, RankError> {
-        self.check(problem)?;
+    pub fn predict(&self, problem: Checked<'_>, index: usize) -> Result<Predictions, RankError> {
         let row = self.features(problem, index)?;
         Ok(self.model.predict_row(&row)?)
     }
 
     /// The feature row of one kernel of the pool.
-    pub fn features(&self, problem: &Problem, index: usize) -> Result<Vec<f64>, RankError> {
-        self.check(problem)?;
+    pub fn features(&self, problem: Checked<'_>, index: usize) -> Result<Vec<f64>, RankError> {
+        self.check_key(&problem)?;
         match &self.universal {
             Some(_) => self.universal_row(problem, index),
-            None => self.row(&self.problem_side(problem)?, index),
+            None => self.row(&self.problem_side(&problem)?, index),
         }
     }
 
     /// The columns of one kernel among those of the pool.
-    fn universal_row(&self, problem: &Problem, index: usize) -> Result<Vec<f64>, RankError> {
+    fn universal_row(&self, problem: Checked<'_>, index: usize) -> Result<Vec<f64>, RankError> {
         let mut scratch = RankScratch::default();
         self.fill(problem, None, &mut scratch)?;
         let place = self.places.binary_search(&index).map_err(|_| self.not_ranked(index))?;
         if scratch.log_times.get(place).is_none_or(|time| time.is_nan()) {
-            return Err(self.no_kernel(problem));
+            return Err(self.no_kernel(&problem));
         }
         Ok(scratch.values.pair.iter().skip(place).step_by(self.places.len()).copied().collect())
     }

@@ -263,6 +263,7 @@ class Selection(Sized):
 
 class Ranked(Structure):
     _fields_ = [
+        ("struct_size", c_size_t),
         ("name", c_char_p),
         ("user", c_void_p),
         ("index", c_size_t),
@@ -322,11 +323,11 @@ _FUNCTIONS: dict[str, list[Any]] = {
     "ck_registry_refresh_store": [c_void_p],
     "ck_registry_tune": [c_void_p, POINTER(TuneBudget), POINTER(TuneReport)],
     "ck_registry_store_status": [c_void_p, POINTER(c_size_t), POINTER(c_void_p)],
-    "ck_select_kernel": [c_void_p, POINTER(ConvProblem), POINTER(Selection)],
-    "ck_select_gemm_kernel": [c_void_p, POINTER(GemmProblem), POINTER(Selection)],
-    "ck_select_fmha_kernel": [c_void_p, POINTER(FmhaProblem), POINTER(Selection)],
-    "ck_choose_fmha_splits": [c_void_p, POINTER(FmhaProblem), c_int64, POINTER(c_int64)],
-    "ck_rank_kernels": [
+    "ck_registry_select_conv": [c_void_p, POINTER(ConvProblem), POINTER(Selection)],
+    "ck_registry_select_gemm": [c_void_p, POINTER(GemmProblem), POINTER(Selection)],
+    "ck_registry_select_fmha": [c_void_p, POINTER(FmhaProblem), POINTER(Selection)],
+    "ck_registry_choose_fmha_splits": [c_void_p, POINTER(FmhaProblem), c_int64, POINTER(c_int64)],
+    "ck_registry_rank_conv": [
         c_void_p,
         POINTER(ConvProblem),
         c_size_t,
@@ -334,7 +335,7 @@ _FUNCTIONS: dict[str, list[Any]] = {
         POINTER(c_size_t),
         POINTER(c_size_t),
     ],
-    "ck_rank_gemm_kernels": [
+    "ck_registry_rank_gemm": [
         c_void_p,
         POINTER(GemmProblem),
         c_size_t,
@@ -342,7 +343,7 @@ _FUNCTIONS: dict[str, list[Any]] = {
         POINTER(c_size_t),
         POINTER(c_size_t),
     ],
-    "ck_rank_fmha_kernels": [
+    "ck_registry_rank_fmha": [
         c_void_p,
         POINTER(FmhaProblem),
         c_size_t,
@@ -350,9 +351,9 @@ _FUNCTIONS: dict[str, list[Any]] = {
         POINTER(c_size_t),
         POINTER(c_size_t),
     ],
-    "ck_explain_selection": [c_void_p, POINTER(ConvProblem), POINTER(c_void_p)],
-    "ck_explain_gemm_selection": [c_void_p, POINTER(GemmProblem), POINTER(c_void_p)],
-    "ck_explain_fmha_selection": [c_void_p, POINTER(FmhaProblem), POINTER(c_void_p)],
+    "ck_registry_explain_conv": [c_void_p, POINTER(ConvProblem), POINTER(c_void_p)],
+    "ck_registry_explain_gemm": [c_void_p, POINTER(GemmProblem), POINTER(c_void_p)],
+    "ck_registry_explain_fmha": [c_void_p, POINTER(FmhaProblem), POINTER(c_void_p)],
 }
 
 

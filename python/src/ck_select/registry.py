@@ -38,7 +38,7 @@ LAYOUTS = (
     "nchw",
     "ncdhw",
 )
-SOURCES = ("override", "store", "model", "search", "priority", "estimate")
+SOURCES = ("override", "store", "model", "search", "estimate", "priority")
 MODES = ("model", "search", "refine", "priority")
 _MAJORS = {"r": 0, "c": 1, "p": 2}
 _RESULTS = {"fp8": "fp16", "bf8": "fp16", "int8": "int32"}
@@ -154,9 +154,9 @@ Problem = Union[GroupedConvProblem, GemmProblem, FmhaProblem]
 
 # What the C functions call a problem of each class, and its operation's number.
 _OPERATIONS: dict[type, tuple[str, int]] = {
-    GroupedConvProblem: ("", 1),
-    GemmProblem: ("gemm_", 0),
-    FmhaProblem: ("fmha_", 2),
+    GroupedConvProblem: ("conv", 1),
+    GemmProblem: ("gemm", 0),
+    FmhaProblem: ("fmha", 2),
 }
 Run = Callable[..., Any]
 Supports = Callable[[Problem], bool]
@@ -372,7 +372,7 @@ class Registry:
     def select(self, problem: Problem) -> Selection:
         """Chooses the kernel to run: the best supported kernel by the first source that has an answer."""
         chosen = _library.Selection()
-        self._call("ck_select_{}kernel", problem, ctypes.byref(chosen))
+        self._call("ck_registry_select_{}", problem, ctypes.byref(chosen))
         return Selection(
             name=chosen.name.decode(),
             source=SOURCES[chosen.source],
@@ -399,11 +399,11 @@ class Registry:
     def rank(self, problem: Problem) -> list[tuple[str, float]]:
         """(name, score) of the matching kernels by the serving model, best first. ``supports`` is not called."""
         room = len(self)
-        ranked = (_library.Ranked * room)()
+        ranked = (_library.Ranked * room)(*[_library.Ranked(ctypes.sizeof(_library.Ranked))][:room])
         count = ctypes.c_size_t()
         left_out = ctypes.c_size_t()
         counts = (ctypes.byref(count), ctypes.byref(left_out))
-        self._call("ck_rank_{}kernels", problem, room, ranked, *counts)
+        self._call("ck_registry_rank_{}", problem, room, ranked, *counts)
         if left_out.value:
             _LOG.warning("%d kernels have no place in the ranking: the model cannot describe them", left_out.value)
         return [(place.name.decode(), place.score) for place in ranked[: min(count.value, room)]]
@@ -411,14 +411,14 @@ class Registry:
     def explain(self, problem: Problem) -> str:
         """Which sources were asked, what each answered, and why it was passed over."""
         text = ctypes.c_void_p()
-        self._call("ck_explain_{}selection", problem, ctypes.byref(text))
+        self._call("ck_registry_explain_{}", problem, ctypes.byref(text))
         return take_text(text)
 
     def fmha_splits(self, problem: FmhaProblem, most: int = 128) -> int:
         """Into how many parts the keys of a sequence are split, by the estimate: a power of two up to ``most``."""
         splits = ctypes.c_int64()
         struct = ctypes.byref(problem.as_struct())
-        check(lib.ck_choose_fmha_splits(self._handle.address, struct, index(most), ctypes.byref(splits)))
+        check(lib.ck_registry_choose_fmha_splits(self._handle.address, struct, index(most), ctypes.byref(splits)))
         return splits.value
 
     def _call(self, function: str, problem: Problem, *rest: Any) -> None:

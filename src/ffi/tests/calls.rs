@@ -130,7 +130,7 @@ fn selection() -> CkSelection {
 fn select(registry: &Owned, problem: &CkConvProblem) -> Result<CkSelection, CkStatus> {
     let mut found = selection();
     // SAFETY: the structs are this function's.
-    match unsafe { ck_select_kernel(registry.0, problem, &raw mut found) } {
+    match unsafe { ck_registry_select_conv(registry.0, problem, &raw mut found) } {
         CkStatus::Ok => Ok(found),
         status => Err(status),
     }
@@ -186,7 +186,7 @@ fn descriptors_and_misaligned_structs_are_read() {
     unsafe { odd.write_unaligned(problem) };
     let mut found = selection();
     // SAFETY: a struct with its size, if misaligned.
-    let status = unsafe { ck_select_kernel(registry.0, odd, &raw mut found) };
+    let status = unsafe { ck_registry_select_conv(registry.0, odd, &raw mut found) };
     assert_eq!(status, CkStatus::Ok, "{}", last_error());
     // SAFETY: refused before it is read.
     let status = unsafe { ck_registry_add_conv_kernels(registry.0, odd.cast(), null(), 1) };
@@ -205,12 +205,14 @@ fn a_model_ranks_and_says_why() {
     assert_eq!(select(&registry, &problem).unwrap().index, 1);
 
     let mut ranked = [const { MaybeUninit::<CkRanked>::uninit() }; 4];
+    // SAFETY: the size is the first field, and the rest stays unread.
+    unsafe { ranked[0].as_mut_ptr().cast::<usize>().write(size_of::<CkRanked>()) };
     let mut count = 0;
     let first = ranked.as_mut_ptr().cast();
     // SAFETY: the array has so much room, of which as much as there are kernels is written.
     unsafe {
         assert_eq!(
-            ck_rank_kernels(registry.0, &raw const problem, 4, first, &raw mut count, null_mut()),
+            ck_registry_rank_conv(registry.0, &raw const problem, 4, first, &raw mut count, null_mut()),
             CkStatus::Ok
         );
         assert_eq!(
@@ -225,11 +227,11 @@ fn a_model_ranks_and_says_why() {
     let at = features.as_mut_ptr();
     // SAFETY: the addresses are this function's; the text is freed once.
     unsafe {
-        let status = ck_extract_features(registry.0, &raw const problem, 1, 1, at, &raw mut count);
+        let status = ck_registry_extract_conv(registry.0, &raw const problem, 1, 1, at, &raw mut count);
         assert_eq!((status, features[0]), (CkStatus::Ok, 8192.0));
-        let status = ck_predict(registry.0, &raw const problem, 1, &raw mut predictions);
+        let status = ck_registry_predict_conv(registry.0, &raw const problem, 1, &raw mut predictions);
         assert_eq!((status, predictions.tflops), (CkStatus::Ok, 250.0));
-        assert_eq!(ck_explain_selection(registry.0, &raw const problem, &raw mut text), CkStatus::Ok);
+        assert_eq!(ck_registry_explain_conv(registry.0, &raw const problem, &raw mut text), CkStatus::Ok);
         assert!(CStr::from_ptr(text).to_str().unwrap().contains("score 250"));
         ck_string_free(text);
         assert_eq!(ck_registry_remove_models(registry.0), CkStatus::Ok);
@@ -334,8 +336,8 @@ fn null_and_nonsense_are_refused() {
     let mut problem = resnet();
     // SAFETY: NULL is always allowed to be given.
     unsafe {
-        assert_eq!(ck_select_kernel(null(), &raw const problem, null_mut()), CkStatus::NullPointer);
-        assert_eq!(ck_select_kernel(registry.0, null(), null_mut()), CkStatus::NullPointer);
+        assert_eq!(ck_registry_select_conv(null(), &raw const problem, null_mut()), CkStatus::NullPointer);
+        assert_eq!(ck_registry_select_conv(registry.0, null(), null_mut()), CkStatus::NullPointer);
         assert_eq!(ck_registry_find(registry.0, null(), null_mut()), CkStatus::NullPointer);
         assert_eq!(ck_registry_create(null(), null_mut()), CkStatus::NullPointer);
         ck_registry_destroy(null_mut());
@@ -372,7 +374,8 @@ fn threads_share_a_registry() {
                 for _ in 0..4 {
                     let mut found = selection();
                     // SAFETY: the registry outlives the scope.
-                    let status = unsafe { ck_select_kernel(shared.0, &raw const problem, &raw mut found) };
+                    let status =
+                        unsafe { ck_registry_select_conv(shared.0, &raw const problem, &raw mut found) };
                     assert_eq!(status, CkStatus::Ok);
                 }
             });
@@ -397,8 +400,9 @@ fn every_function_says_the_same_of_a_problem_that_is_none() {
     assert!(selecting.starts_with("N: found 0"), "{selecting}");
     let mut count = 0;
     // SAFETY: a registry, a problem and a number, all of which live for the call.
-    let status =
-        unsafe { ck_rank_kernels(registry.0, &raw const problem, 0, null_mut(), &raw mut count, null_mut()) };
+    let status = unsafe {
+        ck_registry_rank_conv(registry.0, &raw const problem, 0, null_mut(), &raw mut count, null_mut())
+    };
     assert_eq!((status, last_error()), (CkStatus::InvalidProblem, selecting));
 }
 
@@ -447,9 +451,12 @@ fn outputs_need_only_their_size() {
         found.as_mut_ptr().cast::<usize>().write(size_of::<CkSelection>());
         info.as_mut_ptr().cast::<usize>().write(size_of::<CkKernelInfo>());
         predictions.as_mut_ptr().cast::<usize>().write(size_of::<CkPredictions>());
-        assert_eq!(ck_select_kernel(registry.0, &raw const problem, found.as_mut_ptr()), CkStatus::Ok);
+        assert_eq!(ck_registry_select_conv(registry.0, &raw const problem, found.as_mut_ptr()), CkStatus::Ok);
         assert_eq!(ck_registry_kernel_at(registry.0, 1, info.as_mut_ptr()), CkStatus::Ok);
-        assert_eq!(ck_predict(registry.0, &raw const problem, 1, predictions.as_mut_ptr()), CkStatus::Ok);
+        assert_eq!(
+            ck_registry_predict_conv(registry.0, &raw const problem, 1, predictions.as_mut_ptr()),
+            CkStatus::Ok
+        );
         let (found, info) = (found.assume_init(), info.assume_init());
         assert_eq!((found.name, found.index), (info.name, info.index));
         assert_eq!(found.score, predictions.assume_init().tflops);
@@ -466,7 +473,7 @@ fn structs_may_be_shorter_than_ours() {
     old[0] = SIZE;
     let problem = resnet();
     // SAFETY: as much room as the size says.
-    let status = unsafe { ck_select_kernel(registry.0, &raw const problem, old.as_mut_ptr().cast()) };
+    let status = unsafe { ck_registry_select_conv(registry.0, &raw const problem, old.as_mut_ptr().cast()) };
     assert_eq!((status, old[0]), (CkStatus::Ok, SIZE), "{}", last_error());
     let whole = select(&registry, &problem).unwrap();
     assert_eq!((old[1], old[3]), (whole.name.addr(), whole.index));
@@ -490,7 +497,7 @@ fn structs_may_be_shorter_than_ours() {
         let mut found = selection();
         found.struct_size = size;
         // SAFETY: the struct is this function's.
-        let status = unsafe { ck_select_kernel(registry.0, &raw const problem, &raw mut found) };
+        let status = unsafe { ck_registry_select_conv(registry.0, &raw const problem, &raw mut found) };
         assert_eq!(status, CkStatus::InvalidStruct);
     }
 }
@@ -525,10 +532,12 @@ fn a_failure_writes_no_count() {
     let (problem, mut count) = (resnet(), 77);
     // SAFETY: a registry, a problem and a number; NULL is always allowed to be given.
     unsafe {
-        let status = ck_extract_features(registry.0, &raw const problem, 1, 1, null_mut(), &raw mut count);
+        let status =
+            ck_registry_extract_conv(registry.0, &raw const problem, 1, 1, null_mut(), &raw mut count);
         assert_eq!((status, count), (CkStatus::NullPointer, 77));
         // Too little room is the exception: how much is needed is the answer.
-        let status = ck_extract_features(registry.0, &raw const problem, 1, 0, null_mut(), &raw mut count);
+        let status =
+            ck_registry_extract_conv(registry.0, &raw const problem, 1, 0, null_mut(), &raw mut count);
         assert_eq!((status, count), (CkStatus::BufferTooSmall, 1));
     }
 }

@@ -83,7 +83,7 @@ impl Winners {
         let key = record.problem;
         let mut state = lock(&self.state);
         state.unsaved.insert(key, winner.clone());
-        self.publish(&state, key, winner.clone());
+        self.show(&state, key, winner.clone());
         let Some(database) = self.store.database() else { return Ok(Saved::MemoryOnly) };
         let saved = lock(database).keep(record)?;
         if saved == Saved::Disk {
@@ -92,7 +92,8 @@ impl Winners {
         Ok(saved)
     }
 
-    fn publish(&self, state: &State, key: Problem, winner: Winner) {
+    /// Puts a winner where lookups find it.
+    fn show(&self, state: &State, key: Problem, winner: Winner) {
         let mut next = Snapshot::clone(&self.snapshot.load());
         next.recent.insert(key, winner);
         if next.recent.len() >= state.unsaved.len() + MOST_RECENT {

@@ -7,9 +7,6 @@ use super::error::{FilterError, FilterFault};
 use super::tree::{Expr, Function, Method, Node, Operator, Relation};
 use super::value::{Number, Value};
 
-/// Longest text or sequence that `*` and `+` make.
-const MAX_LEN: usize = 1 << 16;
-
 /// What went wrong, before its place is known.
 type Fault = (FilterFault, String);
 
@@ -136,66 +133,15 @@ fn sign(value: &Value, negative: bool) -> Result<Value, Fault> {
 }
 
 fn arithmetic(operator: Operator, left: &Value, right: &Value) -> Result<Value, Fault> {
-    match (operator, left, right) {
-        (Operator::Add, Value::Str(a), Value::Str(b)) => {
-            bounded(a.len() + b.len())?;
-            Ok(Value::Str(format!("{a}{b}").into()))
-        }
-        (Operator::Add, Value::List(a), Value::List(b)) => {
-            bounded(a.len() + b.len())?;
-            Ok(Value::List(a.iter().chain(b.iter()).cloned().collect()))
-        }
-        (Operator::Add, Value::Tuple(a), Value::Tuple(b)) => {
-            bounded(a.len() + b.len())?;
-            Ok(Value::Tuple(a.iter().chain(b.iter()).cloned().collect()))
-        }
-        (Operator::Multiply, sequence @ (Value::Str(_) | Value::List(_) | Value::Tuple(_)), count)
-        | (Operator::Multiply, count, sequence @ (Value::Str(_) | Value::List(_) | Value::Tuple(_)))
-            if matches!(count.number(), Some(Number::Int(_))) =>
-        {
-            repeat(sequence, count)
-        }
-        _ => match (left.number(), right.number()) {
-            (Some(Number::Int(a)), Some(Number::Int(b))) => integers(operator, a, b),
-            (Some(a), Some(b)) => floats(operator, a.to_float(), b.to_float()).map(Value::Float),
-            _ => type_error(format!(
-                "'{}' is not for {} and {}",
-                operator.symbol(),
-                left.type_name(),
-                right.type_name()
-            )),
-        },
-    }
-}
-
-fn bounded(len: usize) -> Result<(), Fault> {
-    if len > MAX_LEN {
-        return Err((FilterFault::Overflow, format!("a text or sequence longer than {MAX_LEN}")));
-    }
-    Ok(())
-}
-
-fn repeat(sequence: &Value, count: &Value) -> Result<Value, Fault> {
-    let Some(Number::Int(count)) = count.number() else { return overflow() };
-    let count = usize::try_from(count.max(0)).unwrap_or(usize::MAX);
-    match sequence {
-        Value::Str(text) => {
-            bounded(text.len().saturating_mul(count))?;
-            // Nothing repeated ever so often is nothing.
-            Ok(Value::Str(if text.is_empty() { "".into() } else { text.repeat(count).into() }))
-        }
-        Value::List(items) | Value::Tuple(items) => {
-            bounded(items.len().saturating_mul(count))?;
-            let count = if items.is_empty() { 0 } else { count };
-            let repeated =
-                std::iter::repeat_n(items, count).flat_map(|items| items.iter().cloned()).collect();
-            Ok(if matches!(sequence, Value::List(_)) {
-                Value::List(repeated)
-            } else {
-                Value::Tuple(repeated)
-            })
-        }
-        _ => overflow(),
+    match (left.number(), right.number()) {
+        (Some(Number::Int(a)), Some(Number::Int(b))) => integers(operator, a, b),
+        (Some(a), Some(b)) => floats(operator, a.to_float(), b.to_float()).map(Value::Float),
+        _ => type_error(format!(
+            "'{}' is not for {} and {}",
+            operator.symbol(),
+            left.type_name(),
+            right.type_name()
+        )),
     }
 }
 

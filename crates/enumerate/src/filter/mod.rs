@@ -7,7 +7,7 @@
 //! ```
 //!
 //! There are numbers, texts in either quotes, `True`, `False`, `None`, lists and tuples; `and`, `or`, `not`; `in`, `not in` and
-//! chained comparisons; `+ - * / // %` and signs; `abs`, `len`, `max`, `min`; `startswith` and `endswith` of a text. All
+//! chained comparisons; `+ - * / // %` and signs, of numbers; `abs`, `len`, `max`, `min`; `startswith` and `endswith` of a text. All
 //! mean what they mean in Python, also between types, except that whole numbers have 64 bits (beyond is an error) and
 //! that an unknown field is an error before anything is evaluated. Line ends count as blanks, and `#` begins a comment.
 

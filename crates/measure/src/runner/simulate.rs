@@ -7,7 +7,7 @@ use ck_select::kernel::Kernel;
 use ck_select::model::Model;
 use ck_select::pool::Pool;
 use ck_select::problem::Problem;
-use ck_select::select::Ranker;
+use ck_select::select::{RankError, Ranker};
 use serde_json::{Value, json};
 
 use super::{Batch, BatchEnd, Best, Context, Progress, Report, Runner};
@@ -104,7 +104,8 @@ impl Answers for ModelAnswers {
         let Some(index) = self.ranker.pool().position(&kernel.name) else {
             return Outcome::failed(FailureClass::Missing, "the pool has no such kernel");
         };
-        let predictions = match self.ranker.predict(problem, index) {
+        let predictions = problem.checked().map_err(RankError::from);
+        let predictions = match predictions.and_then(|problem| self.ranker.predict(problem, index)) {
             Ok(predictions) => predictions,
             Err(error) => return Outcome::failed(FailureClass::Unsupported, error.to_string()),
         };

@@ -1,7 +1,8 @@
 //! Why a row got its score: what each feature added on the row's way down the trees.
 
+use super::node::{Child, Target};
 use super::row::Row;
-use super::tree::{Child, Target, Tree};
+use super::tree::Tree;
 
 /// What each feature adds to a raw score.
 ///

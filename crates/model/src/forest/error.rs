@@ -3,7 +3,13 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use super::parts::Before;
+/// What comes before a part of a text.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Before {
+    pub(super) bytes: usize,
+    pub(super) lines: usize,
+    pub(super) trees: usize,
+}
 
 /// A text that is not a forest: the line, the tree and the field where that shows, and the reason.
 ///

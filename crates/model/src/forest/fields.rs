@@ -1,7 +1,7 @@
 //! The `key=value` lines of a header or a tree, by key.
 
 use super::error::{ForestError, Place, Reason, cut};
-use super::packed::Packed;
+use super::number::Packed;
 use super::text::Field;
 
 /// The values of the keys that a part of the text may have. Other keys are passed over: later versions of LightGBM

@@ -64,6 +64,7 @@ mod error;
 mod feature_info;
 mod fields;
 mod header;
+mod node;
 mod nodes;
 mod number;
 mod objective;
@@ -86,11 +87,12 @@ pub use categories::CategorySets;
 pub use contributions::Contributions;
 pub use error::{ForestError, Reason};
 pub use feature_info::FeatureInfo;
+pub use node::{Child, Missing, Node, Split, Target, Threshold};
 pub use objective::{Objective, Transform};
 pub use row::{Row, RowError};
 pub use statistics::FeatureUse;
 pub(crate) use together::{TOGETHER, Values};
-pub use tree::{Child, Missing, Node, Split, Target, Threshold, Tree};
+pub use tree::Tree;
 
 use parts::{Contents, Fault, Plan, Reader};
 

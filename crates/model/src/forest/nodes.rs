@@ -1,6 +1,6 @@
 //! The nodes of a tree in little room.
 
-use super::tree::{Child, Missing, Node, Split, Threshold};
+use super::node::{Child, Missing, Node, Split, Threshold};
 
 /// The inner nodes of one tree.
 ///

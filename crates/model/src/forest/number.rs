@@ -3,7 +3,6 @@
 //! A large forest is millions of numbers, so those of a list are read several at a time ([`vectors`](super::vectors)). What
 //! is odd there, and what stands alone, is read here. Both ways round correctly, as LightGBM reads what scores depend on.
 
-use super::packed::Unpacked;
 use super::tokens::Tokens;
 use super::vectors::{self, Several};
 
@@ -23,6 +22,68 @@ pub(super) trait Number: Copy {
 
     /// The number that a packed list has, if it is of this type.
     fn unpack(number: Unpacked) -> Option<Self>;
+}
+
+/// A list of numbers as bytes.
+#[derive(Clone, Copy)]
+pub(super) struct Packed<'a> {
+    /// How many bytes an integer has; `f` for single and `d` for double precision.
+    pub(super) kind: u8,
+    pub(super) bytes: &'a [u8],
+}
+
+/// A number of such a list.
+pub(super) enum Unpacked {
+    Integer(i64),
+    Single(f32),
+    Double(f64),
+}
+
+impl Packed<'_> {
+    fn width(self) -> usize {
+        match self.kind {
+            b'f' => 4,
+            b'd' => 8,
+            width => usize::from(width).max(1),
+        }
+    }
+
+    pub(super) fn len(self) -> usize {
+        self.bytes.len().div_ceil(self.width())
+    }
+
+    /// Gives `put` the numbers, at most so many, each with its index, and `None` for one that is not of the type. Returns the
+    /// index of the first that it does not take.
+    #[inline]
+    pub(super) fn each<T: Number>(
+        self,
+        most: usize,
+        mut put: impl FnMut(usize, Option<T>) -> bool,
+    ) -> Option<usize> {
+        // A loop for each kind, without a question inside.
+        macro_rules! each {
+            ($number:ty, $unpacked:expr) => {{
+                let (numbers, rest) = self.bytes.as_chunks();
+                let mut index = 0;
+                for &bytes in numbers.iter().take(most) {
+                    if !put(index, T::unpack($unpacked(<$number>::from_le_bytes(bytes)))) {
+                        return Some(index);
+                    }
+                    index += 1;
+                }
+                (index < most && !rest.is_empty()).then_some(index)
+            }};
+        }
+        match self.kind {
+            1 => each!(i8, |number| Unpacked::Integer(i64::from(number))),
+            2 => each!(i16, |number| Unpacked::Integer(i64::from(number))),
+            4 => each!(i32, |number| Unpacked::Integer(i64::from(number))),
+            8 => each!(i64, Unpacked::Integer),
+            b'f' => each!(f32, Unpacked::Single),
+            b'd' => each!(f64, Unpacked::Double),
+            _ => Some(0),
+        }
+    }
 }
 
 /// More digits might not fit; LightGBM's integers have at most ten.

@@ -3,74 +3,12 @@
 //!
 //! What the text says is checked by the same code either way, so that a packed forest is the forest of its text.
 
-use super::error::{ForestError, Place, Reason};
+use super::error::{Before, ForestError, Place, Reason};
 use super::header::Header;
-use super::number::Number;
-use super::parts::{self, Before, Contents};
+use super::number::Packed;
+use super::parts::{self, Contents};
 use super::text::Lines;
 use super::tree_text;
-
-/// A list of numbers as bytes.
-#[derive(Clone, Copy)]
-pub(super) struct Packed<'a> {
-    /// How many bytes an integer has; `f` for single and `d` for double precision.
-    kind: u8,
-    bytes: &'a [u8],
-}
-
-/// A number of such a list.
-pub(super) enum Unpacked {
-    Integer(i64),
-    Single(f32),
-    Double(f64),
-}
-
-impl Packed<'_> {
-    fn width(self) -> usize {
-        match self.kind {
-            b'f' => 4,
-            b'd' => 8,
-            width => usize::from(width).max(1),
-        }
-    }
-
-    pub(super) fn len(self) -> usize {
-        self.bytes.len().div_ceil(self.width())
-    }
-
-    /// Gives `put` the numbers, at most so many, each with its index, and `None` for one that is not of the type. Returns the
-    /// index of the first that it does not take.
-    #[inline]
-    pub(super) fn each<T: Number>(
-        self,
-        most: usize,
-        mut put: impl FnMut(usize, Option<T>) -> bool,
-    ) -> Option<usize> {
-        // A loop for each kind, without a question inside.
-        macro_rules! each {
-            ($number:ty, $unpacked:expr) => {{
-                let (numbers, rest) = self.bytes.as_chunks();
-                let mut index = 0;
-                for &bytes in numbers.iter().take(most) {
-                    if !put(index, T::unpack($unpacked(<$number>::from_le_bytes(bytes)))) {
-                        return Some(index);
-                    }
-                    index += 1;
-                }
-                (index < most && !rest.is_empty()).then_some(index)
-            }};
-        }
-        match self.kind {
-            1 => each!(i8, |number| Unpacked::Integer(i64::from(number))),
-            2 => each!(i16, |number| Unpacked::Integer(i64::from(number))),
-            4 => each!(i32, |number| Unpacked::Integer(i64::from(number))),
-            8 => each!(i64, Unpacked::Integer),
-            b'f' => each!(f32, Unpacked::Single),
-            b'd' => each!(f64, Unpacked::Double),
-            _ => Some(0),
-        }
-    }
-}
 
 /// What is left of the bytes.
 struct Rest<'a>(&'a [u8]);

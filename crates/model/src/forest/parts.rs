@@ -18,7 +18,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use memchr::{memchr_iter, memmem, memrchr};
 
-use super::error::{ForestError, Place, Reason, cut};
+use super::error::{Before, ForestError, Place, Reason, cut};
 use super::fields::Fields;
 use super::header::Header;
 use super::text::{Field, Lines};
@@ -112,14 +112,6 @@ impl Plan {
         // A few trees, which stay in the cache from being read to being parsed; larger parts only take more memory.
         Plan { part: 1 << 16, threads }
     }
-}
-
-/// What comes before a part.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Before {
-    pub(super) bytes: usize,
-    pub(super) lines: usize,
-    pub(super) trees: usize,
 }
 
 /// Reads a text.

@@ -18,7 +18,8 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use super::tree::{Child, Missing, Node, Split, Target, Tree};
+use super::node::{Child, Missing, Node, Split, Target};
+use super::tree::Tree;
 use super::{Contributions, Forest, ZERO_THRESHOLD};
 
 /// A row of features that fits a forest, ready to be scored by it. Made by [`Forest::row`].

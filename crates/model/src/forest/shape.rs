@@ -2,7 +2,7 @@
 
 use super::error::{ForestError, Reason};
 use super::fields::Fields;
-use super::tree::{Child, Node, Target};
+use super::node::{Child, Node, Target};
 
 /// The most nodes on a way from the root to a leaf, or where the nodes fail to be a tree: from the root, each node
 /// and each leaf must be reached in exactly one way. Children must be in range already.

@@ -1,7 +1,7 @@
 //! Figures about a forest, for those who look at one.
 
 use super::Forest;
-use super::tree::Split;
+use super::node::Split;
 
 /// How a forest uses one feature.
 #[derive(Debug, Clone, PartialEq, Default)]

@@ -1,8 +1,7 @@
 //! Lines, fields and lists of numbers: the grammar of the text, without what it means.
 
 use super::error::{ForestError, Place, Reason};
-use super::number::Number;
-use super::packed::Packed;
+use super::number::{Number, Packed};
 use super::tokens::Tokens;
 
 /// The lines of the text with their numbers, each without its line end. As an iterator, without blank lines and `#` comments.

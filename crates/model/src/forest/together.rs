@@ -3,8 +3,9 @@
 //! Rows of one pool differ in few values, so most nodes send all of them the same way: a small part of the nodes that the
 //! rows would meet one by one. The sums are those of [`Forest::raw_score`]: the same leaf values, added in the same order.
 
+use super::node::{Child, Missing, Node, Split, Target};
 use super::row::{goes_left, is_zero};
-use super::tree::{Child, Missing, Node, Split, Target, Tree};
+use super::tree::Tree;
 use super::{Forest, RowError};
 
 /// The most rows of a call.

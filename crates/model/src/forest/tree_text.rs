@@ -4,11 +4,12 @@ use super::MAX_VALUE;
 use super::categories::CategorySets;
 use super::error::{ForestError, Place};
 use super::fields::Fields;
+use super::node::{Child, Missing, Node, Split, Threshold};
 use super::nodes::Nodes;
 use super::number::Number;
 use super::shape;
 use super::text::Count;
-use super::tree::{Child, Missing, Node, Split, Threshold, Tree};
+use super::tree::Tree;
 
 const KEYS: &[&str] = &[
     "num_leaves",

@@ -50,20 +50,20 @@ impl Ranker {
         let side = self.problem_side(problem)?;
         let value = |raw: f64| self.model.value(target.target, raw);
         predictions.clear();
-        if scratch.ranking.len() * KERNELS_A_ROW < target.scorer.distinct_kernels() {
-            for place in &scratch.ranking {
+        if scratch.ranking().len() * KERNELS_A_ROW < target.scorer.distinct_kernels() {
+            for place in scratch.ranking() {
                 predictions.push(value(target.forest.predict(&self.row(&side, place.index)?)?));
             }
             return Ok(());
         }
-        let RankScratch { values, scratch, scores, ranking, .. } = scratch;
+        let RankScratch { values, scratch, scores, ranking, ordered, .. } = scratch;
         if let Some(features) = &self.features {
             features.fill(&side, values);
         }
         let CallValues { uniform, pair } = values;
         scores.resize(self.places.len(), 0.0);
         target.scorer.score(uniform, pair, scratch, scores)?;
-        for ranked in &*ranking {
+        for ranked in ranking.iter().take(*ordered) {
             let place =
                 self.places.binary_search(&ranked.index).map_err(|_| self.not_ranked(ranked.index))?;
             let sum = scores.get(place).ok_or_else(|| self.not_ranked(ranked.index))?;
@@ -107,7 +107,7 @@ mod tests {
                     ranker.predict_ranked(&scorer, &problem, &mut scratch, &mut predictions).unwrap();
                     assert_eq!(predictions.len(), count.min(ranker.pool().len()));
                     for (place, found) in scratch.ranking().iter().zip(&predictions) {
-                        let kernel = ranker.predict(&problem, place.index).unwrap();
+                        let kernel = ranker.predict(problem.checked().unwrap(), place.index).unwrap();
                         let expected =
                             if target == Target::Latency { kernel.latency_ms } else { kernel.bandwidth_gb_s };
                         assert_eq!(Some(found.to_bits()), expected.map(f64::to_bits), "{count} {target}");

@@ -217,7 +217,7 @@ mod tests {
             assert_eq!(scratch.ranking().len(), names.len());
             for ranked in scratch.ranking() {
                 let row = &rows[4 * ranked.index..][..4];
-                assert_eq!(row, ranker.features(&problem, ranked.index).unwrap());
+                assert_eq!(row, ranker.features(problem.checked().unwrap(), ranked.index).unwrap());
                 assert_eq!(row[2], c as f64);
                 let expected = universal_score(forest.predict(row).unwrap(), 10.0, times[ranked.index]);
                 assert_eq!(ranked.score.to_bits(), expected.to_bits());

@@ -100,7 +100,7 @@ impl<'l> Registry<'l> {
             Registry {
                 handle,
                 init: library.get(b"ck_conv_problem_init").expect("a symbol"),
-                select: library.get(b"ck_select_kernel").expect("a symbol"),
+                select: library.get(b"ck_registry_select_conv").expect("a symbol"),
                 destroy: library.get(b"ck_registry_destroy").expect("a symbol"),
             }
         }
@@ -194,7 +194,7 @@ pub(crate) fn run(options: &Options, report: &mut Report) {
             repeated(&case, &registry, &problems, threads, options, report);
         }
     }
-    let case = "C interface: ck_select_kernel besides ranking";
+    let case = "C interface: ck_registry_select_conv besides ranking";
     if options.wants(case) {
         besides_ranking(case, &registry, &setting, &problems, options, report);
     }
@@ -273,7 +273,7 @@ fn open(file: &std::path::Path, options: &Options, report: &mut Report) {
         // SAFETY: the library's initializers are Rust's own; nothing of it is used after it is closed.
         let library = unsafe { Library::new(file) }.unwrap_or_else(|error| panic!("{error}"));
         // SAFETY: only looked for.
-        unsafe { library.get::<Select>(b"ck_select_kernel") }.expect("a symbol");
+        unsafe { library.get::<Select>(b"ck_registry_select_conv") }.expect("a symbol");
         times.push(start.elapsed().as_secs_f64() * 1e6);
     }
     let bytes = std::fs::metadata(file).map_or(0, |data| data.len());

@@ -46,13 +46,13 @@ impl GemmKernel {
     /// Whether it is of the variant that a problem asks for. Batches, lists, Stream-K and scales have to be the problem's,
     /// because they are arguments of a launch; D tensors and a shuffled B have to be where the problem asks for them.
     pub fn answers(&self, problem: &GemmProblem) -> bool {
-        let GemmRequest { batch, groups, stream_k, num_d, preshuffle, quant } = problem.request;
-        self.variant.batched == (batch > 0)
+        let GemmRequest { batch, groups, stream_k, num_d, preshuffle, quant } = &problem.request;
+        self.variant.batched == (*batch > 0)
             && self.grouped != groups.is_empty()
-            && self.variant.stream_k == stream_k
-            && self.variant.quant == quant
-            && (num_d == 0 || self.num_d_tensors == num_d)
-            && (!preshuffle || self.preshuffle)
+            && self.variant.stream_k == *stream_k
+            && self.variant.quant == *quant
+            && (*num_d == 0 || self.num_d_tensors == *num_d)
+            && (!*preshuffle || self.preshuffle)
     }
 }
 

@@ -1,5 +1,6 @@
 //! What is asked: a grouped convolution, a GEMM or attention, as a plain value.
 
+mod checked;
 mod columns;
 pub mod fields;
 mod fmha;
@@ -11,6 +12,7 @@ mod source;
 mod text;
 mod words;
 
+pub use checked::Checked;
 pub use columns::{CONV_COLUMNS, FMHA_COLUMNS};
 pub use fields::FieldSet;
 pub use fmha::FmhaProblem;
@@ -342,7 +344,7 @@ impl GemmProblem {
         element("dtype_a", self.dtype_a)?;
         element("dtype_b", self.dtype_b)?;
         element("dtype_c", self.dtype_c)?;
-        if self.request == GemmRequest::NONE { Ok(()) } else { self.validate_request() }
+        if self.request.is_none() { Ok(()) } else { self.validate_request() }
     }
 
     fn validate_request(&self) -> Result<(), InvalidField> {

@@ -28,6 +28,18 @@ impl GemmRequest {
     /// One plain GEMM.
     pub const NONE: Self =
         Self { batch: 0, groups: Groups::NONE, stream_k: None, num_d: 0, preshuffle: false, quant: None };
+
+    /// Whether it is [`GemmRequest::NONE`], without comparing lists.
+    #[inline]
+    pub const fn is_none(&self) -> bool {
+        let Self { batch, groups, stream_k, num_d, preshuffle, quant } = self;
+        *batch == 0
+            && groups.is_empty()
+            && stream_k.is_none()
+            && *num_d == 0
+            && !*preshuffle
+            && quant.is_none()
+    }
 }
 
 impl Default for GemmRequest {

@@ -9,7 +9,11 @@ pub const WORDS: usize = 14;
 impl Problem {
     /// The problem as words: equal problems have equal words, different ones different words. `None` when a number
     /// needs more than 31 bits, which no valid problem does, and for a list of GEMMs, which needs more words.
-    #[inline]
+    #[inline(always)]
+    #[allow(
+        clippy::inline_always,
+        reason = "its caller compares the words at once, on the way of a repeated selection"
+    )]
     pub fn words(&self) -> Option<[u64; WORDS]> {
         let mut words = [0; WORDS];
         let (head, split_k, arch) = match self {
@@ -52,7 +56,7 @@ impl Problem {
                     0,
                 ];
                 words[3..5].copy_from_slice(&pack([[p.m, p.n], [p.k, p.request.batch.into()]])?);
-                if p.request != GemmRequest::NONE {
+                if !p.request.is_none() {
                     words[5..9].copy_from_slice(&request(&p.request)?);
                 }
                 (head, p.split_k, p.arch)

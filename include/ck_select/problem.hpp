@@ -1,0 +1,268 @@
+/* Problems, what a kernel is chosen for, and the C functions that take them. */
+
+#ifndef CK_SELECT_PROBLEM_HPP
+#define CK_SELECT_PROBLEM_HPP
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include "error.hpp"
+
+namespace ck_select {
+
+/// A grouped convolution, see ck_conv_problem. Default: a forward bf16 NHWGC convolution with every extent 1.
+class ConvProblem {
+ public:
+  ConvProblem() noexcept { ck_conv_problem_init(&raw_); }
+  ConvProblem(const ConvProblem& other) noexcept : raw_(other.raw_), arch_(other.arch_) { point(); }
+  ConvProblem& operator=(const ConvProblem& other) noexcept {
+    raw_ = other.raw_;
+    arch_ = other.arch_;
+    point();
+    return *this;
+  }
+
+  ConvProblem& direction(Direction value) noexcept { return set(raw_.direction, value); }
+  ConvProblem& batch(std::int64_t n) noexcept { return set(raw_.n, n); }
+  /// Input and output channels, totals over all groups.
+  ConvProblem& channels(std::int64_t c, std::int64_t k) noexcept { return set(raw_.c, c).set(raw_.k, k); }
+  ConvProblem& groups(std::int64_t g) noexcept { return set(raw_.g, g); }
+
+  /// One to three extents in the order depth, height, width; their count is the number of dimensions.
+  template <class... Extents>
+  ConvProblem& input(Extents... extents) noexcept {
+    raw_.ndim = static_cast<std::int32_t>(sizeof...(extents));
+    return axes(raw_.input, 1, extents...);
+  }
+  template <class... Extents>
+  ConvProblem& filter(Extents... extents) noexcept {
+    return axes(raw_.filter, 1, extents...);
+  }
+  template <class... Steps>
+  ConvProblem& stride(Steps... steps) noexcept {
+    return axes(raw_.stride, 1, steps...);
+  }
+  template <class... Steps>
+  ConvProblem& dilation(Steps... steps) noexcept {
+    return axes(raw_.dilation, 1, steps...);
+  }
+  /// The same on both sides.
+  template <class... Sizes>
+  ConvProblem& padding(Sizes... sizes) noexcept {
+    return padding_left(sizes...).padding_right(sizes...);
+  }
+  template <class... Sizes>
+  ConvProblem& padding_left(Sizes... sizes) noexcept {
+    return axes(raw_.pad_left, 0, sizes...);
+  }
+  template <class... Sizes>
+  ConvProblem& padding_right(Sizes... sizes) noexcept {
+    return axes(raw_.pad_right, 0, sizes...);
+  }
+
+  ConvProblem& split_k(std::int32_t parts) noexcept { return set(raw_.split_k, parts); }
+  /// Sets the type of all three operands.
+  ConvProblem& dtype(Dtype value) noexcept { return dtypes(value, value, value); }
+  ConvProblem& dtypes(Dtype in, Dtype wei, Dtype out) noexcept {
+    return set(raw_.dtype_in, in).set(raw_.dtype_wei, wei).set(raw_.dtype_out, out);
+  }
+  ConvProblem& layout(ConvLayout value) noexcept { return set(raw_.layout, value); }
+  /// Empty for the registry's default.
+  ConvProblem& arch(std::string_view arch) {
+    arch_.set(arch);
+    point();
+    return *this;
+  }
+
+  /// The C struct; valid while this object lives unchanged.
+  [[nodiscard]] const ck_conv_problem& capi() const noexcept { return raw_; }
+  /// For fields without a setter. `arch` belongs to this object: set it with arch().
+  [[nodiscard]] ck_conv_problem& capi() noexcept { return raw_; }
+
+ private:
+  template <class Field, class Value>
+  ConvProblem& set(Field& field, Value value) noexcept {
+    field = static_cast<Field>(value);
+    return *this;
+  }
+
+  template <class... Values>
+  ConvProblem& axes(std::int64_t (&field)[3], std::int64_t rest, Values... values) noexcept {
+    static_assert(sizeof...(values) >= 1 && sizeof...(values) <= 3, "one to three axes: depth, height, width");
+    std::fill(std::begin(field), std::end(field), rest);
+    std::size_t at = 3 - sizeof...(values);
+    ((field[at++] = static_cast<std::int64_t>(values)), ...);
+    return *this;
+  }
+
+  void point() noexcept { raw_.arch = arch_.get_optional(); }
+
+  ck_conv_problem raw_{};
+  detail::ArchText arch_;
+};
+
+/// A GEMM, see ck_gemm_problem. Default: 1x1x1, fp8, layout rcr.
+class GemmProblem {
+ public:
+  GemmProblem() noexcept { ck_gemm_problem_init(&raw_); }
+  GemmProblem(std::int64_t m, std::int64_t n, std::int64_t k) noexcept : GemmProblem() { size(m, n, k); }
+  GemmProblem(const GemmProblem& other) noexcept : raw_(other.raw_), arch_(other.arch_) { point(); }
+  GemmProblem& operator=(const GemmProblem& other) noexcept {
+    raw_ = other.raw_;
+    arch_ = other.arch_;
+    point();
+    return *this;
+  }
+
+  GemmProblem& size(std::int64_t m, std::int64_t n, std::int64_t k) noexcept {
+    raw_.m = m;
+    raw_.n = n;
+    raw_.k = k;
+    return *this;
+  }
+  GemmProblem& split_k(std::int32_t parts) noexcept {
+    raw_.split_k = parts;
+    return *this;
+  }
+  GemmProblem& dtypes(Dtype a, Dtype b, Dtype c) noexcept {
+    raw_.dtype_a = static_cast<std::int32_t>(a);
+    raw_.dtype_b = static_cast<std::int32_t>(b);
+    raw_.dtype_c = static_cast<std::int32_t>(c);
+    return *this;
+  }
+  GemmProblem& layout(Major a, Major b, Major c) noexcept {
+    raw_.layout_a = static_cast<std::int32_t>(a);
+    raw_.layout_b = static_cast<std::int32_t>(b);
+    raw_.layout_c = static_cast<std::int32_t>(c);
+    return *this;
+  }
+  /// Empty for the registry's default.
+  GemmProblem& arch(std::string_view arch) {
+    arch_.set(arch);
+    point();
+    return *this;
+  }
+
+  /// The C struct; valid while this object lives unchanged.
+  [[nodiscard]] const ck_gemm_problem& capi() const noexcept { return raw_; }
+  /// For fields without a setter. `arch` belongs to this object: set it with arch().
+  [[nodiscard]] ck_gemm_problem& capi() noexcept { return raw_; }
+
+ private:
+  void point() noexcept { raw_.arch = arch_.get_optional(); }
+
+  ck_gemm_problem raw_{};
+  detail::ArchText arch_;
+};
+
+/// Attention, see ck_fmha_problem. Default: forward, fp16, one sequence with one query, key and head of 128 elements. Fields
+/// without a setter are set through capi().
+class FmhaProblem {
+ public:
+  FmhaProblem() noexcept { ck_fmha_problem_init(&raw_); }
+  FmhaProblem(const FmhaProblem& other) noexcept : raw_(other.raw_), arch_(other.arch_) { point(); }
+  FmhaProblem& operator=(const FmhaProblem& other) noexcept {
+    raw_ = other.raw_;
+    arch_ = other.arch_;
+    point();
+    return *this;
+  }
+
+  FmhaProblem& lengths(std::int64_t batch, std::int64_t queries, std::int64_t keys) noexcept {
+    raw_.batch = batch;
+    raw_.seqlen_q = queries;
+    raw_.seqlen_k = keys;
+    return *this;
+  }
+  FmhaProblem& heads(std::int64_t queries, std::int64_t keys) noexcept {
+    raw_.nhead_q = queries;
+    raw_.nhead_k = keys;
+    return *this;
+  }
+  FmhaProblem& hdims(std::int64_t queries, std::int64_t values) noexcept {
+    raw_.hdim_q = queries;
+    raw_.hdim_v = values;
+    return *this;
+  }
+  FmhaProblem& dtype(Dtype dtype) noexcept {
+    raw_.dtype = static_cast<std::int32_t>(dtype);
+    return *this;
+  }
+  /// For which stage a kernel is chosen; the API must be the one that has it.
+  FmhaProblem& stage(ck_fmha_api api, ck_fmha_family family) noexcept {
+    raw_.api_family = api;
+    raw_.family = family;
+    return *this;
+  }
+  /// Empty for the registry's default.
+  FmhaProblem& arch(std::string_view arch) {
+    arch_.set(arch);
+    point();
+    return *this;
+  }
+
+  /// The C struct; valid while this object lives unchanged.
+  [[nodiscard]] const ck_fmha_problem& capi() const noexcept { return raw_; }
+  /// For fields without a setter. `arch` belongs to this object: set it with arch().
+  [[nodiscard]] ck_fmha_problem& capi() noexcept { return raw_; }
+
+ private:
+  void point() noexcept { raw_.arch = arch_.get_optional(); }
+
+  ck_fmha_problem raw_{};
+  detail::ArchText arch_;
+};
+
+namespace detail {
+
+// One name for all operations.
+[[nodiscard]] inline const ck_conv_problem& raw(const ck_conv_problem& problem) noexcept { return problem; }
+[[nodiscard]] inline const ck_conv_problem& raw(const ConvProblem& problem) noexcept { return problem.capi(); }
+[[nodiscard]] inline const ck_gemm_problem& raw(const ck_gemm_problem& problem) noexcept { return problem; }
+[[nodiscard]] inline const ck_gemm_problem& raw(const GemmProblem& problem) noexcept { return problem.capi(); }
+[[nodiscard]] inline const ck_fmha_problem& raw(const ck_fmha_problem& problem) noexcept { return problem; }
+[[nodiscard]] inline const ck_fmha_problem& raw(const FmhaProblem& problem) noexcept { return problem.capi(); }
+
+template <class Problem>
+struct Calls;
+
+template <>
+struct Calls<ck_conv_problem> {
+  static constexpr auto select = ck_registry_select_conv;
+  static constexpr auto rank = ck_registry_rank_conv;
+  static constexpr auto predict = ck_registry_predict_conv;
+  static constexpr auto features = ck_registry_extract_conv;
+  static constexpr auto explain = ck_registry_explain_conv;
+};
+
+template <>
+struct Calls<ck_gemm_problem> {
+  static constexpr auto select = ck_registry_select_gemm;
+  static constexpr auto rank = ck_registry_rank_gemm;
+  static constexpr auto predict = ck_registry_predict_gemm;
+  static constexpr auto features = ck_registry_extract_gemm;
+  static constexpr auto explain = ck_registry_explain_gemm;
+};
+
+template <>
+struct Calls<ck_fmha_problem> {
+  static constexpr auto select = ck_registry_select_fmha;
+  static constexpr auto rank = ck_registry_rank_fmha;
+  static constexpr auto predict = ck_registry_predict_fmha;
+  static constexpr auto features = ck_registry_extract_fmha;
+  static constexpr auto explain = ck_registry_explain_fmha;
+};
+
+template <class Problem>
+using CallsFor = Calls<std::decay_t<decltype(raw(std::declval<const Problem&>()))>>;
+
+}  // namespace detail
+
+}  // namespace ck_select
+
+#endif  // CK_SELECT_PROBLEM_HPP

@@ -1,0 +1,452 @@
+/* The registry: kernels, models and options, and the choice. */
+
+#ifndef CK_SELECT_REGISTRY_HPP
+#define CK_SELECT_REGISTRY_HPP
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <limits>
+#include <list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "hooks.hpp"
+#include "options.hpp"
+#include "problem.hpp"
+#include "selection.hpp"
+
+namespace ck_select {
+
+namespace detail {
+
+struct DestroyRegistry {
+  void operator()(ck_registry* registry) const noexcept { ck_registry_destroy(registry); }
+};
+
+}  // namespace detail
+
+/// Kernels, models and options. Move-only; a moved-from registry may only be destroyed or assigned to.
+///
+/// Add kernels through this class: the `user` of kernels that were added to capi() directly cannot be returned.
+class Registry {
+ public:
+  Registry() : Registry(Options{}) {}
+
+  explicit Registry(const Options& options) {
+    if (ck_select_abi_version() != CK_SELECT_ABI_VERSION) {
+      throw Error(Status::invalid_struct,
+                  "libck_select " + std::string(version()) + " has binary interface " +
+                      std::to_string(ck_select_abi_version()) + ", this program was compiled for " +
+                      std::to_string(CK_SELECT_ABI_VERSION));
+    }
+    ck_registry* made = nullptr;
+    detail::with(options, [&](const ck_options& raw) { detail::check(ck_registry_create(&raw, &made)); });
+    handle_.reset(made);
+  }
+
+  Registry(Registry&&) noexcept = default;
+  Registry& operator=(Registry&& other) noexcept {
+    // The handle is destroyed before the callables that it may call.
+    handle_ = std::move(other.handle_);
+    keep_ = std::move(other.keep_);
+    return *this;
+  }
+
+  [[nodiscard]] ck_registry* capi() const noexcept { return handle_.get(); }
+
+  /// Releases the handle, for ck_registry_destroy. The second element owns the callables and must outlive the handle.
+  [[nodiscard]] std::pair<ck_registry*, std::shared_ptr<void>> release() noexcept {
+    return {handle_.release(), std::move(keep_)};
+  }
+
+  void set_options(const Options& options) {
+    detail::with(options, [&](const ck_options& raw) { detail::check(ck_registry_set_options(capi(), &raw)); });
+  }
+
+  /// Adds a kernel by name. A kernel of the same name is replaced if the new priority is higher.
+  void add(std::string_view name, Hooks hooks = {}) {
+    const detail::CText text(name, "kernel name");
+    std::list<detail::Callables> added;
+    const ck_kernel_hooks raw = raw_hooks(std::move(hooks), added);
+    detail::check(ck_registry_add_kernel(capi(), text.get(), &raw));
+    keep_->take(added);
+  }
+
+  /// Adds all of them or, if one cannot be added, none.
+  void add(std::vector<NewKernel> kernels) {
+    std::vector<detail::CText> texts;
+    std::vector<const char*> names;
+    std::vector<ck_kernel_hooks> hooks;
+    std::list<detail::Callables> added;
+    texts.reserve(kernels.size());
+    for (NewKernel& kernel : kernels) {
+      names.push_back(texts.emplace_back(kernel.name, "kernel name").get());
+      hooks.push_back(raw_hooks(std::move(kernel.hooks), added));
+    }
+    detail::check(ck_registry_add_kernels(capi(), names.data(), hooks.data(), names.size()));
+    keep_->take(added);
+  }
+
+  /// Adds a kernel by descriptor.
+  void add(const ConvKernel& kernel, Hooks hooks = {}) { add_described(ck_registry_add_conv_kernels, one(kernel, hooks)); }
+  void add(const GemmKernel& kernel, Hooks hooks = {}) { add_described(ck_registry_add_gemm_kernels, one(kernel, hooks)); }
+  void add(const FmhaKernel& kernel, Hooks hooks = {}) { add_described(ck_registry_add_fmha_kernels, one(kernel, hooks)); }
+
+  /// Adds all of them or, if one cannot be added, none.
+  void add_conv(std::vector<NewConvKernel> kernels) { add_described(ck_registry_add_conv_kernels, std::move(kernels)); }
+  void add_gemm(std::vector<NewGemmKernel> kernels) { add_described(ck_registry_add_gemm_kernels, std::move(kernels)); }
+  void add_fmha(std::vector<NewFmhaKernel> kernels) { add_described(ck_registry_add_fmha_kernels, std::move(kernels)); }
+
+  /// Into how many parts the keys of a sequence are split, see ck_registry_choose_fmha_splits.
+  [[nodiscard]] std::int64_t fmha_splits(const FmhaProblem& problem, std::int64_t most) const {
+    std::int64_t splits = 1;
+    detail::check(ck_registry_choose_fmha_splits(capi(), &problem.capi(), most, &splits));
+    return splits;
+  }
+
+  [[nodiscard]] std::size_t size() const {
+    std::size_t size = 0;
+    detail::check(ck_registry_size(capi(), &size));
+    return size;
+  }
+
+  /// The kernel at an index in the order of registration; empty if there is none.
+  [[nodiscard]] std::optional<KernelInfo> kernel_at(std::size_t index) const {
+    return info([&](ck_kernel_info* raw) { return ck_registry_kernel_at(capi(), index, raw); });
+  }
+
+  /// The kernel with a name; empty if there is none.
+  [[nodiscard]] std::optional<KernelInfo> find(std::string_view name) const {
+    const detail::CText text(name, "kernel name");
+    return info([&](ck_kernel_info* raw) { return ck_registry_find(capi(), text.get(), raw); });
+  }
+
+  /// All kernels in the order of registration; not a snapshot if another thread changes the registry meanwhile.
+  [[nodiscard]] std::vector<KernelInfo> kernels() const {
+    std::vector<KernelInfo> all;
+    while (const auto kernel = kernel_at(all.size())) all.push_back(*kernel);
+    return all;
+  }
+
+  /// Removes the kernels of other architectures; returns their number.
+  std::size_t retain_arch(std::string_view arch) {
+    const detail::CText text(arch, "arch");
+    std::size_t removed = 0;
+    detail::check(ck_registry_retain_arch(capi(), text.get(), &removed));
+    return removed;
+  }
+
+  /// Removes the kernel with a name; false if there is none.
+  bool remove(std::string_view name) {
+    const detail::CText text(name, "kernel name");
+    const ck_status status = ck_registry_remove_kernel(capi(), text.get());
+    if (status == CK_STATUS_NOT_FOUND) return false;
+    detail::check(status);
+    return true;
+  }
+
+  void clear() { detail::check(ck_registry_clear(capi())); }
+
+  /// Frees the memory of kernels that were removed or replaced, with their callables, and returns their number. Until
+  /// then their names stay valid. A returning kernel is recognised only if its hooks have no callables, so a program that
+  /// keeps adding and removing kernels with callables should call this now and then. No other thread may use the registry
+  /// during the call.
+  std::size_t compact() {
+    std::size_t removed = 0;
+    detail::check(ck_registry_compact(capi(), &removed));
+    std::unordered_set<const void*> used;
+    auto info = detail::sized<ck_kernel_info>();
+    for (std::size_t at = 0; ck_registry_kernel_at(capi(), at, &info) == CK_STATUS_OK; ++at) used.insert(info.user);
+    keep_->retain(used);
+    return removed;
+  }
+
+  /// Increases with every change of kernels, models and options.
+  [[nodiscard]] std::uint64_t generation() const {
+    std::uint64_t generation = 0;
+    detail::check(ck_registry_generation(capi(), &generation));
+    return generation;
+  }
+
+  /// Adds the kernels of a JSON export of a CK registry, all or none, without callables.
+  void import_json(std::string_view json) {
+    detail::check(ck_registry_import_json(capi(), detail::bytes_of(json), json.size(), nullptr, nullptr));
+  }
+
+  /// The same with the hooks that `hooks_of` returns for each kernel's name; kernels for which it returns none are skipped.
+  /// Its exceptions propagate, and then no kernel is added.
+  template <class HooksOf>
+  void import_json(std::string_view json, HooksOf hooks_of) {
+    struct Import {
+      Registry& registry;
+      HooksOf& hooks_of;
+      std::list<detail::Callables> added;
+      std::exception_ptr thrown;
+    } import{*this, hooks_of, {}, nullptr};
+    const auto ask = [](const char* name, ck_kernel_hooks* raw, void* user) noexcept -> std::int32_t {
+      auto& asked = *static_cast<Import*>(user);
+      if (asked.thrown) return 0;
+      try {
+        std::optional<Hooks> hooks = asked.hooks_of(std::string_view(name));
+        if (!hooks) return 0;
+        *raw = asked.registry.raw_hooks(std::move(*hooks), asked.added);
+      } catch (...) {
+        asked.thrown = std::current_exception();
+        raw->struct_size = 0;  // ends the import
+      }
+      return 1;
+    };
+    const ck_status status =
+        ck_registry_import_json(capi(), detail::bytes_of(json), json.size(), +ask, &import);
+    if (import.thrown) std::rethrow_exception(import.thrown);
+    detail::check(status);
+    keep_->take(import.added);
+  }
+
+  /// The kernels of one operation in the JSON format of CK's registry for that operation.
+  [[nodiscard]] std::string export_json(Op op, const ExportOptions& options = {}) const {
+    auto raw = detail::sized<ck_export_options>();
+    raw.registry_name = detail::text(options.registry_name, "registry_name");
+    raw.timestamp = detail::optional_text(options.timestamp, "timestamp");
+    raw.statistics = options.statistics ? 1 : 0;
+    char* made = nullptr;
+    detail::check(ck_registry_export_json(capi(), static_cast<std::int32_t>(op), &raw, &made));
+    const std::unique_ptr<char, void (*)(char*)> json(made, ck_string_free);
+    return json.get();
+  }
+
+  /// Loads a model directory, or "embedded:NAME".
+  void load_model(std::string_view directory, const ModelOptions& options = {}) {
+    const detail::CText text(directory, "directory");
+    detail::with(options, [&](const ck_model_options& raw) { detail::check(ck_registry_load_model(capi(), text.get(), &raw)); });
+  }
+
+  /// Loads a built-in model.
+  void load_embedded(std::string_view name, const ModelOptions& options = {}) {
+    const detail::CText text(name, "name");
+    detail::with(options,
+         [&](const ck_model_options& raw) { detail::check(ck_registry_load_embedded(capi(), text.get(), &raw)); });
+  }
+
+  /// Loads a model from memory; `name` is its name in messages.
+  void load_model(std::string_view name, std::string_view spec, const std::vector<Forest>& forests,
+                  const ModelOptions& options = {}) {
+    const detail::CText text(name, "name");
+    std::vector<ck_forest_bytes> raw;
+    for (const Forest& forest : forests) {
+      auto& part = raw.emplace_back(detail::sized<ck_forest_bytes>());
+      part.target = static_cast<std::int32_t>(forest.target);
+      part.bytes = detail::bytes_of(forest.bytes);
+      part.len = forest.bytes.size();
+    }
+    detail::with(options, [&](const ck_model_options& usage) {
+      detail::check(ck_registry_load_model_bytes(capi(), text.get(), detail::bytes_of(spec), spec.size(), raw.data(),
+                                                 raw.size(), &usage));
+    });
+  }
+
+  /// Removes the model that was loaded for these problems; false if there is none.
+  bool remove_model(const ModelKey& key) {
+    const ck_model_key raw = detail::raw_key(key);
+    const ck_status status = ck_registry_remove_model(capi(), &raw);
+    if (status == CK_STATUS_NOT_FOUND) return false;
+    detail::check(status);
+    return true;
+  }
+
+  void remove_models() { detail::check(ck_registry_remove_models(capi())); }
+
+  /// Prepares the models for the current kernels; otherwise the first selection after a change does.
+  void prepare() { detail::check(ck_registry_prepare(capi())); }
+
+  /// Reads the winners that other processes have stored. It reads a file: call it now and then, not before each selection.
+  void refresh_store() { detail::check(ck_registry_refresh_store(capi())); }
+
+  /// How many winners are only in memory, because the store could not be written, and the reason.
+  [[nodiscard]] StoreStatus store_status() const {
+    StoreStatus status;
+    char* raw = nullptr;
+    detail::check(ck_registry_store_status(capi(), &status.waiting, &raw));
+    const std::unique_ptr<char, void (*)(char*)> reason(raw, ck_string_free);
+    if (reason) status.reason = reason.get();
+    return status;
+  }
+
+  /// Measures what was asked most and is answered by a guess, within a time; see ck_registry_tune. `kernels` is how many of a
+  /// problem's best are measured, `stream` a hipStream_t, null for that of the options.
+  TuneReport tune(std::chrono::duration<double, std::milli> time, std::int32_t kernels = 3, void* stream = nullptr) {
+    const ck_tune_budget budget{sizeof budget, time.count(), stream, kernels, 0};
+    ck_tune_report raw{};
+    raw.struct_size = sizeof raw;
+    detail::check(ck_registry_tune(capi(), &budget, &raw));
+    TuneReport report;
+    report.measured = raw.measured;
+    report.improved = raw.improved;
+    report.failed = raw.failed;
+    report.waiting = raw.waiting;
+    report.saved_ms = raw.saved_ms;
+    report.elapsed_ms = raw.elapsed_ms;
+    return report;
+  }
+
+  // The calls below take a ConvProblem, a GemmProblem, an FmhaProblem, or one of the C structs.
+
+  /// Chooses the kernel to run.
+  template <class Problem>
+  [[nodiscard]] Selection select(const Problem& problem) const {
+    Selection selection;
+    detail::check(call_select(problem, selection));
+    return selection;
+  }
+
+  /// The same without exceptions: `selection` is written when the status is ok.
+  template <class Problem>
+  [[nodiscard]] Status try_select(const Problem& problem, Selection& selection) const noexcept {
+    return static_cast<Status>(call_select(problem, selection));
+  }
+
+  /// The best `limit` kernels by the model that serves the problem, best first; `supports` is not called.
+  template <class Problem>
+  [[nodiscard]] std::vector<Ranked> rank(
+      const Problem& problem, std::size_t limit = std::numeric_limits<std::size_t>::max(),
+      std::size_t* left_out = nullptr) const {
+    std::vector<ck_ranked> raw(std::min(limit, size()), detail::sized<ck_ranked>());
+    std::size_t count = 0;
+    detail::check(
+        detail::CallsFor<Problem>::rank(capi(), &detail::raw(problem), raw.size(), raw.data(), &count, left_out));
+    raw.resize(std::min(count, raw.size()));
+    std::vector<Ranked> ranked;
+    ranked.reserve(raw.size());
+    for (const ck_ranked& place : raw) {
+      ranked.push_back({place.name, detail::Callables::user(place.user), place.index, place.score, place.tied != 0,
+                        place.unmeasured != 0});
+    }
+    return ranked;
+  }
+
+  /// The serving model's predictions for the kernel at an index.
+  template <class Problem>
+  [[nodiscard]] Predictions predict(const Problem& problem, std::size_t index) const {
+    auto raw = detail::sized<ck_predictions>();
+    detail::check(detail::CallsFor<Problem>::predict(capi(), &detail::raw(problem), index, &raw));
+    Predictions predictions{detail::known(raw.tflops), std::nullopt, detail::known(raw.bandwidth_gb_s)};
+    if (const auto latency = detail::known(raw.latency_ms)) predictions.latency.emplace(*latency);
+    return predictions;
+  }
+
+  /// The features of the kernel at an index as the serving model sees them, in the model's order.
+  template <class Problem>
+  [[nodiscard]] std::vector<double> features(const Problem& problem, std::size_t index) const {
+    std::vector<double> row(128);
+    while (true) {
+      std::size_t count = 0;
+      const ck_status status =
+          detail::CallsFor<Problem>::features(capi(), &detail::raw(problem), index, row.size(), row.data(), &count);
+      if (status == CK_STATUS_BUFFER_TOO_SMALL && count > row.size()) {
+        row.resize(count);
+        continue;
+      }
+      detail::check(status);
+      row.resize(count);
+      return row;
+    }
+  }
+
+  /// Which sources are asked for a problem and what each answers, as human-readable text.
+  template <class Problem>
+  [[nodiscard]] std::string explain(const Problem& problem) const {
+    char* raw = nullptr;
+    detail::check(detail::CallsFor<Problem>::explain(capi(), &detail::raw(problem), &raw));
+    const std::unique_ptr<char, void (*)(char*)> text(raw, ck_string_free);
+    return text.get();
+  }
+
+ private:
+  [[nodiscard]] static std::vector<NewConvKernel> one(const ConvKernel& kernel, Hooks& hooks) {
+    std::vector<NewConvKernel> kernels;
+    kernels.push_back({kernel, std::move(hooks)});
+    return kernels;
+  }
+  [[nodiscard]] static std::vector<NewGemmKernel> one(const GemmKernel& kernel, Hooks& hooks) {
+    std::vector<NewGemmKernel> kernels;
+    kernels.push_back({kernel, std::move(hooks)});
+    return kernels;
+  }
+
+  [[nodiscard]] static std::vector<NewFmhaKernel> one(const FmhaKernel& kernel, Hooks& hooks) {
+    std::vector<NewFmhaKernel> kernels;
+    kernels.push_back({kernel, std::move(hooks)});
+    return kernels;
+  }
+
+  template <class Call, class New>
+  void add_described(Call call, std::vector<New> kernels) {
+    std::vector<decltype(kernels.front().kernel.capi())> descs;
+    std::vector<ck_kernel_hooks> hooks;
+    std::list<detail::Callables> added;
+    for (New& kernel : kernels) {
+      descs.push_back(kernel.kernel.capi());
+      hooks.push_back(raw_hooks(std::move(kernel.hooks), added));
+    }
+    detail::check(call(capi(), descs.data(), hooks.data(), descs.size()));
+    keep_->take(added);
+  }
+
+  template <class Problem>
+  ck_status call_select(const Problem& problem, Selection& selection) const noexcept {
+    auto raw = detail::sized<ck_selection>();
+    const ck_status status = detail::CallsFor<Problem>::select(capi(), &detail::raw(problem), &raw);
+    if (status == CK_STATUS_OK) {
+      selection.name = raw.name;
+      selection.user = detail::Callables::user(raw.user);
+      selection.index = raw.index;
+      selection.rank = raw.rank;
+      selection.unsupported = raw.unsupported;
+      selection.score = detail::known(raw.score);
+      selection.measured.reset();
+      if (const auto ms = detail::known(raw.measured_ms)) selection.measured.emplace(*ms);
+      selection.generation = raw.generation;
+      selection.source = static_cast<Source>(raw.source);
+      selection.out_of_range = raw.out_of_range != 0;
+      selection.out_of_range_fields = raw.out_of_range_fields;
+      selection.unmeasured = raw.unmeasured != 0;
+      selection.arch_unknown = raw.arch_unknown != 0;
+      selection.no_model = raw.no_model != 0;
+      selection.generic = raw.generic != 0;
+    }
+    return status;
+  }
+
+  template <class Call>
+  static std::optional<KernelInfo> info(Call call) {
+    auto raw = detail::sized<ck_kernel_info>();
+    const ck_status status = call(&raw);
+    if (status == CK_STATUS_NOT_FOUND) return std::nullopt;
+    detail::check(status);
+    return KernelInfo{raw.name, detail::Callables::user(raw.user), raw.index, raw.priority};
+  }
+
+  /// Hooks for the C interface; their callables are in `added`, to be kept once the kernel is added.
+  [[nodiscard]] ck_kernel_hooks raw_hooks(Hooks hooks, std::list<detail::Callables>& added) {
+    const bool is_plain = !hooks.supports_conv && !hooks.supports_gemm && !hooks.supports_fmha && !hooks.run_conv &&
+                          !hooks.run_gemm && !hooks.run_fmha;
+    return (is_plain && keep_ ? keep_->without_callables(hooks) : added.emplace_back(std::move(hooks))).capi();
+  }
+
+  // Destroyed in reverse order: the handle first.
+  std::shared_ptr<detail::Keep> keep_ = std::make_shared<detail::Keep>();
+  std::unique_ptr<ck_registry, detail::DestroyRegistry> handle_;
+};
+
+}  // namespace ck_select
+
+#endif  // CK_SELECT_REGISTRY_HPP
