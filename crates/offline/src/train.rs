@@ -10,6 +10,7 @@ mod card;
 mod data;
 mod decide;
 mod error;
+mod facts;
 mod fit;
 mod folds;
 mod holdout;
@@ -146,11 +147,8 @@ pub fn train(
         goal.params.validate(plan.seeds)?;
     }
     // All targets first: nothing is trained when one of them has no data.
-    let data = plan
-        .goals
-        .iter()
-        .map(|goal| TrainingData::new(measurements, &plan.extractor, goal.target, &plan.roles))
-        .collect::<Result<Vec<_>, _>>()?;
+    let targets = plan.goals.iter().map(|goal| goal.target);
+    let data = TrainingData::of_targets(measurements, &plan.extractor, targets, &plan.roles)?;
     plan.goals.iter().zip(data).map(|(goal, data)| one(measurements, plan, goal, data, watcher)).collect()
 }
 

@@ -8,13 +8,12 @@ use std::path::{Path, PathBuf};
 use ck_select_model::model::{Model, Target, TrainedOn, TrainedRange};
 use ck_select_types::files;
 use ck_select_types::hardware::Hardware;
-use ck_select_types::problem::{CONV_COLUMNS, FMHA_COLUMNS, Problem};
 use flate2::{Compression, GzBuilder};
 use serde_json::{Map, Value, json};
 
 use crate::measurements::Measurements;
-use crate::trained;
 
+use super::facts::{range, shapes, trained_on};
 use super::{CardInputs, Plan, TrainError, Trained, card, out_of_fold};
 
 /// A model directory in memory: names and contents of its files.
@@ -175,7 +174,7 @@ fn spec(measurements: &Measurements, plan: &Plan, trained: &[Trained], inputs: &
         "log_targets": log_targets,
         "params": ranking.map(|one| one.goal.params.to_json()),
         "hardware": plan.prior.is_none().then(|| hardware(&plan.extractor.hardware)),
-        "ck_select": extension(plan, trained, &trained_on(measurements, trained, inputs)),
+        "ck_select": extension(plan, trained, &trained_on(measurements, trained, &inputs.digests)),
     });
     if let (Some(variant), Some(object)) = (&inputs.direction, spec.as_object_mut()) {
         object.insert("variant".to_owned(), json!(variant));
@@ -201,19 +200,6 @@ fn extension(plan: &Plan, trained: &[Trained], trained_on: &TrainedOn) -> Value 
         object.insert(TrainedOn::KEY.to_owned(), json!(trained_on));
     }
     extension
-}
-
-/// Which problems and kernels the rows of all targets are of, from which files.
-pub(super) fn trained_on(measurements: &Measurements, trained: &[Trained], inputs: &CardInputs) -> TrainedOn {
-    let rows = trained.iter().flat_map(|one| one.data.rows.iter().copied());
-    trained::trained_on(measurements, rows, &inputs.digests)
-}
-
-/// What the features were between, over the rows of all targets.
-pub(super) fn range(trained: &[Trained]) -> TrainedRange {
-    let Some(first) = trained.first() else { return TrainedRange::default() };
-    let rows = trained.iter().flat_map(|one| one.data.values.chunks_exact(one.data.width()));
-    TrainedRange::of_rows(&first.data.names, rows)
 }
 
 fn manifest(measurements: &Measurements, plan: &Plan, trained: &[Trained], inputs: &CardInputs) -> Value {
@@ -254,25 +240,8 @@ fn manifest(measurements: &Measurements, plan: &Plan, trained: &[Trained], input
     })
 }
 
-/// Problems with a valid row.
-pub(super) fn shapes(measurements: &Measurements) -> usize {
-    let valid = measurements.rows().iter().filter(|row| row.is_valid);
-    valid.map(|row| row.problem).collect::<std::collections::HashSet<_>>().len()
-}
-
 fn importances(one: &Trained) -> Value {
     let uses = one.forest.feature_uses();
     let splits = one.data.names.iter().zip(uses).map(|(name, used)| (name.clone(), json!(used.splits)));
     Value::Object(splits.collect::<Map<_, _>>())
-}
-
-/// The dimensions of a problem, as columns of upstream's tables.
-pub(super) fn dimensions(problem: &Problem) -> Vec<(&'static str, i64)> {
-    match problem {
-        Problem::Gemm(p) => {
-            vec![("m", p.m), ("n", p.n), ("k", p.k), ("split_k", p.split_k.into())]
-        }
-        Problem::Conv(p) => CONV_COLUMNS.into_iter().zip(p.columns()).collect(),
-        Problem::Fmha(p) => FMHA_COLUMNS.into_iter().zip(p.columns()).collect(),
-    }
 }

@@ -7,7 +7,7 @@ use ck_select_model::model::{Target, TrainedOn};
 use crate::measurements::Measurements;
 use crate::trained;
 
-use super::{Plan, Stop, Trained, artifacts};
+use super::{Plan, Stop, Trained, facts};
 
 /// What a card and a manifest say that is not in the data.
 #[derive(Debug, Clone)]
@@ -49,7 +49,7 @@ pub(super) fn text(
     data(out, measurements, plan, inputs);
     forests(out, trained);
     validation(out, plan, trained);
-    limits(out, plan, trained, &artifacts::trained_on(measurements, trained, inputs));
+    limits(out, plan, trained, &facts::trained_on(measurements, trained, &inputs.digests));
     let _ = write!(out, "\n## Train it again\n\n```console\n$ {}\n```\n", inputs.command);
     let _ = writeln!(out, "\nThe same data, version and command give the same forests, byte for byte.");
     card
@@ -71,7 +71,7 @@ fn data(out: &mut String, measurements: &Measurements, plan: &Plan, inputs: &Car
         out,
         "\n{} rows, {valid} valid; {} problems, {} kernels.",
         measurements.rows().len(),
-        artifacts::shapes(measurements),
+        facts::shapes(measurements),
         measurements.kernels().len()
     );
 }
@@ -163,7 +163,7 @@ fn limits(out: &mut String, plan: &Plan, trained: &[Trained], trained_on: &Train
         );
         return;
     }
-    out.push_str(&trained::limits(&plan.extractor.schema, trained_on, &artifacts::range(trained)));
+    out.push_str(&trained::limits(&plan.extractor.schema, trained_on, &facts::range(trained)));
     if plan.rank_by == Target::Relative {
         out.push_str("\nScores of `relative` only order the kernels of one problem; they are no TFLOPS.\n");
     }

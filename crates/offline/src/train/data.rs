@@ -1,6 +1,7 @@
 //! Measured rows with their features, the rows of each run together.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use ck_select_model::estimate::Estimator;
 use ck_select_model::features::Extractor;
@@ -12,13 +13,23 @@ use crate::measurements::{Measurements, Row, Run};
 
 use super::TrainError;
 
-/// Rows of one target with their features.
+/// Features of rows: one matrix for all targets that are trained on them.
+#[derive(Debug, Default)]
+struct Features {
+    /// Row after row.
+    values: Vec<f64>,
+    /// Of a universal model, the logarithm of each row's estimated time over the shortest of its run; else nothing.
+    log_times: Vec<f64>,
+}
+
+/// Rows of one target: a view of the features.
 #[derive(Debug)]
 pub struct TrainingData {
     /// Columns.
     pub names: Vec<String>,
-    /// Features, row after row.
-    pub values: Vec<f64>,
+    features: Arc<Features>,
+    /// Where each row stands among the features.
+    places: Vec<u32>,
     /// Index into [`Measurements::rows`], by row.
     pub rows: Vec<u32>,
     /// The measured target, by row.
@@ -27,8 +38,6 @@ pub struct TrainingData {
     pub tflops: Vec<f64>,
     /// The share of the fastest kernel that was measured together with it, by row.
     pub efficiency: Vec<f64>,
-    /// Of a universal model, the logarithm of each row's estimated time over the shortest of its run; else nothing.
-    pub log_times: Vec<f64>,
     /// The problems, in the order of their first rows; one that was measured twice stands there twice.
     pub problems: Vec<Item>,
 }
@@ -69,6 +78,31 @@ impl TrainingData {
         target: Target,
         roles: &[Role],
     ) -> Result<Self, TrainError> {
+        let mut data = [Self::without_features(measurements, extractor, target, roles)?];
+        Self::fill(&mut data, measurements, extractor)?;
+        let [data] = data;
+        Ok(data)
+    }
+
+    /// The same for several targets, with one matrix of the rows that count for any of them.
+    pub fn of_targets(
+        measurements: &Measurements,
+        extractor: &Extractor,
+        targets: impl Iterator<Item = Target>,
+        roles: &[Role],
+    ) -> Result<Vec<Self>, TrainError> {
+        let each = targets.map(|target| Self::without_features(measurements, extractor, target, roles));
+        let mut all = each.collect::<Result<Vec<_>, _>>()?;
+        Self::fill(&mut all, measurements, extractor)?;
+        Ok(all)
+    }
+
+    fn without_features(
+        measurements: &Measurements,
+        extractor: &Extractor,
+        target: Target,
+        roles: &[Role],
+    ) -> Result<Self, TrainError> {
         let value = |row: &Row| match target {
             Target::Latency => row.latency_ms,
             Target::Bandwidth => row.bandwidth_gb_s,
@@ -77,12 +111,12 @@ impl TrainingData {
         let file_of_row = files(measurements);
         let mut data = Self {
             names: extractor.schema.names().into_iter().map(str::to_owned).collect(),
-            values: Vec::new(),
+            features: Arc::default(),
+            places: Vec::new(),
             rows: Vec::new(),
             measured: Vec::new(),
             tflops: Vec::new(),
             efficiency: Vec::new(),
-            log_times: Vec::new(),
             problems: Vec::new(),
         };
         for Run { problem, rows, .. } in measurements.runs() {
@@ -112,20 +146,39 @@ impl TrainingData {
         if data.rows.is_empty() {
             return Err(TrainError::NoRows { target });
         }
-        if extractor.schema.universal_columns().is_some() {
-            data.fill_universal(measurements, extractor)?;
-        } else {
-            data.values = features::rows(measurements, extractor, &data.rows).map_err(Box::new)?;
-        }
         Ok(data)
     }
 
+    fn fill(all: &mut [Self], measurements: &Measurements, extractor: &Extractor) -> Result<(), TrainError> {
+        if extractor.schema.universal_columns().is_some() {
+            // What such a model is told of a row depends on the others of its run.
+            for data in all {
+                data.features = Arc::new(data.universal(measurements, extractor)?);
+                data.places = (0..data.rows.len() as u32).collect();
+            }
+            return Ok(());
+        }
+        let mut rows = Vec::new();
+        let mut place_of = vec![u32::MAX; measurements.rows().len()];
+        for &row in all.iter().flat_map(|data| &data.rows) {
+            let place = &mut place_of[row as usize];
+            if *place == u32::MAX {
+                *place = rows.len() as u32;
+                rows.push(row);
+            }
+        }
+        let values = features::rows(measurements, extractor, &rows).map_err(Box::new)?;
+        let features = Arc::new(Features { values, log_times: Vec::new() });
+        for data in all {
+            data.features = Arc::clone(&features);
+            data.places = data.rows.iter().map(|&row| place_of[row as usize]).collect();
+        }
+        Ok(())
+    }
+
     /// Each run is a pool, on the GPU that its problem names.
-    fn fill_universal(
-        &mut self,
-        measurements: &Measurements,
-        extractor: &Extractor,
-    ) -> Result<(), TrainError> {
+    fn universal(&self, measurements: &Measurements, extractor: &Extractor) -> Result<Features, TrainError> {
+        let mut features = Features::default();
         for item in &self.problems {
             let problem = &measurements.problems()[item.problem as usize];
             let arch =
@@ -141,10 +194,10 @@ impl TrainingData {
                 let why = estimator.shape(&kernel.kind).err().map_or_else(String::new, |e| e.to_string());
                 return Err(TrainError::NoEstimate { kernel: kernel.name.clone(), arch, why });
             }
-            self.values.extend(values);
-            self.log_times.extend(log_times);
+            features.values.extend(values);
+            features.log_times.extend(log_times);
         }
-        Ok(())
+        Ok(features)
     }
 
     /// Values of a row.
@@ -154,7 +207,13 @@ impl TrainingData {
 
     /// The values of one row.
     pub fn row(&self, row: usize) -> &[f64] {
-        &self.values[row * self.width()..(row + 1) * self.width()]
+        let place = self.places[row] as usize;
+        &self.features.values[place * self.width()..(place + 1) * self.width()]
+    }
+
+    /// Of a universal model, the logarithm of a row's estimated time over the shortest of its run.
+    pub fn log_time(&self, row: usize) -> f64 {
+        self.features.log_times[self.places[row] as usize]
     }
 
     /// The rows of some problems, one problem after the other.

@@ -170,18 +170,23 @@ impl<'a> Task<'a> {
 
     fn matrix(&self, problems: &[usize], weights: Option<&[f64]>) -> Matrix {
         let data = self.data;
-        let mut matrix = Matrix { width: data.width(), names: data.names.clone(), ..Matrix::default() };
+        let rows = data.rows_of(problems).count();
+        let values = Vec::with_capacity(rows * data.width());
+        let mut matrix =
+            Matrix { width: data.width(), values, names: data.names.clone(), ..Matrix::default() };
         let weighted = weights.filter(|weights| problems.iter().any(|&problem| weights[problem] != 1.0));
         for &problem in problems {
             let span = data.problems[problem].span.clone();
-            matrix.values.extend_from_slice(&data.values[span.start * data.width()..span.end * data.width()]);
+            for row in span.clone() {
+                matrix.values.extend_from_slice(data.row(row));
+            }
             matrix.labels.extend(self.labels[span.clone()].iter().map(|&label| label as f32));
             if let Some(weights) = weighted {
                 matrix.weights.extend(span.clone().map(|_| weights[problem] as f32));
             }
             if let Some(prior) = self.prior {
-                let before = |&log_time: &f64| universal_score(0.0, prior, log_time);
-                matrix.start.extend(data.log_times[span.clone()].iter().map(before));
+                let before = |row: usize| universal_score(0.0, prior, data.log_time(row));
+                matrix.start.extend(span.clone().map(before));
             }
             if self.objective.needs_groups() {
                 matrix.groups.push(span.len() as i32);
@@ -199,7 +204,7 @@ impl<'a> Task<'a> {
             .rows_of(problems)
             .map(|row| {
                 let raw = forest.predict(self.data.row(row)).map_err(|error| wrong(error.to_string()))?;
-                let score = |prior| universal_score(raw, prior, self.data.log_times[row]);
+                let score = |prior| universal_score(raw, prior, self.data.log_time(row));
                 Ok(self.prior.map_or(raw, score))
             })
             .collect()

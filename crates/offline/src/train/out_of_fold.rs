@@ -11,7 +11,7 @@ use parquet::file::properties::WriterProperties;
 
 use crate::measurements::{Measurements, Row};
 
-use super::{TrainError, Trained, artifacts};
+use super::{TrainError, Trained, facts};
 
 /// The valid rows with the fold that held each out, and each choosing target's prediction, in the space of its training.
 pub(super) fn parquet(measurements: &Measurements, trained: &[Trained]) -> Result<Vec<u8>, TrainError> {
@@ -27,7 +27,7 @@ pub(super) fn parquet(measurements: &Measurements, trained: &[Trained]) -> Resul
             valid.iter().map(|index| measurements.kernels()[row(index).kernel as usize].name.as_str()),
         )),
     )];
-    let problems: Vec<_> = measurements.problems().iter().map(artifacts::dimensions).collect();
+    let problems: Vec<_> = measurements.problems().iter().map(facts::dimensions).collect();
     for (place, (name, _)) in problems.first().into_iter().flatten().enumerate() {
         let values = valid.iter().map(|index| problems[row(index).problem as usize][place].1);
         columns.push(((*name).to_owned(), Arc::new(Int64Array::from_iter_values(values))));

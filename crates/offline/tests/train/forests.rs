@@ -13,9 +13,9 @@ fn bits(values: impl IntoIterator<Item = f64>) -> Vec<u64> {
 
 /// LightGBM's predictions for the rows that a forest was trained on, and ours.
 fn both(one: &Trained) -> (Vec<u64>, Vec<u64>) {
-    let theirs =
-        Booster::from_text(&one.text).unwrap().predict(&one.data.values, Output::Prediction).unwrap();
     let rows = 0..one.data.rows.len();
+    let values: Vec<f64> = rows.clone().flat_map(|row| one.data.row(row)).copied().collect();
+    let theirs = Booster::from_text(&one.text).unwrap().predict(&values, Output::Prediction).unwrap();
     let ours = rows.map(|row| one.forest.predict(one.data.row(row)).unwrap());
     (bits(theirs), bits(ours))
 }

@@ -38,7 +38,9 @@ fn python_reads_our_models_and_predicts_the_same_bits() {
     let directory = Directory::new(&measurements, &plan, &trained, &inputs(&measurements)).unwrap();
     let folder = tempfile::tempdir().unwrap();
     directory.write(&folder.path().join("model"), false).unwrap();
-    let rows: Vec<u8> = trained[0].data.values.iter().flat_map(|value| value.to_le_bytes()).collect();
+    let data = &trained[0].data;
+    let values = (0..data.rows.len()).flat_map(|row| data.row(row));
+    let rows: Vec<u8> = values.flat_map(|value| value.to_le_bytes()).collect();
     fs::write(folder.path().join("rows.f64"), rows).unwrap();
     let ran = Command::new(python).args(["-c", SCRIPT]).arg(folder.path()).output().unwrap();
     assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));

@@ -1,0 +1,41 @@
+//! What the files of a model directory say of the data: what was measured, and between what the features were.
+
+use std::collections::HashSet;
+
+use ck_select_model::model::{TrainedOn, TrainedRange};
+use ck_select_types::problem::{CONV_COLUMNS, FMHA_COLUMNS, Problem};
+
+use crate::measurements::Measurements;
+use crate::trained;
+
+use super::Trained;
+
+/// Which problems and kernels the rows of all targets are of, from which files.
+pub(super) fn trained_on(measurements: &Measurements, trained: &[Trained], digests: &[String]) -> TrainedOn {
+    let rows = trained.iter().flat_map(|one| one.data.rows.iter().copied());
+    trained::trained_on(measurements, rows, digests)
+}
+
+/// What the features were between, over the rows of all targets.
+pub(super) fn range(trained: &[Trained]) -> TrainedRange {
+    let Some(first) = trained.first() else { return TrainedRange::default() };
+    let rows = trained.iter().flat_map(|one| (0..one.data.rows.len()).map(|row| one.data.row(row)));
+    TrainedRange::of_rows(&first.data.names, rows)
+}
+
+/// Problems with a valid row.
+pub(super) fn shapes(measurements: &Measurements) -> usize {
+    let valid = measurements.rows().iter().filter(|row| row.is_valid);
+    valid.map(|row| row.problem).collect::<HashSet<_>>().len()
+}
+
+/// The dimensions of a problem, as columns of upstream's tables.
+pub(super) fn dimensions(problem: &Problem) -> Vec<(&'static str, i64)> {
+    match problem {
+        Problem::Gemm(p) => {
+            vec![("m", p.m), ("n", p.n), ("k", p.k), ("split_k", p.split_k.into())]
+        }
+        Problem::Conv(p) => CONV_COLUMNS.into_iter().zip(p.columns()).collect(),
+        Problem::Fmha(p) => FMHA_COLUMNS.into_iter().zip(p.columns()).collect(),
+    }
+}
