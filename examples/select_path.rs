@@ -7,6 +7,7 @@
 //! $ select_path c-again       the same through the C interface
 //! $ select_path gemm-new      problems that were not asked before, 32 GEMM kernels
 //! $ select_path estimate-new  problems that were not asked before, 30 convolution kernels, no model: the estimate
+//! $ select_path register      one more kernel beside 20,000, which costs what it costs beside none
 //! ```
 //!
 //! Prints how many selections were made inside of `measured`, which is where valgrind counts.
@@ -16,6 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ck_select::ffi::{CkConvProblem, CkSelection, CkStatus, ck_registry_select_conv};
+use ck_select::kernel::Kernel;
 use ck_select::model::Model;
 use ck_select::pool::Pool;
 use ck_select::problem::{ConvProblem, GemmProblem, Problem};
@@ -63,6 +65,18 @@ fn gemm(number: i64) -> Problem {
     GemmProblem::new(1 + number * 37 % 4000, 64 * (1 + number % 61), 64 * (1 + number % 53)).into()
 }
 
+/// Registers kernels one by one.
+fn register(registry: &Registry, kernel: &Kernel) -> Result<usize, Box<dyn std::error::Error>> {
+    let named = |at: i64| Kernel { name: format!("kernel {at}"), ..kernel.clone() };
+    let new =
+        |kernel| NewKernel { kernel, priority: Priority::NORMAL, user: UserData::default(), hooks: None };
+    registry.add_all((0..20_000).map(named).map(new).collect())?;
+    let more: Vec<Kernel> = (20_000..20_000 + CALLS).map(named).collect();
+    Ok(measured(&more, |kernel| {
+        usize::from(registry.add(kernel.clone(), Priority::NORMAL, UserData::default(), None).is_ok())
+    }))
+}
+
 fn run(case: &str) -> Result<(), Box<dyn std::error::Error>> {
     let root = env!("CARGO_MANIFEST_DIR");
     let (model, pool, problem): (_, _, fn(i64) -> Problem) = if case == "gemm-new" {
@@ -76,6 +90,10 @@ fn run(case: &str) -> Result<(), Box<dyn std::error::Error>> {
     let new =
         |kernel| NewKernel { kernel, priority: Priority::NORMAL, user: UserData::default(), hooks: None };
     registry.add_all(pool.kernels().iter().cloned().map(new).collect())?;
+    if let ("register", Some(kernel)) = (case, pool.get(0)) {
+        println!("{}", register(&registry, kernel)?);
+        return Ok(());
+    }
     if case != "estimate-new" {
         registry.set_model(Arc::new(Model::load(format!("{root}/tests/golden/models/{model}"))?), None);
     }
@@ -87,7 +105,7 @@ fn run(case: &str) -> Result<(), Box<dyn std::error::Error>> {
         "conv-again" | "conv-counted" | "c-again" => vec![problem(1); CALLS as usize],
         "conv-new" | "gemm-new" | "estimate-new" => (1000..1000 + CALLS).map(problem).collect(),
         other => {
-            let known = "conv-new, conv-again, conv-counted, c-again, gemm-new, estimate-new";
+            let known = "conv-new, conv-again, conv-counted, c-again, gemm-new, estimate-new, register";
             return Err(format!("no case is called '{other}': {known}").into());
         }
     };

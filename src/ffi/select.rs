@@ -146,8 +146,8 @@ pub unsafe extern "C" fn ck_select_kernel(
     problem: *const CkConvProblem,
     selection: *mut CkSelection,
 ) -> CkStatus {
-    // SAFETY: the contract of both is the same.
-    unsafe { ck_registry_select_conv(registry, problem, selection) }
+    // SAFETY: `select` has the contract of this function.
+    boundary(|| unsafe { select(registry, problem, selection) })
 }
 
 /// Chooses the kernel to run for a GEMM; see `ck_registry_select_conv`.

@@ -6,7 +6,8 @@ use std::mem::offset_of;
 use ck_select::ffi::{
     CkColumn, CkConvKernelDesc, CkConvProblem, CkExportOptions, CkFmhaKernelDesc, CkFmhaProblem,
     CkForestBytes, CkGemmKernelDesc, CkGemmProblem, CkHardware, CkKernelHooks, CkKernelInfo, CkModelKey,
-    CkModelOptions, CkOptions, CkPredictions, CkRanked, CkRowOptions, CkSelection,
+    CkModelOptions, CkOptions, CkPredictions, CkRanked, CkRowOptions, CkSelection, CkTuneBudget,
+    CkTuneReport,
 };
 
 use super::tools;
@@ -103,6 +104,8 @@ fn structs_have_the_same_layout_on_both_sides() {
             struct_size, target, uncoded, tolerate_no_spec, force, engine, hardware,
         }
         CkColumn = "ck_column" { struct_size, name, integers, numbers, codes, words, word_count }
+        CkTuneBudget = "ck_tune_budget" { struct_size, time_ms, stream, kernels, reserved }
+        CkTuneReport = "ck_tune_report" { struct_size, measured, improved, failed, waiting, saved_ms, elapsed_ms }
         CkPredictions = "ck_predictions" { struct_size, tflops, latency_ms, bandwidth_gb_s }
     };
     let header = ["include/ck_select.h", "include/ck_select_rows.h"]

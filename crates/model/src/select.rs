@@ -172,12 +172,12 @@ impl Ranker {
         let is_universal = model.spec().prior.is_some();
         let own = model.extractor().of_own_features(&model.extractor().hardware);
         for (index, kernel) in pool.iter().enumerate() {
-            let side = if !key.fits_kernel(kernel) {
-                Err(LeftOutReason::NotFor(key.kernel_misfits(kernel)))
-            } else {
+            let side = if key.fits_kernel(kernel) {
                 let extractor = if is_universal { own.as_ref() } else { Some(model.extractor()) };
                 let side = extractor.map(|extractor| extractor.kernel_side(&kernel.kind));
                 side.transpose().map_err(LeftOutReason::Undescribed)
+            } else {
+                Err(LeftOutReason::NotFor(key.kernel_misfits(kernel)))
             };
             match side {
                 Ok(side) => {

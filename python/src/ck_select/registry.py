@@ -344,9 +344,9 @@ class Registry:
     def tune(self, time_ms: float, *, kernels: int = 3, stream: int | None = None) -> TuneReport:
         """Measures what was asked most and is answered by a guess, for at most ``time_ms``.
 
-        Of each problem the best ``kernels`` are measured, of those that were registered with ``measure``. Call it between
-        two steps. The first call begins to count what is asked. Later selections get the winners; what the time does not
-        suffice for, the next call goes on with.
+        Of each problem the best ``kernels`` are measured, of those that were registered with ``measure``. Call it
+        between two steps. The first call begins to count what is asked. Later selections get the winners; what the
+        time does not suffice for, the next call goes on with.
         """
         budget = _library.TuneBudget(time_ms=time_ms, stream=stream, kernels=kernels)
         report = _library.TuneReport()

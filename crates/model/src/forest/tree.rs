@@ -34,7 +34,7 @@ impl Tree {
     ///
     /// # Panics
     ///
-    /// If there is no such node; a [`Target`] of the same tree always names one.
+    /// If there is no such node; a [`Target`](super::Target) of the same tree always names one.
     #[inline]
     pub fn node(&self, index: usize) -> Node {
         self.nodes.get(index)
