@@ -240,14 +240,13 @@ impl Registry {
     /// problem that is no valid one was never decided.
     fn remembered(&self, key: &Key, problem: &Problem) -> Option<Selection<'_>> {
         let generation = self.current.get();
-        let selection = self.cache.get(key, generation, |id| self.entries.get(id))?;
-        if !selection.entry.supports(problem) {
-            return None;
-        }
-        if let Some(asked) = self.asked.get() {
-            asked.count(key);
-        }
-        Some(selection)
+        self.cache.get(key, generation, |id| {
+            let entry = self.entries.get(id).filter(|entry| entry.supports(problem))?;
+            if let Some(asked) = self.asked.get() {
+                asked.count(key);
+            }
+            Some(entry)
+        })
     }
 
     fn ask_sources(&self, state: &State, problem: Checked<'_>) -> Result<Selection<'_>, SelectError> {
