@@ -73,8 +73,8 @@ impl Registry {
     /// is answered without a measurement, and each call takes the problems in the order of what may be gained: how often they
     /// were asked, times the time of a run, times what such answers lose on average. A problem of which the time does not even
     /// suffice for one kernel is left to a longer call. What a call has begun, the next one goes on with, so that short calls
-    /// get as far as one long one. A list of GEMMs is not remembered from one
-    /// selection to the next, and so not counted either. In [`Mode::Priority`] nothing is measured.
+    /// get as far as one long one. A list of GEMMs is not remembered from one selection to the next, and so not counted
+    /// either. In [`Mode::Priority`] nothing is measured.
     ///
     /// Kernels run on this thread and on the stream, with whatever operands their [`run`](Hooks::run) brings. Selections
     /// on other threads wait for nothing: they get the old answer or the winner. Any thread may tune, several take different
@@ -126,6 +126,7 @@ impl Registry {
         settled: &mut Vec<Problem>,
     ) -> Result<(), TuneError> {
         let problem = &doubtful.problem;
+        let checked = problem.checked().map_err(TuneError::new)?;
         let state = self.state();
         let (options, generation) = (state.options(), state.generation());
         if options.mode == Mode::Priority {
@@ -157,7 +158,7 @@ impl Registry {
             let hooks = self.entry_at(&state, place).and_then(|entry| entry.hooks());
             hooks.is_some_and(Hooks::can_run)
         };
-        let mut places = self.supported_places(&state, prepared, problem.checked().map_err(TuneError::new)?);
+        let mut places = self.supported_places(&state, prepared, checked);
         places.retain(runs);
         places.truncate(budget.kernels.max(2));
         if places.len() < 2 {

@@ -3,8 +3,8 @@
 use std::sync::{Arc, OnceLock};
 
 use super::RankError;
-use crate::estimate::{Device, DeviceError, Estimator, UniversalColumn, UniversalPool};
-use crate::features::{Extractor, KernelSide, SideError};
+use crate::estimate::{Device, DeviceError, Estimator, UniversalPool};
+use crate::features::{Extractor, KernelSide, Schema, SideError};
 use crate::forest::Forest;
 use crate::kernel::KernelKind;
 use crate::model::Model;
@@ -16,7 +16,6 @@ use crate::vocab::Arch;
 /// What a [`super::Ranker`] of a universal model has.
 #[derive(Debug)]
 pub(super) struct Universal {
-    columns: Vec<&'static UniversalColumn>,
     /// How much the estimate counts.
     prior: f64,
     /// Columns, with the features that may follow.
@@ -53,13 +52,14 @@ impl OnDevice {
     /// Fills in all columns of the kernels that `counts`, as [`UniversalPool::fill`] does. `row` is working memory.
     fn fill(
         &self,
-        columns: &[&'static UniversalColumn],
+        schema: &Schema,
         sides: &[KernelSide],
         problem: &Problem,
         counts: impl Fn(usize) -> bool,
         (values, log_times): (&mut Vec<f64>, &mut Vec<f64>),
         row: &mut Vec<f64>,
     ) -> Result<(), SideError> {
+        let columns = schema.universal_columns().unwrap_or_default();
         self.pool.fill(columns, problem, counts, values, log_times);
         let Some(own) = &self.own else { return Ok(()) };
         let (problem, kernels, before) = (own.problem_side(problem)?, log_times.len(), values.len());
@@ -81,7 +81,7 @@ impl OnDevice {
 impl Universal {
     /// `None` for a model that is not universal. `sides` are those of the kernels, if features follow its columns.
     pub(super) fn new(model: &Model, pool: &Pool, places: &[usize], sides: Vec<KernelSide>) -> Option<Self> {
-        let columns = model.extractor().schema.universal_columns()?.to_vec();
+        model.extractor().schema.universal_columns()?;
         let ranked = || places.iter().filter_map(|&index| pool.get(index));
         let kernels: Vec<KernelKind> = ranked().map(|kernel| kernel.kind.clone()).collect();
         let extractor = model.extractor().clone();
@@ -91,7 +91,6 @@ impl Universal {
         let first = named.next().flatten();
         let common = first.filter(|_| named.all(|arch| arch == first));
         Some(Self {
-            columns,
             prior: model.spec().prior.unwrap_or_default(),
             extractor,
             kernels,
@@ -122,7 +121,7 @@ impl Universal {
         let device = self.on(problem, arch)?;
         let CallValues { uniform: row, pair } = values;
         device
-            .fill(&self.columns, &self.sides, problem, counts, (pair, log_times), row)
+            .fill(&self.extractor.schema, &self.sides, problem, counts, (pair, log_times), row)
             .map_err(RankError::ProblemSide)?;
         row.clear();
         Ok(())
@@ -163,14 +162,20 @@ pub fn universal_rows<'k>(
     problem: &Problem,
     kernels: impl Iterator<Item = &'k KernelKind> + Clone,
 ) -> Result<(Vec<f64>, Vec<f64>), SideError> {
-    let columns = extractor.schema.universal_columns().unwrap_or_default();
     let device = OnDevice::new(estimator, extractor, kernels.clone());
     let sides = match &device.own {
         Some(own) => kernels.map(|kernel| own.kernel_side(kernel)).collect::<Result<_, _>>()?,
         None => Vec::new(),
     };
     let (mut values, mut log_times) = (Vec::new(), Vec::new());
-    device.fill(columns, &sides, problem, |_| true, (&mut values, &mut log_times), &mut Vec::new())?;
+    device.fill(
+        &extractor.schema,
+        &sides,
+        problem,
+        |_| true,
+        (&mut values, &mut log_times),
+        &mut Vec::new(),
+    )?;
     let (height, width) = (log_times.len(), extractor.schema.len());
     let rows = (0..height).flat_map(|row| (0..width).map(move |column| (row, column)));
     Ok((rows.map(|(row, column)| values[column * height + row]).collect(), log_times))
