@@ -22,6 +22,7 @@ include packaging/make/checks.mk
 include packaging/make/python.mk
 include packaging/make/offline.mk
 include packaging/make/fresh.mk
+include packaging/make/docs.mk
 
 .DEFAULT_GOAL := help
 
@@ -34,6 +35,7 @@ help:
 	@echo 'make ckselect   build the command line with `ckselect train`, which needs LightGBM'
 	@echo 'make test   install what the tests need and run all tests'
 	@echo 'make lint   formatting, clippy and documentation, warnings denied'
+	@echo 'make docs   the documents and the interfaces of C, C++, Rust and Python as a site with search, target/site'
 	@echo 'make bench  compare with LightGBM, as a table; JSON=FILE for programs'
 	@echo 'make bench-threads  selections from 1 to 16 threads, with and without a writer'
 	@echo 'make faults FAULTS=3  kills, full disks, errors of the runtime, signals, forks, three times as many as the tests'
@@ -106,9 +108,7 @@ lint: needs-cargo needs-cxx needs-python lightgbm-tools
 	$(CARGO) fmt --all --check
 	$(LIGHTGBM_ENV) $(CARGO) clippy --workspace --all-targets --features ckselect/train -- -D warnings
 	$(CARGO) clippy --package ck-select --package ckselect --no-default-features -- -D warnings
-	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --no-deps --quiet --package ck-select --package ck-select-types --package ck-select-model \
-		--package ck-select-enumerate
-	@$(MAKE) --no-print-directory lint-python
+	@$(MAKE) --no-print-directory docs-rust lint-python
 
 # libFuzzer needs compiler flags that only nightly offers; RUSTC_BOOTSTRAP lends them to a stable compiler.
 SECONDS_EACH ?= 150

@@ -1,0 +1,298 @@
+"""The pages of the programming interfaces, as Markdown.
+
+C and C++ come from their headers, Python from its docstrings, Rust is an index of what rustdoc wrote.
+"""
+
+import ast
+import html
+import re
+from pathlib import Path
+
+from headers import Item, Reader, flat, words
+
+C_PAGES = {"c": "ck_select.h", "c-rows": "ck_select_rows.h", "c-bench": "ck_select_bench.h"}
+CPP_PAGES = {"cpp": "ck_select", "cpp-dispatcher": "ck_select_dispatcher"}
+RUST_CRATES = ("ck_select", "ck_select_types", "ck_select_model", "ck_select_enumerate")
+
+
+def pages(root: Path, rustdoc: Path | None) -> dict[str, str]:
+    """Each page of the interfaces by its path in the site."""
+    include = root / "include"
+    links: dict[str, str] = {}
+    out = {}
+    for page, header in C_PAGES.items():
+        out[f"api/{page}.md"] = c_page(include / header, page, links)
+    for page, folder in CPP_PAGES.items():
+        out[f"api/{page}.md"] = cpp_page(include, folder)
+    out["api/python.md"] = python_page(root / "python/src/ck_select")
+    if rustdoc:
+        out["api/rust.md"] = rust_page(rustdoc)
+    return {path: linked(text, links, path) for path, text in out.items()}
+
+
+def linked(text: str, links: dict[str, str], page: str) -> str:
+    """Names of the C interface in running text become links, except in the page's headings and code blocks."""
+    names = "|".join(sorted(links, key=len, reverse=True))
+
+    def link(found: re.Match) -> str:
+        target = links[found[2]]
+        return f"[`{found[2]}`]({target.removeprefix(Path(page).name)})"
+
+    lines, is_code = [], False
+    for line in text.splitlines():
+        is_code ^= line.startswith("```")
+        if not is_code and not line.startswith("#"):
+            line = re.sub(rf"(?<![\w`/.\[])(`?)\b({names})\b(?:\(\))?\1(?![\w`*]|\.h)", link, line)
+        lines.append(line)
+    return "\n".join(lines) + "\n"
+
+
+# What is a name wherever a header's own words mention it.
+NAMES = re.compile(r"(?<![\w`])(?:CK_[A-Z0-9_]+|ck_\*\w*|ck_select::\w+(?:\(\))?|<[\w/]+\.hpp>)(?!`)")
+
+
+# C
+
+
+def c_page(header: Path, page: str, links: dict[str, str]) -> str:
+    """One C header: functions, then types."""
+    source = header.read_text()
+    items = flat(Reader(source, plain_comments=header.name == "ck_select_bench.h").items())
+    opening, conventions = opening_of(source)
+    out = [f"# C: {header.name}", opening]
+    if conventions:
+        out.append(f"## Conventions\n\n{prose(listed(conventions))}")
+    types = [item for item in items.values() if item.kind or item.code.startswith(("#define", "typedef"))]
+    functions = [item for item in items.values() if item not in types]
+    for heading, group in (("Functions", functions), ("Types and constants", types)):
+        out.append(f"## {heading}")
+        for item in group:
+            name = item.code.split()[-1] if item.code.startswith("typedef") else item.name
+            links[name] = f"{page}.md#{name.lower()}"
+            out += [f"### `{name}`", c_item(item)]
+    return "\n\n".join(out) + "\n"
+
+
+def opening_of(source: str) -> tuple[str, str]:
+    """What a header says about itself, and the part of it under "Conventions"."""
+    text = words(re.search(r"/\*.*?\*/", source, re.S)[0])
+    text = re.sub(r"Generated .*?\n\n", "", text, flags=re.S)
+    opening, _, conventions = text.partition("Conventions\n")
+    return prose(opening), conventions
+
+
+def listed(text: str) -> str:
+    """`  Word   text` with what hangs under it, as a list."""
+    return re.sub(r"^ {0,2}(\w+)  +", r"- **\1.** ", re.sub(r"^ {3,}", "  ", text, flags=re.M), flags=re.M)
+
+
+def c_item(item: Item) -> str:
+    """A declaration, what it says, and its fields."""
+    doc = re.sub(r"^# Safety$", "**Requires:**", item.doc, flags=re.M)
+    if item.kind != "typedef":
+        code = item.code if item.code.endswith(";") or item.code.startswith("#") else f"{item.code};"
+        return f"```c\n{wrapped(code)}\n```\n\n{doc}"
+    is_enum = " enum" in item.code
+    rows = [f"| `{cell(member.code)}` | {cell(member.doc)} |" for member in item.members]
+    return "\n".join([doc, "", f"| {'value' if is_enum else 'field'} | |", "|---|---|", *rows])
+
+
+def cell(text: str) -> str:
+    """Text for a table."""
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+def wrapped(code: str, limit: int = 96) -> str:
+    """Code on lines that a page has room for."""
+    code = re.sub(r"^(template <.*?>) (?=\S)(?![>:])", r"\1\n", code)
+    head, newline, code = code.rpartition("\n")
+    begin = code.find("(") + 1
+    if len(code) > limit and begin:
+        parts, depth, last = [], 0, begin
+        for at in range(begin, len(code)):
+            if code[at] == "," and depth == 0:
+                parts.append(code[last : at + 1].strip())
+                last = at + 1
+            depth += (code[at] in "(<{[") - (code[at] in ")>}]")
+        code = code[:begin] + "\n    " + "\n    ".join([*parts, code[last:].strip()])
+    return head + newline + code
+
+
+def prose(text: str) -> str:
+    """A header's comment as Markdown: names are code, indented parts are code or lists."""
+    text = re.sub(r"^ +- ", "- ", text, flags=re.M)
+    lines = (line if line.startswith("    ") else NAMES.sub(r"`\g<0>`", line) for line in text.splitlines())
+    return "\n".join(lines)
+
+
+# C++
+
+
+def cpp_page(include: Path, folder: str) -> str:
+    """A header for all and the headers of its folder."""
+    umbrella = include / f"{folder}.hpp"
+    out = [f"# C++: {umbrella.name}", opening_of(umbrella.read_text())[0]]
+    headers = [(path, Reader(path.read_text()).items()) for path in sorted((include / folder).glob("*.hpp"))]
+    hidden = {
+        name.split("::")[-1]: item for _, items in headers for name, item in flat(items).items() if "::detail::" in name
+    }
+    for path, items in headers:
+        public = [
+            item
+            for name, item in flat(items).items()
+            if re.fullmatch(r"ck_select::(?!detail)[^:]*(::operator.*)?", name)
+        ]
+        public = [item for item in public if "->" not in item.code or item.kind]
+        if public:
+            out += [f"## {path.name}", opening_of(path.read_text())[0], f'`#include "{folder}/{path.name}"`']
+        plain: list[Item] = []
+        for item in public:
+            if item.kind:
+                out += [*plain_items(plain), cpp_type(item, hidden)]
+                plain = []
+            else:
+                plain.append(item)
+        out += plain_items(plain)
+    return "\n\n".join(out) + "\n"
+
+
+def cpp_type(item: Item, hidden: dict[str, Item]) -> str:
+    """A class, struct or enumeration with its public members."""
+    if item.kind == "enum":
+        rows = [f"| `{cell(member.code)}` | {cell(member.doc)} |" for member in item.members]
+        values = (
+            ["| value | |", "|---|---|", *rows]
+            if any(member.doc for member in item.members)
+            else [f"Values: {', '.join(f'`{member.name}`' for member in item.members)}."]
+        )
+        return "\n".join([f"### `{item.name}`\n", f"```cpp\n{item.code};\n```\n", item.doc, "", *values])
+    members = list(item.members)
+    # What a class has from a base that is nobody's to name.
+    for base in re.findall(r"public detail::(\w+)", item.code):
+        members += [member for member in hidden[base].members if member.name != base]
+    head = re.sub(r" : public detail::.*", "", item.code)
+    shown = [
+        member
+        for member in members
+        if member.doc or not re.search(r"= (default|delete)$|^~|^using (typename )?(detail|Base)::", member.code)
+    ]
+    if not any(member.doc for member in shown):
+        inside = "\n".join(f"    {member.code.rstrip(';')};" for member in shown)
+        return f"### `{item.name}`\n\n```cpp\n{wrapped(head)} {{\n{inside}\n}};\n```\n\n{item.doc}"
+    return "\n\n".join([f"### `{item.name}`", f"```cpp\n{wrapped(head)};\n```", item.doc, *plain_items(shown)])
+
+
+def plain_items(items: list[Item]) -> list[str]:
+    """Functions and fields; those without a comment stand together."""
+    out: list[str] = []
+    for item in items:
+        code = wrapped(item.code.rstrip(";") + ";")
+        if not item.doc and out and out[-1].endswith("\n```"):
+            out[-1] = f"{out[-1].removesuffix('```')}{code}\n```"
+        else:
+            out.append(f"```cpp\n{code}\n```" + (f"\n\n{item.doc}" if item.doc else ""))
+    return out
+
+
+# Python
+
+
+def python_page(package: Path) -> str:
+    """What `ck_select` exports, by the module that defines it."""
+    top = ast.parse((package / "__init__.py").read_text())
+    exported = next(
+        ast.literal_eval(node.value)
+        for node in top.body
+        if isinstance(node, ast.Assign) and node.targets[0].id == "__all__"
+    )
+    out = ["# Python: ck_select", docstring(top)]
+    for node in top.body:
+        if not isinstance(node, ast.ImportFrom) or not node.module:
+            continue
+        module = ast.parse((package / f"{node.module}.py").read_text())
+        names = [alias.name for alias in node.names if alias.name in exported]
+        # A module with a single name needs no heading of its own.
+        level = "##" if len(names) == 1 else "###"
+        if len(names) > 1:
+            out.append(f"## {node.module.strip('_').capitalize()}")
+        for statement in module.body:
+            name = getattr(statement, "name", None) or next((target.id for target in targets(statement)), None)
+            if name in names:
+                out.append(f"{level} `{name}`\n\n{python_item(statement)}")
+                names.remove(name)
+        if names:
+            raise ValueError(f"{package}/{node.module}.py does not define {', '.join(names)}")
+    return "\n\n".join(out) + "\n"
+
+
+def targets(statement: ast.stmt) -> list[ast.Name]:
+    """The names that an assignment gives values to."""
+    found = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
+    return [target for target in found if isinstance(target, ast.Name)]
+
+
+def docstring(node: ast.AST) -> str:
+    """A docstring as Markdown."""
+    text = ast.get_docstring(node) or ""
+    text = re.sub(r":\w+:`~?\.?([^`]+)`", r"`\1`", text)
+    return re.sub(r"``([^`]+)``", r"`\1`", text)
+
+
+def python_item(node: ast.stmt) -> str:
+    """A function, or a class with its public methods."""
+    if isinstance(node, ast.FunctionDef):
+        return f"```python\n{signature(node)}\n```\n\n{docstring(node)}"
+    if not isinstance(node, ast.ClassDef):
+        first = ast.unparse(node).splitlines()[0]
+        return f"```python\n{first if len(first) <= 96 else f'{first[:95]}…'}\n```"
+    bases = ", ".join(ast.unparse(base) for base in node.bases)
+    fields = [
+        ast.unparse(field)
+        for field in node.body
+        if isinstance(field, ast.AnnAssign) and not field.target.id.startswith("_")
+    ]
+    methods = [method for method in node.body if isinstance(method, ast.FunctionDef)]
+    made = [
+        signature(method).replace("def __init__(self, ", f"{node.name}(")
+        for method in methods
+        if method.name == "__init__"
+    ]
+    head = "\n".join(
+        [f"class {node.name}{f'({bases})' if bases else ''}", *(f"    {field}" for field in fields), *made]
+    )
+    out = [f"```python\n{head}\n```", docstring(node)]
+    for method in methods:
+        is_property = any("property" in ast.unparse(decorator) for decorator in method.decorator_list)
+        if not method.name.startswith("_") and "setter" not in "".join(map(ast.unparse, method.decorator_list)):
+            code = signature(method) if not is_property else f"{method.name}: {ast.unparse(method.returns)}"
+            out.append(f"```python\n{code}\n```\n\n{docstring(method)}")
+    return "\n\n".join(out)
+
+
+def signature(node: ast.FunctionDef) -> str:
+    """A function's first line."""
+    returns = f" -> {ast.unparse(node.returns)}" if node.returns and node.name != "__init__" else ""
+    return wrapped(f"def {node.name}({ast.unparse(node.args)}){returns}")
+
+
+# Rust
+
+
+def rust_page(rustdoc: Path) -> str:
+    """All items of the public crates, each a link into rustdoc's pages."""
+    out = [
+        "# Rust",
+        "The crates are documented by rustdoc, whose pages have a search of their own. Everything in them, by crate:",
+    ]
+    for crate in RUST_CRATES:
+        index = (rustdoc / crate / "index.html").read_text()
+        about = html.unescape(re.search(r'<meta name="description" content="([^"]*)"', index)[1])
+        out.append(f"## {crate}\n\n[Documentation of `{crate}`](rust/{crate}/index.html). {about}")
+        listing = (rustdoc / crate / "all.html").read_text()
+        for kind, body in re.findall(r'<h3 id="(\w+)">.*?</h3><ul class="all-items">(.*?)</ul>', listing, re.S):
+            links = re.findall(r'<a href="([^"]+)">([^<]+)</a>', body)
+            out.append(
+                f"### {kind.capitalize()} of {crate}\n\n"
+                + ", ".join(f"[`{name}`](rust/{crate}/{href})" for href, name in links)
+            )
+    return "\n\n".join(out) + "\n"

@@ -1,0 +1,50 @@
+"""How fast the chosen kernels are on the MI355X problems, for the figure in README: `make efficiency MI355X=FOLDER`.
+
+    efficiency.py OUT_OF_FOLD.parquet ESTIMATE.csv UPSTREAM.csv > docs/images/efficiency.csv
+
+Takes what `ckselect train`, `ckselect evaluate --estimate --problems` and `ckselect validate --predictions --output`
+wrote about the same problems. Each column is sorted by itself, so a line is no problem.
+"""
+
+import csv
+import sys
+
+import pyarrow.parquet
+
+
+def held_out(path: str) -> list[float]:
+    """The efficiency of the model's choice for each sweep of a problem that a fold held out."""
+    table = pyarrow.parquet.read_table(path).to_pylist()
+    measured = ("kernel_name", "tflops", "latency_ms", "is_valid", "fold", "oof_pred_relative", "oof_pred_tflops")
+    sweeps: dict[tuple, list[dict]] = {}
+    for row in table:
+        if row["fold"] is None or row["fold"] < 0 or row["oof_pred_relative"] is None:
+            continue
+        problem = tuple(value for name, value in row.items() if name not in measured)
+        # A kernel that comes again begins a second sweep of the problem.
+        sweep = 0
+        while any(other["kernel_name"] == row["kernel_name"] for other in sweeps.get((problem, sweep), [])):
+            sweep += 1
+        sweeps.setdefault((problem, sweep), []).append(row)
+    chosen = {key: max(rows, key=lambda row: row["oof_pred_relative"]) for key, rows in sweeps.items()}
+    return [chosen[key]["tflops"] / max(row["tflops"] for row in rows) for key, rows in sweeps.items()]
+
+
+def column(path: str) -> list[float]:
+    """The column `efficiency` of a CSV."""
+    with open(path) as file:
+        return [float(row["efficiency"]) for row in csv.DictReader(file)]
+
+
+ours, estimate, upstream = held_out(sys.argv[1]), column(sys.argv[2]), column(sys.argv[3])
+if not len(ours) == len(estimate) == len(upstream):
+    sys.exit(f"efficiency: {len(ours)}, {len(estimate)} and {len(upstream)} problems, which should be the same")
+print(
+    "# Speed of the chosen kernel relative to the fastest measured one, 142 convolution problems on an MI355X, each column sorted."
+)
+print(
+    "# Made by `make efficiency MI355X=FOLDER` (packaging/make/docs.mk has the commands); docs/model-quality.md explains the figures."
+)
+print("ck_select,estimate,upstream")
+for row in zip(sorted(ours), sorted(estimate), sorted(upstream)):
+    print(",".join(f"{value:.6f}" for value in row))

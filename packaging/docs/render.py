@@ -1,0 +1,109 @@
+"""Markdown as the hosts of code repositories render it, with the same anchors, and code in colours."""
+
+import html
+import re
+from dataclasses import dataclass, field
+from html.parser import HTMLParser
+
+from markdown_it import MarkdownIt
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import get_lexer_by_name
+from pygments.util import ClassNotFound
+
+FORMATTER = HtmlFormatter(nowrap=True)
+# Of headings that lead to a page's parts; deeper ones only have anchors.
+IN_CONTENTS = ("h2", "h3")
+
+
+@dataclass
+class Page:
+    """A rendered page."""
+
+    title: str = ""
+    body: str = ""
+    # (level, anchor, text) of its headings.
+    headings: list[tuple[str, str, str]] = field(default_factory=list)
+    # (line, target) of its links and pictures.
+    links: list[tuple[int, str]] = field(default_factory=list)
+
+
+def in_colours(code: str, language: str, _attributes: str) -> str:
+    """Code with its words in spans; as it is in languages that are not known."""
+    try:
+        return highlight(code, get_lexer_by_name(language), FORMATTER)
+    except ClassNotFound:
+        return html.escape(code)
+
+
+MARKDOWN = MarkdownIt("gfm-like", {"html": True, "linkify": False, "highlight": in_colours})
+
+
+def anchor_of(text: str, taken: dict[str, int]) -> str:
+    """A heading's anchor, by the rule of code hosts."""
+    anchor = re.sub(r"[^\w\- ]", "", text.lower()).replace(" ", "-")
+    count = taken.get(anchor, 0)
+    taken[anchor] = count + 1
+    return f"{anchor}-{count}" if count else anchor
+
+
+def text_of(inline) -> str:
+    """What a reader sees of a line, without its marks."""
+    return "".join(child.content for child in inline.children if child.type in ("text", "code_inline"))
+
+
+def render(text: str, target_of) -> Page:
+    """Renders a page; `target_of` tells the site's address of a link's target."""
+    page, taken, line = Page(), {}, 0
+    tokens = MARKDOWN.parse(text)
+    for at, token in enumerate(tokens):
+        line = token.map[0] + 1 if token.map else line
+        if token.type == "heading_open":
+            words = text_of(tokens[at + 1])
+            anchor = anchor_of(words, taken)
+            token.attrSet("id", anchor)
+            page.headings.append((token.tag, anchor, words))
+            if token.tag == "h1" and not page.title:
+                page.title = words
+        for child in token.children or []:
+            name = {"link_open": "href", "image": "src"}.get(child.type)
+            if name:
+                page.links.append((line, child.attrGet(name)))
+                child.attrSet(name, target_of(child.attrGet(name)))
+    body = MARKDOWN.renderer.render(tokens, MARKDOWN.options, {})
+    # Wide tables scroll by themselves, by keyboard, too.
+    body = body.replace("<table>", '<div class="wide" tabindex="0"><table>').replace("</table>", "</table></div>")
+    page.body = re.sub(
+        r'<(h[2-6]) id="([^"]+)">(.*?)</\1>',
+        r'<\1 id="\2">\3 <a class="here" href="#\2" aria-label="Link here">#</a></\1>',
+        body,
+    )
+    return page
+
+
+class Plain(HTMLParser):
+    """A page's words by the heading that they stand under, for the search."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.parts: list[tuple[str, list[str]]] = [("", [])]
+        self.skipping = False
+
+    def handle_starttag(self, tag: str, attributes: list) -> None:
+        if re.fullmatch(r"h[1-6]", tag):
+            self.parts.append((dict(attributes).get("id", ""), []))
+        self.skipping = ("class", "here") in attributes
+
+    def handle_endtag(self, tag: str) -> None:
+        self.skipping = False
+
+    def handle_data(self, data: str) -> None:
+        if not self.skipping:
+            self.parts[-1][1].append(data)
+
+
+def sections(page: Page) -> list[tuple[str, str]]:
+    """(anchor, words) of a page's sections."""
+    reader = Plain()
+    reader.feed(page.body)
+    return [(anchor, " ".join("".join(words).split())) for anchor, words in reader.parts if words]

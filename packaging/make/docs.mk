@@ -1,0 +1,47 @@
+# The documents as a site, and the figures of README:
+#
+#     make docs [RUSTDOC=FOLDER]       target/site/index.html; RUSTDOC takes what `cargo doc` wrote there before
+#     make figures                     draws docs/images/*.svg again from committed results
+#     make efficiency MI355X=FOLDER    the results of one of them, from the measurements that are not in the repository
+#
+# packaging/docs has the scripts. Everything is checked: that the figures are what their data give, that each link leads somewhere, also to an
+# anchor, that each page is in README's list, and, where there is a headless Chromium, that the search finds something.
+
+DOCS_ENV   := $(TARGET_DIR)/docs/venv
+DOCS_READY := $(DOCS_ENV)/.ready
+DOCS_SITE  := $(TARGET_DIR)/site
+DOCS_RUST   = $(or $(RUSTDOC),$(TARGET_DIR)/doc)
+# Whom Rust's documentation is for. packaging/docs/api.py lists the same.
+DOCS_CRATES := ck-select ck-select-types ck-select-model ck-select-enumerate
+EFFICIENCY := $(TARGET_DIR)/docs/efficiency
+
+.PHONY: docs docs-rust figures efficiency
+
+docs: needs-python $(DOCS_READY) $(if $(RUSTDOC),,docs-rust)
+	@python3 -B packaging/docs/figures.py --check
+	@'$(DOCS_ENV)/bin/python' -B packaging/docs/build.py --out '$(DOCS_SITE)' --rustdoc '$(DOCS_RUST)'
+	@packaging/docs/try.sh '$(DOCS_SITE)'
+
+docs-rust: needs-cargo
+	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --no-deps --quiet $(addprefix --package ,$(DOCS_CRATES))
+
+figures: needs-python
+	python3 -B packaging/docs/figures.py
+
+efficiency: ckselect offline-python
+	@[ -n '$(MI355X)' ] || { echo 'efficiency: say where the measurements are: MI355X=FOLDER' >&2; exit 1; }
+	rm -rf '$(EFFICIENCY)' && mkdir -p '$(EFFICIENCY)'
+	'$(TARGET_DIR)/release/ckselect' train --data '$(MI355X)/forward_bf16_oracle_dev.csv' --extra-data '$(MI355X)/forward_bf16_training_20k.csv' \
+		--out '$(EFFICIENCY)/model' --op grouped_conv --variant forward --dtype bf16 --arch gfx950 --objective listwise --early-stopping off
+	'$(TARGET_DIR)/release/ckselect' evaluate --estimate --arch gfx950 --data '$(MI355X)/forward_bf16_oracle_dev.csv' --problems '$(EFFICIENCY)/estimate.csv'
+	'$(TARGET_DIR)/release/ckselect' validate --predictions '$(MI355X)/upstream_picks_dev.csv' --data '$(MI355X)/forward_bf16_oracle_dev.csv' \
+		--output '$(EFFICIENCY)/upstream.csv'
+	'$(OFFLINE_PYTHON)' -B packaging/docs/efficiency.py '$(EFFICIENCY)/model/oof_predictions.parquet' '$(EFFICIENCY)/estimate.csv' \
+		'$(EFFICIENCY)/upstream.csv' >'$(EFFICIENCY)/efficiency.csv'
+	cp '$(EFFICIENCY)/efficiency.csv' docs/images/efficiency.csv
+
+# The stamp is written last, so that an interrupted installation is begun again.
+$(DOCS_READY): packaging/docs/requirements.txt | needs-python
+	python3 -m venv '$(DOCS_ENV)'
+	'$(DOCS_ENV)/bin/pip' install --quiet --disable-pip-version-check -r packaging/docs/requirements.txt
+	@touch '$@'
