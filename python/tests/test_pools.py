@@ -130,3 +130,11 @@ def test_a_pool_is_a_copy():
     assert pool.rank(gemm_problem(), 1000) == expected
     places, scores = pool.rank_places(gemm_problem(), 2)
     assert [(f"k{place}", score) for place, score in zip(places, scores)] == expected[:2]
+
+
+def test_a_list_is_no_cell_either_when_its_number_was_one():
+    """Numpy's numbers equal lists of one of them."""
+    predictor = Predictor(GEMM_MODEL)
+    predictor.rank_kernels(gemm_problem(), [gemm_kernel(numpy.int64(64))])
+    with pytest.raises(TypeError, match="row 0: tile_m: a cell is a list"):
+        predictor.rank_kernels(gemm_problem(), [gemm_kernel([64])])

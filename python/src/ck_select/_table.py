@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import ctypes
 import json
+import math
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Protocol, TypeVar
 
-from . import _library
+from . import _library, _names
 from .errors import InvalidInputError
 
-_NAN = float("nan")
 _EXACT = 2**53
 
 
@@ -28,7 +28,10 @@ def is_absent(value: Any) -> bool:
         return False
     if type(value).__name__ in ("NAType", "NaTType"):
         return True
-    return bool(value != value)
+    try:
+        return bool(value != value)
+    except (TypeError, ValueError):
+        return False  # an array of several numbers, which is no cell, and no absent one
 
 
 def _plain(value: Any) -> Any:
@@ -37,7 +40,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, (Decimal, Fraction)):
         return int(value) if value == int(value) else float(value)
     if item is None:
-        raise TypeError(f"a cell is a {type(value).__name__}, expected a number, a word, a truth value or None")
+        raise TypeError(f"a {type(value).__name__} is no cell")
     return item()
 
 
@@ -47,24 +50,34 @@ _encode = json.JSONEncoder(default=_plain, separators=(",", ":"), allow_nan=Fals
 def row_json(row: Mapping[str, Any], side_of: Callable[[str], str]) -> bytes:
     """One row as JSON. ``side_of`` says of a name whether it is the problem's cell or the kernel's, for errors."""
     try:
-        return _encode(row).encode()
-    except (TypeError, ValueError):
-        # NaN has no JSON, and pandas' NA is no number: the same without absent cells, or the one that is at fault.
-        return _encode({name: value for name, value in row.items() if _is_cell(name, value, side_of)}).encode()
+        text = _encode(row)
+        # A list or a dict has JSON, and is no cell; a word with such a letter is.
+        if "[" not in text and text.rfind("{") == 0:
+            return text.encode()
+    except (TypeError, ValueError, OverflowError):
+        pass  # NaN has no JSON, and pandas' NA is no number
+    # The same without absent cells, or an error that names the one that is at fault.
+    return _encode({name: value for name, value in row.items() if _is_cell(name, value, side_of)}).encode()
 
 
 def _is_cell(name: str, value: Any, side_of: Callable[[str], str]) -> bool:
     """Whether a cell says something; an error for what is no cell."""
+    own = _own(value, f"{side_of(name)}: {name}")
+    if isinstance(own, float) and own in (math.inf, -math.inf):
+        raise InvalidInputError(f"{side_of(name)}: {name}: found {own}, expected one finite number", 2)
+    return own is not None
+
+
+def _own(value: Any, where: str) -> Any:
+    """A cell as Python's own number or text, None for an absent one; an error for what is no cell."""
     try:
-        if is_absent(value):
-            return False
-        _encode(value)
-    except TypeError as error:
-        raise TypeError(f"{side_of(name)}: {name}: {error}") from None
-    except ValueError:
-        found = value if isinstance(value, float) else f"a {type(value).__name__}"
-        raise InvalidInputError(f"{side_of(name)}: {name}: found {found}, expected one finite number", 2) from None
-    return True
+        own = None if is_absent(value) else value if isinstance(value, (int, float, str)) else _plain(value)
+    except (TypeError, ValueError, OverflowError):
+        own = value
+    if own is None or isinstance(own, (int, float, str)):
+        return own
+    found = type(value).__name__
+    raise TypeError(f"{where}: a cell is a {found}, expected a number, a word, a truth value or None")
 
 
 T = TypeVar("T", covariant=True)
@@ -130,13 +143,15 @@ def _made(name: str, integers: Any, numbers: Any, codes: Any, words: tuple[bytes
 def _of_words(name: str, values: Iterable[Any]) -> Cells:
     numbers: dict[str, int] = {}
     codes = array("i")
-    for value in values:
-        if is_absent(value):
+    for row, value in enumerate(values):
+        # Text as it is: the words of a `str` enumeration are its values, not its `str()`.
+        word = value if isinstance(value, str) else _own(value, f"row {row}: {name}")
+        if word is None:
             codes.append(-1)
-        else:
-            # Text as it is: the words of a `str` enumeration are its values, not its `str()`.
-            word = value if isinstance(value, str) else str(value)
+        elif isinstance(word, str):
             codes.append(numbers.setdefault(word, len(numbers)))
+        else:
+            raise InvalidInputError(f"row {row}: {name}: found {word}, expected a word", 2)
     return Cells(name, codes=codes, words=tuple(word.encode() for word in numbers))
 
 
@@ -145,24 +160,29 @@ def _of_numbers(name: str, values: Sequence[Any]) -> Cells:
         return Cells(name, integers=array("q", values))
     except (TypeError, OverflowError):
         pass  # a fraction, an absent cell, a text, or more than 64 bits
-    if any(isinstance(value, str) for value in values):
-        return _of_words(name, values)
-    numbers = array("d")
-    for row, value in enumerate(values):
-        if is_absent(value):
-            numbers.append(_NAN)
-            continue
-        number = float(value)
-        if isinstance(value, int) and number != value:
-            raise ValueError(
-                f"row {row}: {name}: {value} in a column with fractions or absent cells, expected at most {_EXACT}"
+    own = [_own(value, f"row {row}: {name}") for row, value in enumerate(values)]
+    if any(isinstance(value, str) for value in own):
+        return _of_words(name, [value if value is None else str(value) for value in own])
+    return Cells(name, numbers=array("d", [_number(value, f"row {row}: {name}") for row, value in enumerate(own)]))
+
+
+def _number(value: float | None, where: str) -> float:
+    """A cell as a fraction, NaN for an absent one; an error for a whole number that would become another."""
+    if isinstance(value, int):
+        if not -(2**63) <= value < 2**63:
+            raise InvalidInputError(f"{where}: found {value}, expected a number of at most 64 bits", 2)
+        if int(float(value)) != value:
+            raise InvalidInputError(
+                f"{where}: {value} in a column with fractions or absent cells, expected at most {_EXACT}", 2
             )
-        numbers.append(number)
-    return Cells(name, numbers=numbers)
+    return math.nan if value is None else float(value)
 
 
 def of_values(name: str, values: Sequence[Any], is_word: bool) -> Cells:
     """A column from Python values."""
+    if name in _names.COLUMNS:
+        # A label may be anything.
+        return _of_words(name, [cell if is_absent(cell) or isinstance(cell, str) else str(cell) for cell in values])
     return _of_words(name, values) if is_word else _of_numbers(name, values)
 
 

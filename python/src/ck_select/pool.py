@@ -120,12 +120,19 @@ def _copy(configs: Any, pool: Pool) -> Any:
         type(config) is str or (type(config) is dict and all(map(_is_value, config.values()))) for config in configs
     ):
         return None
-    return [config if type(config) is str else config.copy() for config in configs]
+    return [
+        config if type(config) is str else {key: _plain(cell) for key, cell in config.items()} for config in configs
+    ]
 
 
 def _is_value(cell: Any) -> bool:
     # numpy's scalars are values, too; its arrays are not.
     return isinstance(cell, _IMMUTABLE) or (hasattr(cell, "dtype") and not hasattr(cell, "__setitem__"))
+
+
+def _plain(cell: Any) -> Any:
+    """A value that compares with another as values do: numpy's compare with each cell of a list."""
+    return cell if isinstance(cell, _IMMUTABLE) else cell.item()
 
 
 def _same(copy: Any, configs: Any) -> bool:
