@@ -9,7 +9,7 @@
 //! This crate is what a dispatcher links. It stands on two others, whose modules it shows as its own:
 //!
 //! - `ck-select-types`, plain checked values: [`problem`], [`kernel`], [`pool`], [`hardware`], [`vocab`], [`cells`],
-//!   [`files`]
+//!   [`files`], [`nearest`]
 //! - `ck-select-model`, what a trained model says: [`features`], [`forest`], [`scoring`], [`model`], [`select`], [`rows`];
 //!   and where nothing was measured, the [`estimate`]
 //!
@@ -31,7 +31,7 @@ pub mod registry;
 pub mod tuning;
 
 pub use ck_select_model::{estimate, features, forest, model, rows, scoring, select};
-pub use ck_select_types::{cells, files, hardware, kernel, pool, problem, vocab};
+pub use ck_select_types::{cells, files, hardware, kernel, nearest, pool, problem, vocab};
 
 /// The README's examples run as tests.
 #[cfg(doctest)]

@@ -9,6 +9,7 @@ use super::{OverrideError, Overrides};
 use crate::capture::Capture;
 use crate::log::{self, Level};
 use crate::model::ModelError;
+use crate::nearest::Hint;
 use crate::tuning::device::Stream;
 use crate::tuning::search::SearchOptions;
 use crate::tuning::store::Location;
@@ -106,7 +107,10 @@ impl Default for Options {
 #[derive(Debug, thiserror::Error)]
 pub enum OptionsError {
     /// An unknown mode.
-    #[error("mode: found '{found}', expected one of model, search, refine=COUNT, priority")]
+    #[error(
+        "mode: found '{found}', expected one of model, search, refine=COUNT, priority{}",
+        Hint::new(found, ["model", "search", "priority"])
+    )]
     Mode {
         /// The word.
         found: String,

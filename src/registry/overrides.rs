@@ -45,6 +45,16 @@ pub enum OverrideError {
 }
 
 impl Overrides {
+    /// How many rules there are.
+    pub fn len(&self) -> usize {
+        self.names.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.names.is_empty()
+    }
+
     /// Reads a file.
     pub fn read(path: &Path) -> Result<Self, OverrideError> {
         let file = path.display().to_string();

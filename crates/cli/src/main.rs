@@ -36,15 +36,31 @@ use clap::{Parser, Subcommand};
 
 use error::CliError;
 
+/// What `ckselect` alone says: what most people want, and where the rest is.
+#[cfg(feature = "offline")]
+const OVERVIEW: &str = "Usage: ckselect COMMAND, for example
+
+  ckselect rank --arch gfx942 --pool kernels.txt --problem 'N=16,C=256,K=128,Hi=28,Wi=28,Y=3,X=3'
+      the best kernels for a problem, without any measurement
+
+  ckselect bench --pool kernels.txt --problems shapes.csv --library ./libkernels.so --output sweep.csv
+      measure kernels on your GPU
+
+  ckselect train --data sweep.csv --out models/mine --op grouped_conv --arch gfx942
+      make a model from measurements, for `rank --model` and for your program
+
+`ckselect --help` lists all commands, `ckselect doctor` says what is found on this machine.";
+#[cfg(not(feature = "offline"))]
+const OVERVIEW: &str = "Usage: ckselect COMMAND, for example
+
+  ckselect rank --arch gfx942 --pool kernels.txt --problem 'N=16,C=256,K=128,Hi=28,Wi=28,Y=3,X=3'
+      the best kernels for a problem, without any measurement
+
+`ckselect --help` lists all commands, `ckselect doctor` says what is found on this machine.";
+
 /// Choose the fastest GPU kernel for a problem without trying them all.
 #[derive(Parser)]
-#[command(
-    name = "ckselect",
-    version,
-    max_term_width = 110,
-    subcommand_required = true,
-    arg_required_else_help = true
-)]
+#[command(name = "ckselect", version, max_term_width = 110, subcommand_required = true)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -64,6 +80,7 @@ enum Command {
     Predict(commands::predict::Args),
     Inspect(commands::inspect::Args),
     Store(commands::store::Args),
+    Doctor(commands::doctor::Args),
     #[cfg(feature = "offline")]
     Evaluate(commands::evaluate::Args),
     #[cfg(feature = "offline")]
@@ -99,6 +116,10 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    if std::env::args_os().len() <= 1 {
+        say!("{OVERVIEW}");
+        return ExitCode::from(2);
+    }
     let result = match Cli::parse().command {
         #[cfg(feature = "offline")]
         Command::Convert(args) => commands::convert::run(&args),
@@ -112,6 +133,7 @@ fn main() -> ExitCode {
         Command::Predict(args) => commands::predict::run(&args),
         Command::Inspect(args) => commands::inspect::run(&args),
         Command::Store(args) => commands::store::run(&args),
+        Command::Doctor(args) => commands::doctor::run(&args),
         #[cfg(feature = "offline")]
         Command::Evaluate(args) => commands::evaluate::run(&args),
         #[cfg(feature = "offline")]

@@ -1,6 +1,6 @@
 //! Where results go: standard output, or a file.
 
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, IsTerminal as _, Write};
 use std::path::Path;
 
 use ck_select::files::Pending;
@@ -11,17 +11,40 @@ use crate::error::CliError;
 pub(crate) struct Output {
     writer: BufWriter<Pending>,
     name: String,
+    screen: Screen,
+}
+
+/// What reads the output, as far as a table for people depends on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Screen {
+    /// How many characters a line has room for; `None` for no limit, where nothing is to be cut.
+    pub(crate) width: Option<usize>,
+    /// Whether it shows colours and bold letters, and its user wants them.
+    pub(crate) styled: bool,
+}
+
+impl Screen {
+    /// A terminal's size, if standard output is one. https://no-color.org says that any value of NO_COLOR but the empty one counts.
+    fn of_standard_output() -> Self {
+        if !io::stdout().is_terminal() {
+            return Self::default();
+        }
+        let is_plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
+            || std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
+        let width = terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
+        Self { width: width.filter(|&width| width > 0), styled: !is_plain }
+    }
 }
 
 impl Output {
     /// `None` and `-` are standard output.
     pub(crate) fn create(path: Option<&Path>) -> Result<Self, CliError> {
-        let (begun, name) = match path.filter(|path| *path != Path::new("-")) {
-            Some(path) => (Pending::create(path), path.display().to_string()),
-            None => (Pending::standard_output(), "standard output".to_owned()),
+        let (begun, name, screen) = match path.filter(|path| *path != Path::new("-")) {
+            Some(path) => (Pending::create(path), path.display().to_string(), Screen::default()),
+            None => (Pending::standard_output(), "standard output".to_owned(), Screen::of_standard_output()),
         };
         match begun {
-            Ok(pending) => Ok(Self { writer: BufWriter::new(pending), name }),
+            Ok(pending) => Ok(Self { writer: BufWriter::new(pending), name, screen }),
             Err(error) => Err(CliError::io(name, &error)),
         }
     }
@@ -29,6 +52,11 @@ impl Output {
     /// What errors call it.
     pub(crate) fn name(&self) -> &str {
         &self.name
+    }
+
+    /// What reads it.
+    pub(crate) const fn screen(&self) -> Screen {
+        self.screen
     }
 
     /// Writes what is buffered; a file gets its name only now, after its bytes are on the disk.

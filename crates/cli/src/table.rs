@@ -1,5 +1,6 @@
-//! Results as a table for people, CSV or JSON for programs.
+//! Results as a table for people, Markdown for pages, CSV or JSON for programs.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
@@ -7,13 +8,15 @@ use clap::ValueEnum;
 use serde_json::{Map, Number, Value};
 
 use crate::error::CliError;
-use crate::output::Output;
+use crate::output::{Output, Screen};
 
 /// How results are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
-    /// Aligned columns
+    /// Aligned columns; on a terminal as wide as it is, with long texts cut
     Table,
+    /// A table for a page or an issue
+    Markdown,
     /// Comma-separated values with a header
     Csv,
     /// A list of objects
@@ -130,8 +133,8 @@ impl Table {
         Value::Array(self.rows.iter().map(|row| object(&self.header, row)).collect())
     }
 
-    pub(crate) fn write(&self, format: Format, out: &mut dyn Write) -> io::Result<()> {
-        let mut layout = Layout::new(format, self.header.clone());
+    pub(crate) fn write(&self, format: Format, out: &mut Output) -> io::Result<()> {
+        let mut layout = Layout::new(format, self.header.clone(), out.screen());
         layout.write(&self.rows, out)?;
         layout.finish(out)
     }
@@ -152,19 +155,21 @@ struct Layout {
     /// Of an aligned table, the width of each column and whether it has numbers.
     widths: Vec<usize>,
     numeric: Vec<bool>,
+    screen: Screen,
 }
 
 impl Layout {
-    fn new(format: Format, header: Vec<String>) -> Self {
+    fn new(format: Format, header: Vec<String>, screen: Screen) -> Self {
         let widths = header.iter().map(|name| name.chars().count()).collect();
         let numeric = vec![false; header.len()];
-        Self { format, header, started: false, rows: 0, widths, numeric }
+        Self { format, header, started: false, rows: 0, widths, numeric, screen }
     }
 
     /// Writes the next rows, under the header if they are the first.
     fn write(&mut self, rows: &[Vec<Cell>], out: &mut dyn Write) -> io::Result<()> {
         match self.format {
             Format::Table => self.write_aligned(rows, out)?,
+            Format::Markdown => self.write_markdown(rows, out)?,
             Format::Csv => self.write_csv(rows, out)?,
             Format::Json => self.write_json(rows, out)?,
         }
@@ -180,7 +185,7 @@ impl Layout {
         match self.format {
             Format::Json if self.rows == 0 => out.write_all(b"[]\n"),
             Format::Json => out.write_all(b"\n]\n"),
-            Format::Table | Format::Csv => Ok(()),
+            Format::Table | Format::Markdown | Format::Csv => Ok(()),
         }
     }
 
@@ -220,20 +225,77 @@ impl Layout {
                 self.numeric[column] |= cell.is_number();
             }
         }
-        let mut line = |cells: &[String]| {
+        let shown = self.screen.width.map_or_else(|| self.widths.clone(), |room| self.narrowed(room));
+        let line = |cells: &[String]| {
             let mut text = String::new();
-            for (cell, (&width, &numeric)) in cells.iter().zip(self.widths.iter().zip(&self.numeric)) {
+            for (cell, (&width, &numeric)) in cells.iter().zip(shown.iter().zip(&self.numeric)) {
+                let cell = cut(cell, width);
                 // A column of numbers is aligned at its end, with its header. Writing to a string does not fail.
                 let _ =
                     if numeric { write!(text, "{cell:>width$}  ") } else { write!(text, "{cell:<width$}  ") };
             }
-            writeln!(out, "{}", text.trim_end())
+            text.truncate(text.trim_end().len());
+            text
         };
         if !self.started {
-            line(&self.header)?;
+            let header = line(&self.header);
+            if self.screen.styled {
+                writeln!(out, "\x1b[1m{header}\x1b[0m")?;
+            } else {
+                writeln!(out, "{header}")?;
+            }
         }
-        texts.iter().try_for_each(|row| line(row))
+        texts.iter().try_for_each(|row| writeln!(out, "{}", line(row)))
     }
+
+    /// Widths with which a line has room: the widest columns of texts become narrower, but never too narrow to be told apart.
+    /// Numbers are never cut.
+    fn narrowed(&self, room: usize) -> Vec<usize> {
+        const LEAST: usize = 16;
+        let mut widths = self.widths.clone();
+        let mut over =
+            (widths.iter().sum::<usize>() + 2 * widths.len().saturating_sub(1)).saturating_sub(room);
+        while over > 0 {
+            let texts =
+                widths.iter_mut().zip(&self.numeric).filter(|(width, numeric)| !**numeric && **width > LEAST);
+            let Some((widest, _)) = texts.max_by_key(|(width, _)| **width) else { break };
+            *widest -= 1;
+            over -= 1;
+        }
+        widths
+    }
+
+    fn write_markdown(&mut self, rows: &[Vec<Cell>], out: &mut dyn Write) -> io::Result<()> {
+        let line = |cells: &[String]| {
+            let cells = cells.iter().map(|cell| cell.replace('|', "\\|").replace(['\n', '\r'], " "));
+            format!("| {} |", cells.collect::<Vec<_>>().join(" | "))
+        };
+        if !self.started {
+            for row in rows {
+                for (numeric, cell) in self.numeric.iter_mut().zip(row) {
+                    *numeric |= cell.is_number();
+                }
+            }
+            let rules = self.numeric.iter().map(|&numeric| if numeric { "---:" } else { "---" });
+            writeln!(out, "{}\n|{}|", line(&self.header), rules.collect::<Vec<_>>().join("|"))?;
+        }
+        rows.iter().try_for_each(|row| {
+            let texts: Vec<String> = row.iter().map(Cell::short).collect();
+            writeln!(out, "{}", line(&texts))
+        })
+    }
+}
+
+/// A text of at most this many characters, without its middle if it has more: names begin and end alike.
+fn cut(text: &str, width: usize) -> Cow<'_, str> {
+    let count = text.chars().count();
+    if count <= width || width == 0 {
+        return Cow::Borrowed(text);
+    }
+    let first = (width - 1) / 3;
+    let last = width - 1 - first;
+    let end: String = text.chars().skip(count - last).collect();
+    Cow::Owned(text.chars().take(first).chain(['…']).collect::<String>() + &end)
 }
 
 /// A table that is written while its rows come, so that memory does not grow with their number.
@@ -252,7 +314,7 @@ impl Rows {
         out: Output,
         header: impl IntoIterator<Item = S>,
     ) -> Self {
-        let layout = Layout::new(format, header.into_iter().map(Into::into).collect());
+        let layout = Layout::new(format, header.into_iter().map(Into::into).collect(), out.screen());
         Self { out, layout, block: Vec::new() }
     }
 
@@ -281,13 +343,40 @@ impl Rows {
 mod tests {
     use super::*;
 
-    fn written(format: Format) -> String {
-        let mut table = Table::new(["kernel", "score"]);
-        table.push(vec!["a,b".into(), 0.1.into()]);
-        table.push(vec!["c".into(), Cell::Real(f64::NAN)]);
+    fn laid_out(format: Format, screen: Screen, rows: &[Vec<Cell>]) -> String {
+        let mut layout = Layout::new(format, vec!["kernel".into(), "score".into()], screen);
         let mut bytes = Vec::new();
-        table.write(format, &mut bytes).unwrap();
+        layout.write(rows, &mut bytes).unwrap();
+        layout.finish(&mut bytes).unwrap();
         String::from_utf8(bytes).unwrap()
+    }
+
+    fn written(format: Format) -> String {
+        let rows = [vec!["a,b".into(), 0.1.into()], vec!["c".into(), Cell::Real(f64::NAN)]];
+        laid_out(format, Screen::default(), &rows)
+    }
+
+    #[test]
+    fn a_terminal_gets_lines_that_it_has_room_for_and_a_bold_header() {
+        let long = "grouped_conv_forward_bf16_2d_128x128x64_compv5";
+        let rows = [vec![long.into(), 123.456.into()], vec!["c".into(), 1.0.into()]];
+        let on = |width, styled| laid_out(Format::Table, Screen { width, styled }, &rows);
+        let fitted = on(Some(30), false);
+        assert_eq!(fitted.lines().map(|line| line.chars().count()).max(), Some(30), "{fitted}");
+        assert_eq!(fitted.lines().nth(1), Some("groupe…x128x64_compv5  123.456"));
+        // Never so narrow that names cannot be told apart, and never a number.
+        assert!(on(Some(5), false).lines().nth(1).unwrap().ends_with("64_compv5  123.456"));
+        assert_eq!(on(Some(200), false), on(None, false));
+        assert!(on(None, true).starts_with("\u{1b}[1mkernel"));
+        assert_eq!(on(None, true).replace("\u{1b}[1m", "").replace("\u{1b}[0m", ""), on(None, false));
+    }
+
+    #[test]
+    fn markdown_aligns_numbers_and_keeps_its_columns() {
+        let rows = [vec!["a|b\nc".into(), 0.5.into()], vec!["d".into(), Cell::Empty]];
+        let table = laid_out(Format::Markdown, Screen { width: Some(10), styled: true }, &rows);
+        assert_eq!(table, "| kernel | score |\n|---|---:|\n| a\\|b c | 0.5 |\n| d |  |\n");
+        assert_eq!(laid_out(Format::Markdown, Screen::default(), &[]), "| kernel | score |\n|---|---|\n");
     }
 
     #[test]
@@ -311,9 +400,10 @@ mod tests {
         let rows: Vec<Vec<Cell>> = (0..9)
             .map(|row| vec![format!("kernel \"{row}\"\n").into(), (f64::from(row) / 3.0).into()])
             .collect();
-        for format in [Format::Table, Format::Csv, Format::Json] {
+        for format in [Format::Table, Format::Markdown, Format::Csv, Format::Json] {
             let written = |part: usize| {
-                let mut layout = Layout::new(format, vec!["kernel".into(), "score".into()]);
+                let mut layout =
+                    Layout::new(format, vec!["kernel".into(), "score".into()], Screen::default());
                 let mut out = Vec::new();
                 rows.chunks(part).for_each(|part| layout.write(part, &mut out).unwrap());
                 layout.finish(&mut out).unwrap();
@@ -327,7 +417,7 @@ mod tests {
             }
         }
         let mut none = Vec::new();
-        Layout::new(Format::Json, vec!["kernel".into()]).finish(&mut none).unwrap();
+        Layout::new(Format::Json, vec!["kernel".into()], Screen::default()).finish(&mut none).unwrap();
         assert_eq!(none, b"[]\n");
     }
 

@@ -222,7 +222,11 @@ fn wrong_use_is_2_and_failure_is_1() {
         ),
         (format!("{RANK} --problem '{RESNET},stride_h=0'"), 2, "--problem: stride_h: found 0, expected 1 to"),
         (format!("{RANK} --problem '{RESNET}' --top 0"), 2, "0 is not in 1.."),
-        (format!("{RANK} --problem '{RESNET}' --format xml"), 2, "possible values: table, csv, json"),
+        (
+            format!("{RANK} --problem '{RESNET}' --format xml"),
+            2,
+            "possible values: table, markdown, csv, json",
+        ),
         (
             "features --engine conv96 --input x.csv".into(),
             2,

@@ -110,3 +110,136 @@ fn other_shells_have_scripts_too() {
         assert!(good(&[command, "--help"]).contains("Examples:\n  ckselect "), "{command}");
     }
 }
+
+#[test]
+fn alone_it_shows_what_most_people_want() {
+    let (code, printed, said) = ckselect(&[]);
+    assert_eq!((code, printed.as_str()), (Some(2), ""));
+    assert!(said.lines().count() < 16 && said.contains("ckselect --help"), "{said}");
+    let commands: Vec<&str> = said.lines().filter_map(|line| line.strip_prefix("  ckselect ")).collect();
+    assert_eq!(commands.len(), 3, "{said}");
+    // What it shows is what the commands take: an example must not go stale.
+    for command in commands {
+        let words = command.split(' ').map(|word| word.trim_matches('\''));
+        let (_, _, said) = ckselect(&words.collect::<Vec<_>>());
+        for stale in ["unexpected argument", "unrecognized subcommand", "Usage:"] {
+            assert!(!said.contains(stale), "{command}: {said}");
+        }
+    }
+}
+
+/// What a command prints on a terminal of so many columns; `None` where there is no `script`, which makes terminals.
+fn on_terminal(columns: u32, variables: &[(&str, &str)], arguments: &str) -> Option<String> {
+    let command =
+        format!("stty cols {columns} rows 24; {} {arguments} 2>/dev/null", env!("CARGO_BIN_EXE_ckselect"));
+    let mut script = Command::new("script");
+    script.args(["-qec", &command, "/dev/null"]).env("TERM", "xterm").env_remove("NO_COLOR");
+    let output = script.envs(variables.iter().copied()).output().ok()?;
+    Some(String::from_utf8(output.stdout).unwrap().replace("\r\n", "\n"))
+}
+
+#[test]
+fn tables_fit_a_terminal_and_nothing_else_is_cut() {
+    let pool = concat!(env!("CARGO_MANIFEST_DIR"), "/../../configs/forward_bf16.txt");
+    let asked = format!(
+        "rank --estimate --arch gfx942 --pool {pool} --top 2 --problem C=64,K=64,Hi=56,Wi=56,Y=3,X=3"
+    );
+    let plain = good(&asked.split(' ').collect::<Vec<_>>());
+    assert!(plain.contains("grouped_conv_forward_bf16_2d_") && !plain.contains(['…', '\u{1b}']), "{plain}");
+    let Some(narrow) = on_terminal(100, &[], &asked) else {
+        say_skipped();
+        return;
+    };
+    let widest = |text: &str| text.lines().map(|line| line.chars().count()).max().unwrap();
+    assert!(narrow.starts_with("\u{1b}[1m") && narrow.contains('…'), "{narrow}");
+    assert!(widest(&narrow.replace("\u{1b}[1m", "").replace("\u{1b}[0m", "")) < widest(&plain), "{narrow}");
+    // With room for all, and without colours, it is what a file gets.
+    for plain_by in [("NO_COLOR", "1"), ("TERM", "dumb")] {
+        assert_eq!(on_terminal(400, &[plain_by], &asked).unwrap(), plain, "{plain_by:?}");
+    }
+    assert!(on_terminal(400, &[("NO_COLOR", "")], &asked).unwrap().starts_with("\u{1b}[1m"));
+    // Other formats are for programs.
+    let csv = format!("{asked} --format csv");
+    assert_eq!(on_terminal(40, &[], &csv).unwrap(), good(&csv.split(' ').collect::<Vec<_>>()));
+}
+
+fn say_skipped() {
+    let _ = std::io::Write::write_all(&mut std::io::stderr(), b"no `script`: terminals were not tried\n");
+}
+
+#[test]
+fn markdown_is_a_table_of_a_page() {
+    let pool = concat!(env!("CARGO_MANIFEST_DIR"), "/../../configs/forward_bf16.txt");
+    let problem = "C=64,K=64,Hi=56,Wi=56,Y=3,X=3";
+    let model = "embedded:grouped_conv_forward_bf16_gfx950";
+    for arguments in [
+        &["rank", "--model", model, "--pool", pool, "--problem", problem, "--top", "2"][..],
+        &["explain", "--model", model, "--pool", pool, "--problem", problem],
+        &["features", "--engine", "conv_select", "--list"],
+        &["inspect", "--model", model],
+        &["doctor"],
+    ] {
+        let output = Command::new(env!("CARGO_BIN_EXE_ckselect"))
+            .args(arguments)
+            .args(["--format", "markdown"])
+            .output()
+            .unwrap();
+        let printed = String::from_utf8(output.stdout).unwrap();
+        let tables: Vec<&str> = printed.trim_end().split("\n\n").collect();
+        assert_eq!(tables.len(), if arguments[0] == "inspect" { 3 } else { 1 }, "{printed}");
+        for table in tables {
+            let columns = |line: &str| line.replace("\\|", "").matches('|').count();
+            let mut lines = table.lines();
+            let head = lines.next().unwrap();
+            let rule = lines.next().unwrap();
+            assert!(head.starts_with("| ") && rule.starts_with("|---"), "{table}");
+            assert!(rule.chars().all(|sign| "|-:".contains(sign)), "{table}");
+            assert!(table.lines().all(|line| columns(line) == columns(head)), "{table}");
+            assert!(table.lines().count() > 2, "{table}");
+        }
+    }
+}
+
+#[test]
+fn a_mistyped_word_is_answered_with_the_nearest() {
+    let pool = concat!(env!("CARGO_MANIFEST_DIR"), "/../../configs/forward_bf16.txt");
+    let model = "embedded:grouped_conv_forward_bf16_gfx950";
+    let problem = "C=64,K=64,Hi=56,Wi=56,Y=3,X=3";
+    let rank = |more: &[&str]| {
+        let (code, _, said) = ckselect(&[&["rank", "--pool", pool], more].concat());
+        assert_ne!(code, Some(0), "{more:?}");
+        said
+    };
+    for (more, meant) in [
+        (&["--model", model, "--problem", "C=64,strideh=2"][..], "stride_h"),
+        (&["--model", model, "--problem", "C=64,direction=forwrad"], "forward"),
+        (&["--model", model, "--problem", "C=64,dtype=bf61"], "bf16"),
+        (&["--model", "embedded:universl", "--arch", "gfx942", "--problem", problem], "universal"),
+        (&["--model", "grouped_conv_forward_bf16_gfx950", "--problem", problem], model),
+        (&["--model", "no/univresal", "--problem", problem], "embedded:universal"),
+        (&["--model", model, "--hardware", "gfx924", "--problem", problem], "gfx942"),
+        (&["--model", model, "--rank-by", "tflop", "--problem", problem], "tflops"),
+    ] {
+        let said = rank(more);
+        assert!(said.contains(&format!("did you mean '{meant}'?")), "{more:?}: {said}");
+    }
+    assert!(!rank(&["--model", "elsewhere/mine", "--problem", problem]).contains("did you mean"));
+    let kernel = "grouped_conv_forward_bf16_2d_64x128x64_compv3";
+    let (_, _, said) = ckselect(&[
+        "explain",
+        "--model",
+        model,
+        "--pool",
+        pool,
+        "--problem",
+        problem,
+        "--first",
+        &kernel.replace("64x128", "64x12"),
+    ]);
+    assert!(said.contains(&format!("; did you mean '{kernel}'?")), "{said}");
+    // Commands and options are clap's.
+    assert!(
+        ckselect(&["rnak"]).2.contains("'rank'")
+            && ckselect(&["rank", "--modle", "x"]).2.contains("'--model'")
+    );
+}

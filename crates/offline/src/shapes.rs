@@ -13,6 +13,7 @@ mod targeted;
 mod validation;
 mod write;
 
+use ck_select_types::nearest::Hint;
 use ck_select_types::problem::{GemmProblem, Problem};
 use ck_select_types::vocab::{Direction, Dtype, Op};
 
@@ -101,7 +102,8 @@ impl std::str::FromStr for Set {
     fn from_str(word: &str) -> Result<Self, String> {
         Self::ALL.iter().find(|(_, name, _)| *name == word).map(|(set, ..)| *set).ok_or_else(|| {
             let names: Vec<&str> = Self::ALL.iter().map(|(_, name, _)| *name).collect();
-            format!("unknown set '{word}', expected one of: {}", names.join(", "))
+            let hint = Hint::new(word, names.iter().copied());
+            format!("unknown set '{word}', expected one of: {}{hint}", names.join(", "))
         })
     }
 }

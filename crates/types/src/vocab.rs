@@ -6,9 +6,11 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::nearest::Hint;
+
 /// A word outside its vocabulary.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("unknown {what} '{found}', expected one of: {}", accepted.join(", "))]
+#[error("unknown {what} '{found}', expected one of: {}{}", accepted.join(", "), Hint::new(found, accepted.iter().copied()))]
 pub struct UnknownWord {
     /// What kind of word was expected, such as `pipeline`.
     pub what: &'static str,

@@ -161,7 +161,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         Format::Json => serde_json::to_writer_pretty(&mut out, &document(&comparison))
             .map_err(Into::into)
             .and_then(|()| writeln!(out)),
-        Format::Csv => criteria(&comparison).write(Format::Csv, &mut out),
+        Format::Csv | Format::Markdown => criteria(&comparison).write(args.format, &mut out),
         Format::Table => write_table(&comparison, &mut out),
     };
     written.map_err(|error| CliError::io(out.name(), &error))?;

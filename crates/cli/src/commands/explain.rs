@@ -1,5 +1,6 @@
 //! `ckselect explain`: why a model prefers one kernel to another.
 
+use ck_select::nearest::Hint;
 use ck_select::select::Ranker;
 use ck_select::vocab::Arch;
 
@@ -94,10 +95,10 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
 
 fn find(ranker: &Ranker, flag: &str, name: Option<&str>) -> Result<Option<usize>, CliError> {
     name.map(|name| {
-        ranker
-            .pool()
-            .position(name)
-            .ok_or_else(|| CliError::usage(format!("{flag}: the pool has no kernel '{name}'")))
+        ranker.pool().position(name).ok_or_else(|| {
+            let hint = Hint::new(name, (0..ranker.pool().len()).map(|index| ranker.name(index)));
+            CliError::usage(format!("{flag}: the pool has no kernel '{name}'{hint}"))
+        })
     })
     .transpose()
 }

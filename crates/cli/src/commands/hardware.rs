@@ -5,6 +5,7 @@ use std::path::Path;
 use ck_select::files;
 use ck_select::hardware::Hardware;
 use ck_select::model::Model;
+use ck_select::nearest::Hint;
 use ck_select::vocab::Arch;
 use serde_json::{Map, Value};
 
@@ -39,7 +40,8 @@ impl HardwareOption {
         profile.ok_or_else(|| {
             let known = Hardware::PROFILES.join(", ");
             CliError::usage(format!(
-                "--hardware: '{asked}' is neither a file nor an architecture with a profile; there are {known}"
+                "--hardware: '{asked}' is neither a file nor an architecture with a profile; there are {known}{}",
+                Hint::new(asked, Hardware::PROFILES)
             ))
         })
     }

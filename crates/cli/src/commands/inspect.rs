@@ -80,6 +80,18 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
                 .and_then(|()| writeln!(out))
         }
         Format::Table => write_report(&model, &args.model, target, &features, &mut out),
+        Format::Markdown => {
+            let mut facts = Table::new(["property", "value"]);
+            for (key, value) in summary(&model, &args.model) {
+                facts.push(vec![key.into(), shown(value).into()]);
+            }
+            [facts, targets(&model, &args.model), features].iter().enumerate().try_for_each(|(at, table)| {
+                if at > 0 {
+                    writeln!(out)?;
+                }
+                table.write(Format::Markdown, &mut out)
+            })
+        }
     };
     written.map_err(|error| CliError::io(out.name(), &error))?;
     out.finish()
@@ -108,22 +120,26 @@ fn write_report(
     out: &mut Output,
 ) -> std::io::Result<()> {
     for (key, value) in summary(model, directory) {
-        let text = match value {
-            Value::String(text) => text,
-            Value::Array(items) => items
-                .iter()
-                .map(|item| item.as_str().map_or(item.to_string(), str::to_owned))
-                .collect::<Vec<_>>()
-                .join(", "),
-            Value::Null => "-".to_owned(),
-            other => other.to_string(),
-        };
-        writeln!(out, "{key:<22}{text}")?;
+        writeln!(out, "{key:<22}{}", shown(value))?;
     }
     writeln!(out)?;
     targets(model, directory).write(Format::Table, out)?;
     writeln!(out, "\nfeatures, with the importances of {target}:")?;
     features.write(Format::Table, out)
+}
+
+/// A value for people.
+fn shown(value: Value) -> String {
+    match value {
+        Value::String(text) => text,
+        Value::Array(items) => items
+            .iter()
+            .map(|item| item.as_str().map_or(item.to_string(), str::to_owned))
+            .collect::<Vec<_>>()
+            .join(", "),
+        Value::Null => "-".to_owned(),
+        other => other.to_string(),
+    }
 }
 
 /// Everything that is not a table.

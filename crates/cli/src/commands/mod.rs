@@ -12,6 +12,7 @@ pub(crate) mod convert;
 pub(crate) mod curve;
 #[cfg(feature = "offline")]
 pub(crate) mod data;
+pub(crate) mod doctor;
 #[cfg(feature = "offline")]
 pub(crate) mod enumerate;
 pub(crate) mod estimate;
@@ -51,7 +52,8 @@ use std::sync::Arc;
 use ck_select::embedded;
 use ck_select::features::{Engine, Uncoded};
 use ck_select::kernel::KernelKind;
-use ck_select::model::{FeatureSpec, Model, Target};
+use ck_select::model::{EmbeddedModel, FeatureSpec, Model, Target};
+use ck_select::nearest::nearest;
 use ck_select::pool::Pool;
 use ck_select::problem::{Problem, ProblemDefaults};
 use ck_select::select::Ranker;
@@ -240,7 +242,17 @@ pub(crate) fn is_embedded(model: &Path) -> bool {
 
 /// Loads a model directory or an embedded model, with another rule for unknown words if asked.
 pub(crate) fn load_model(directory: &Path, unknown: Option<Unknown>) -> Result<Model, CliError> {
-    Ok(with_unknown(embedded::open(directory)?, unknown))
+    let loaded = embedded::open(directory).map_err(|error| {
+        // A name without its prefix, or a mistyped one.
+        let name = directory.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let names = || embedded::all().iter().map(EmbeddedModel::name);
+        let meant = names().find(|known| *known == name).or_else(|| nearest(name, names()));
+        match meant.filter(|_| !is_embedded(directory) && !directory.exists()) {
+            Some(meant) => CliError::failed(format!("{error}; did you mean 'embedded:{meant}'?")),
+            None => error.into(),
+        }
+    })?;
+    Ok(with_unknown(loaded, unknown))
 }
 
 fn with_unknown(model: Model, unknown: Option<Unknown>) -> Model {

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use ck_select::model::Model;
+use ck_select::nearest::Hint;
 use ck_select::pool::Pool;
 use ck_select::problem::Problem;
 use ck_select::select::Ranker;
@@ -78,7 +79,7 @@ pub(crate) struct Args {
 fn one_of<T: Copy>(word: &str, words: &[(&'static str, T)]) -> Result<T, String> {
     words.iter().find(|(known, _)| *known == word).map(|(_, value)| *value).ok_or_else(|| {
         let known: Vec<&str> = words.iter().map(|(known, _)| *known).collect();
-        format!("expected one of {}", known.join(", "))
+        format!("expected one of {}{}", known.join(", "), Hint::new(word, known.iter().copied()))
     })
 }
 

@@ -273,7 +273,7 @@ fn run_list(args: &ListArgs, location: &Location) -> Result<(), CliError> {
     ]);
     for Record { scope, problem, winner } in records {
         let measured_at = match args.format {
-            Format::Table => Cell::Text(utc(winner.measured_at)),
+            Format::Table | Format::Markdown => Cell::Text(utc(winner.measured_at)),
             Format::Csv | Format::Json => Cell::Count(winner.measured_at),
         };
         table.push(vec![

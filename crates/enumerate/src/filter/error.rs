@@ -83,34 +83,6 @@ impl fmt::Display for FilterError {
 
 impl std::error::Error for FilterError {}
 
-/// The candidate that `word` was most likely meant to be, if any is near.
-pub(super) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let most = (word.chars().count() / 3).clamp(1, 3);
-    let near = candidates.into_iter().map(|candidate| (distance(word, candidate), candidate));
-    near.filter(|&(distance, _)| distance <= most).min_by_key(|&(distance, _)| distance).map(|(_, word)| word)
-}
-
-/// Letters to insert, remove, replace or swap with their neighbour.
-fn distance(a: &str, b: &str) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
-    let mut rows = vec![vec![0; b.len() + 1]; a.len() + 1];
-    for i in 0..=a.len() {
-        for j in 0..=b.len() {
-            rows[i][j] = if i == 0 || j == 0 {
-                i + j
-            } else {
-                let replaced = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
-                let mut best = replaced.min(rows[i - 1][j] + 1).min(rows[i][j - 1] + 1);
-                if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                    best = best.min(rows[i - 2][j - 2] + 1);
-                }
-                best
-            };
-        }
-    }
-    rows[a.len()][b.len()]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -130,13 +102,5 @@ mod tests {
         let lines: Vec<&str> = shown.lines().collect();
         assert_eq!(lines[1].find('?'), lines[2].find('^'));
         assert!(lines[1].len() < 130);
-    }
-
-    #[test]
-    fn near_words_are_found() {
-        let words = ["tile_m", "tile_n", "pipeline", "wave_m"];
-        assert_eq!(nearest("tile_x", words), Some("tile_m"));
-        assert_eq!(nearest("pipelien", words), Some("pipeline"));
-        assert_eq!(nearest("colour", words), None);
     }
 }

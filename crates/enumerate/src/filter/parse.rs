@@ -13,7 +13,9 @@
 
 use std::ops::Range;
 
-use super::error::{FilterError, FilterFault, nearest};
+use ck_select_types::nearest::nearest;
+
+use super::error::{FilterError, FilterFault};
 use super::token::{Kind, Token, tokens};
 use super::tree::{Expr, Function, Method, Node, Operator, Relation};
 use super::value::Value;

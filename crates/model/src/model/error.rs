@@ -4,6 +4,7 @@ use std::io;
 
 use crate::features::SchemaError;
 use crate::forest::ForestError;
+use crate::nearest::Hint;
 use crate::problem::InvalidField;
 
 /// A model that cannot be loaded. Every variant names the file.
@@ -28,8 +29,9 @@ pub enum ModelError {
     },
     /// An embedded model that is not there.
     #[error(
-        "no model '{model}' is embedded in this library: it has {}",
-        if known.is_empty() { "none".to_owned() } else { known.join(", ") }
+        "no model '{model}' is embedded in this library: it has {}{}",
+        if known.is_empty() { "none".to_owned() } else { known.join(", ") },
+        Hint::new(model, known.iter().copied())
     )]
     NotEmbedded {
         /// The name asked for.

@@ -7,6 +7,7 @@
 use super::text::keys;
 use crate::cells;
 use crate::hardware::Hardware;
+use crate::nearest::distance;
 use crate::vocab::Op;
 
 /// Why a header cannot be used.
@@ -277,28 +278,6 @@ fn plain(name: &str) -> String {
     name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 
-/// How many letters to insert, leave out, replace or exchange with their neighbour. Names far longer than any known one
-/// need no table.
-fn distance(a: &str, b: &str) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().take(32).collect(), b.chars().take(32).collect());
-    let mut rows = vec![vec![0; b.len() + 1]; a.len() + 1];
-    for i in 0..=a.len() {
-        for j in 0..=b.len() {
-            rows[i][j] = if i == 0 || j == 0 {
-                i + j
-            } else {
-                let replaced = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
-                let mut least = replaced.min(rows[i - 1][j] + 1).min(rows[i][j - 1] + 1);
-                if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                    least = least.min(rows[i - 2][j - 2] + 1);
-                }
-                least
-            };
-        }
-    }
-    rows[a.len()][b.len()]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -398,15 +377,5 @@ mod tests {
                 .contains("'channel', expected M, N, K, m, n, k, split_k")
         );
         assert_eq!(gemm(&["groups"]), Ok(Vec::new()), "a list of GEMMs has the extents");
-    }
-
-    #[test]
-    fn distances_count_letters() {
-        for (a, b, expected) in
-            [("", "", 0), ("a", "", 1), ("strideh", "stridew", 1), ("dilatoin", "dilation", 1)]
-        {
-            assert_eq!((distance(a, b), distance(b, a)), (expected, expected));
-        }
-        assert_eq!(distance("kitten", "sitting"), 3);
     }
 }

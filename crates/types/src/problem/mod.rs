@@ -28,6 +28,7 @@ pub use words::WORDS;
 
 use std::fmt;
 
+use crate::nearest::Hint;
 use crate::vocab::{Arch, ConvLayout, Direction, Dtype, GemmLayout, Op, StreamKReduction, UnknownWord};
 
 /// Largest accepted extent: CK narrows every dimension to 32 bits before a launch.
@@ -53,7 +54,9 @@ impl InvalidField {
 
     /// A field with a word that nobody knows.
     pub fn word(field: impl Into<String>, error: &UnknownWord) -> Self {
-        Self::new(field, format_args!("'{}'", error.found), format!("one of {}", error.accepted.join(", ")))
+        let accepted = error.accepted;
+        let hint = Hint::new(&error.found, accepted.iter().copied());
+        Self::new(field, format_args!("'{}'", error.found), format!("one of {}{hint}", accepted.join(", ")))
     }
 }
 

@@ -6,6 +6,7 @@ use std::str::FromStr;
 use super::{ConvProblem, GemmProblem, GemmRequest, Groups, InvalidField, MAX_EXTENT, Problem, fmha};
 use crate::cells::Fields;
 use crate::kernel::Quant;
+use crate::nearest::Hint;
 use crate::vocab::{Arch, ConvLayout, Direction, Dtype, GemmLayout, Op, UnknownWord};
 
 /// What to assume when the text does not say: usually what a model was trained for.
@@ -38,7 +39,11 @@ pub enum ProblemError {
     #[error("'{0}' is not of the form key=value")]
     NotAPair(String),
     /// A key that no problem of the operation has.
-    #[error("{op} problems have no field '{key}', expected one of: {}", accepted.join(", "))]
+    #[error(
+        "{op} problems have no field '{key}', expected one of: {}{}",
+        accepted.join(", "),
+        Hint::new(key, accepted.iter().copied())
+    )]
     UnknownKey {
         /// The operation.
         op: Op,

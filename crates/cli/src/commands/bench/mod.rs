@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::time::Duration;
 
+use ck_select::nearest::Hint;
 use ck_select::pool::Pool;
 use ck_select::vocab::Arch;
 use ck_select_measure::config::{ExecutableConfig, LibraryConfig, RunnerConfig};
@@ -206,7 +207,7 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
 fn class(word: &str) -> Result<FailureClass, String> {
     FailureClass::of(word).ok_or_else(|| {
         let words: Vec<&str> = FailureClass::ALL.iter().map(|class| class.as_str()).collect();
-        format!("expected one of: {}", words.join(", "))
+        format!("expected one of: {}{}", words.join(", "), Hint::new(word, words.iter().copied()))
     })
 }
 

@@ -1,0 +1,388 @@
+//! `ckselect doctor`: what this machine has, and what the library makes of it.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use ck_select::embedded;
+use ck_select::estimate;
+use ck_select::log::Level;
+use ck_select::model::{EmbeddedModel, FeatureSpec, Model};
+use ck_select::nearest::Hint;
+use ck_select::registry::{Mode, Options, Overrides};
+use ck_select::tuning::hip::{Hip, HipError, LIBRARY_VARIABLE};
+use ck_select::tuning::store::{Filter, Location, Mode as StoreMode, Store};
+use rustix::fs::{Access, access};
+
+use crate::error::CliError;
+use crate::output::Output;
+use crate::table::{Format, Table};
+
+const EXAMPLES: &str = "Examples:
+  ckselect doctor
+  ckselect doctor --format json | jq '.[] | select(.state == \"wrong\")'
+
+A state is ok, none (nothing is there, which is no mistake) or wrong. Exit code 3 if anything is wrong. Nothing is
+written or measured; only the HIP runtime is loaded.";
+
+/// The variables that the library, its tools and its Python package read.
+const VARIABLES: [&str; 9] = [
+    "CK_SELECT_MODE",
+    "CK_SELECT_OVERRIDE",
+    Location::VARIABLE,
+    "CK_SELECT_CAPTURE",
+    LIBRARY_VARIABLE,
+    "CK_SELECT_LOG",
+    "CK_SELECT_LOCK_DIR",
+    "CK_SELECT_LIBRARY",
+    "CK_SELECT_COMMAND",
+];
+/// Those that only the project's own builds and tests read.
+const OF_BUILDS: [&str; 4] =
+    ["CK_SELECT_PYTHON", "CK_SELECT_HIP_INCLUDE", "CK_SELECT_UPDATE_HEADER", "CK_SELECT_FREE_THREADED"];
+
+/// Say what is found on this machine, and what each of it would do
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// Output format
+    #[arg(long, value_enum, default_value = "table")]
+    format: Format,
+}
+
+/// What was found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Ok,
+    /// Nothing is there, and nobody asked for it.
+    None,
+    Wrong,
+}
+
+/// One line of the answer.
+struct Finding {
+    what: String,
+    state: State,
+    found: String,
+    effect: String,
+}
+
+impl Finding {
+    fn new(what: &str, state: State, found: impl Into<String>, effect: impl Into<String>) -> Self {
+        Self { what: what.to_owned(), state, found: found.into(), effect: effect.into() }
+    }
+}
+
+pub(crate) fn run(args: &Args) -> Result<(), CliError> {
+    let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    let findings: Vec<Finding> = [
+        vec![library()],
+        gpus(&variable),
+        models(),
+        vec![store(), mode(&variable), overrides(&variable), capture(&variable), log(&variable)],
+        strangers(std::env::vars_os().map(|(name, _)| name)),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    let mut table = Table::new(["what", "state", "found", "effect"]);
+    for Finding { what, state, found, effect } in &findings {
+        let state = match state {
+            State::Ok => "ok",
+            State::None => "none",
+            State::Wrong => "wrong",
+        };
+        table.push(vec![what.as_str().into(), state.into(), found.as_str().into(), effect.as_str().into()]);
+    }
+    let mut out = Output::create(None)?;
+    table.write(args.format, &mut out).map_err(|error| CliError::io(out.name(), &error))?;
+    out.finish()?;
+    let wrong: Vec<&str> =
+        findings.iter().filter(|one| one.state == State::Wrong).map(|one| one.what.as_str()).collect();
+    if wrong.is_empty() { Ok(()) } else { Err(CliError::Judged(format!("wrong: {}", wrong.join(", ")))) }
+}
+
+fn library() -> Finding {
+    let trains = if cfg!(feature = "train") { "can train" } else { "without LightGBM: cannot train" };
+    Finding::new("library", State::Ok, env!("CARGO_PKG_VERSION"), trains)
+}
+
+/// The HIP runtime, its devices, and whether this user may use them.
+fn gpus(variable: &impl Fn(&str) -> Option<OsString>) -> Vec<Finding> {
+    let without = "nothing is measured; models, the store and the estimate still choose";
+    let mut findings = Vec::new();
+    match Hip::get() {
+        Err(error) => {
+            // Who names a library wants that one.
+            let state = if variable(LIBRARY_VARIABLE).is_some() { State::Wrong } else { State::None };
+            let found = match &error {
+                HipError::NotFound { tried } if state == State::None => {
+                    let names: Vec<&str> = tried.iter().map(|one| one.library.as_str()).collect();
+                    format!("none of {}", names.join(", "))
+                }
+                error => error.to_string(),
+            };
+            findings.push(Finding::new("HIP runtime", state, found, without));
+        }
+        Ok(hip) => {
+            let version = hip.version().map_or_else(String::new, |version| {
+                format!(", version {}.{}", version / 10_000_000, version / 100_000 % 100)
+            });
+            let found = format!("{}{version}", hip.library());
+            match hip.device_count() {
+                Ok(count) => {
+                    findings.push(Finding::new(
+                        "HIP runtime",
+                        State::Ok,
+                        found,
+                        "searches and tuning can measure",
+                    ));
+                    findings.extend((0..count).map(|index| device(hip, index)));
+                }
+                Err(error) => {
+                    let found = format!("{error}{version}");
+                    findings.push(Finding::new("HIP runtime", State::None, found, without));
+                }
+            }
+        }
+    }
+    // AMD's driver: without this file there is no GPU of theirs, without the right to it the runtime sees none.
+    let driver = Path::new("/dev/kfd");
+    if driver.exists() && access(driver, Access::READ_OK | Access::WRITE_OK).is_err() {
+        let effect = "the runtime sees no device; add the user to the groups render and video";
+        findings.push(Finding::new(
+            "GPU driver",
+            State::Wrong,
+            "/dev/kfd: no right to read and write",
+            effect,
+        ));
+    }
+    findings
+}
+
+fn device(hip: &Hip, index: u32) -> Finding {
+    let what = format!("device {index}");
+    match hip.device(index) {
+        Err(error) => Finding::new(&what, State::Wrong, error.to_string(), "cannot measure"),
+        Ok(device) => {
+            use ck_select::tuning::device::Device as _;
+            let facts = device.facts();
+            let arch = facts.arch();
+            let target = facts.target.as_deref().unwrap_or("no architecture reported");
+            let effect = match arch.map(|arch| (arch, estimate::Device::for_arch(arch))) {
+                None => "the architecture has to be given by the options or by problems".to_owned(),
+                Some((arch, Err(_))) => format!("no profile of {arch}: no estimate without --hardware"),
+                Some((arch, Ok(_))) => format!("the estimate and the universal model know {arch}"),
+            };
+            Finding::new(&what, State::Ok, format!("{}, {target}", facts.name), effect)
+        }
+    }
+}
+
+/// The models inside the library, and those that were installed beside this program.
+fn models() -> Vec<Finding> {
+    let mut findings: Vec<Finding> = embedded::all()
+        .iter()
+        .map(|embedded| {
+            let what = format!("{}{}", EmbeddedModel::PREFIX, embedded.name());
+            model(&what, embedded.spec().map_err(|error| error.to_string()), "inside the library".to_owned())
+        })
+        .collect();
+    if findings.is_empty() {
+        findings.push(Finding::new(
+            "embedded models",
+            State::None,
+            "built without",
+            "only loaded models choose",
+        ));
+    }
+    let program = std::env::current_exe().and_then(std::fs::canonicalize).ok();
+    let folder = program.as_deref().and_then(Path::parent).and_then(Path::parent);
+    let Some(folder) = folder.map(|prefix| prefix.join("share/ck-select/models")) else { return findings };
+    let mut paths: Vec<PathBuf> = std::fs::read_dir(&folder)
+        .map(|entries| entries.flatten().map(|entry| entry.path()).filter(|path| path.is_dir()).collect())
+        .unwrap_or_default();
+    paths.sort();
+    if paths.is_empty() {
+        let found = format!("no model in {}", folder.display());
+        findings.push(Finding::new("installed models", State::None, found, "models are given by their path"));
+    }
+    findings.extend(paths.iter().map(|path| {
+        let loaded = Model::load(path).map(|model| model.spec().clone()).map_err(|error| error.to_string());
+        model("installed model", loaded, path.display().to_string())
+    }));
+    findings
+}
+
+fn model(what: &str, spec: Result<FeatureSpec, String>, found: String) -> Finding {
+    match spec {
+        Err(error) => Finding::new(what, State::Wrong, error, "cannot be loaded"),
+        Ok(spec) => {
+            let direction = spec.direction.map(|word| word.to_string());
+            let dtype = spec.dtype.map(|word| word.to_string());
+            let arch = spec.arch.map(|word| word.to_string());
+            let of: Vec<String> =
+                [Some(spec.op().to_string()), direction, dtype, arch].into_iter().flatten().collect();
+            Finding::new(what, State::Ok, found, format!("chooses for {}", of.join(", ")))
+        }
+    }
+}
+
+fn store() -> Finding {
+    let what = "store";
+    let path = match Location::from_environment(None) {
+        Ok(Location::Off) => {
+            return Finding::new(what, State::None, "off", "measured winners are lost when a process ends");
+        }
+        Ok(Location::File(path)) => path,
+        Err(error) => return Finding::new(what, State::Wrong, error.to_string(), "winners stay in memory"),
+    };
+    let shown = path.display().to_string();
+    if !path.exists() {
+        return match creatable(&path) {
+            Ok(()) => Finding::new(
+                what,
+                State::None,
+                format!("{shown}: no file yet"),
+                "the first measured winner creates it",
+            ),
+            Err(reason) => {
+                Finding::new(what, State::Wrong, format!("{shown}: {reason}"), "winners stay in memory")
+            }
+        };
+    }
+    let opened = Store::open(&path, StoreMode::ReadOnly).and_then(|store| store.count(&Filter::default()));
+    match opened {
+        Err(error) => Finding::new(what, State::Wrong, error.to_string(), "winners stay in memory"),
+        Ok(count) => {
+            let found = format!("{shown}: {count} winners");
+            match writable(&path) {
+                Ok(()) => {
+                    Finding::new(what, State::Ok, found, "answers what was measured, keeps new winners")
+                }
+                Err(reason) => Finding::new(
+                    what,
+                    State::Wrong,
+                    format!("{found}; {reason}"),
+                    "answers what was measured; new winners stay in memory",
+                ),
+            }
+        }
+    }
+}
+
+fn mode(variable: &impl Fn(&str) -> Option<OsString>) -> Finding {
+    let name = "CK_SELECT_MODE";
+    let Some(word) = variable(name) else {
+        return Finding::new(
+            name,
+            State::None,
+            "not set",
+            "the program's options say how kernels are chosen",
+        );
+    };
+    let only_mode = |asked: &str| (asked == name).then(|| word.clone());
+    let found = word.to_string_lossy().into_owned();
+    match Options::default().with_environment(only_mode) {
+        Err(error) => Finding::new(name, State::Wrong, error.to_string(), "creating a registry fails"),
+        Ok(options) => {
+            let order = match options.mode {
+                Mode::Model => "override, store, model, search if allowed",
+                Mode::Search => "override, store, search, model",
+                Mode::Refine(_) => "override, store, search among the model's best, model",
+                Mode::Priority => "override",
+            };
+            let estimate = if options.estimate && options.mode != Mode::Priority { ", estimate" } else { "" };
+            Finding::new(name, State::Ok, found, format!("asks {order}{estimate}, priority"))
+        }
+    }
+}
+
+fn overrides(variable: &impl Fn(&str) -> Option<OsString>) -> Finding {
+    let name = "CK_SELECT_OVERRIDE";
+    let Some(path) = variable(name).map(PathBuf::from) else {
+        return Finding::new(name, State::None, "not set", "no rule goes before the other sources");
+    };
+    match Overrides::read(&path) {
+        Err(error) => Finding::new(name, State::Wrong, error.to_string(), "creating a registry fails"),
+        Ok(rules) => {
+            let found = format!("{}: {} rules", path.display(), rules.len());
+            Finding::new(name, State::Ok, found, "these problems get these kernels, whatever else is known")
+        }
+    }
+}
+
+fn capture(variable: &impl Fn(&str) -> Option<OsString>) -> Finding {
+    let name = "CK_SELECT_CAPTURE";
+    let Some(path) = variable(name).map(PathBuf::from) else {
+        return Finding::new(name, State::None, "not set", "problems are not recorded");
+    };
+    let may = if path.exists() { writable(&path) } else { creatable(&path) };
+    let shown = path.display();
+    match may {
+        Err(reason) => {
+            Finding::new(name, State::Wrong, format!("{shown}: {reason}"), "creating a registry fails")
+        }
+        Ok(()) => Finding::new(name, State::Ok, shown.to_string(), "distinct problems are appended"),
+    }
+}
+
+fn log(variable: &impl Fn(&str) -> Option<OsString>) -> Finding {
+    let name = "CK_SELECT_LOG";
+    let Some(value) = variable(name) else {
+        return Finding::new(
+            name,
+            State::None,
+            "not set",
+            "only two warnings are printed, once per registry",
+        );
+    };
+    let value = value.to_string_lossy().into_owned();
+    let (level, file) =
+        value.split_once(':').map_or((value.as_str(), None), |(level, file)| (level, Some(file)));
+    let level: Level = match level.parse() {
+        Ok(level) => level,
+        Err(error) => return Finding::new(name, State::Wrong, format!("{error}"), "nothing is logged"),
+    };
+    let Some(file) = file.map(Path::new) else {
+        return Finding::new(name, State::Ok, value, format!("{level} goes to standard error"));
+    };
+    let may = if file.exists() { writable(file) } else { creatable(file) };
+    match may {
+        Err(reason) => Finding::new(name, State::Wrong, format!("{value}: {reason}"), "nothing is logged"),
+        Ok(()) => Finding::new(name, State::Ok, value.clone(), format!("{level} goes to {}", file.display())),
+    }
+}
+
+/// Variables that look like ours and that nothing reads.
+fn strangers(names: impl Iterator<Item = OsString>) -> Vec<Finding> {
+    let ours = |name: &String| VARIABLES.contains(&name.as_str()) || OF_BUILDS.contains(&name.as_str());
+    let mut strangers: Vec<String> = names
+        .filter_map(|name| name.into_string().ok())
+        .filter(|name| name.starts_with("CK_SELECT_") && !ours(name))
+        .collect();
+    strangers.sort();
+    let finding = |name: &String| {
+        let found = format!("no variable of ck-select{}", Hint::new(name, VARIABLES));
+        Finding::new(name, State::Wrong, found, "is ignored")
+    };
+    strangers.iter().map(finding).collect()
+}
+
+/// Whether this user may write a file that is there.
+fn writable(path: &Path) -> Result<(), String> {
+    if !path.is_file() {
+        return Err("not a regular file".to_owned());
+    }
+    access(path, Access::WRITE_OK).map_err(|error| format!("cannot be written: {error}"))
+}
+
+/// Whether this user may make a file: in its folder, or in the nearest folder above it that there is.
+fn creatable(path: &Path) -> Result<(), String> {
+    let absolute = std::path::absolute(path).map_err(|error| error.to_string())?;
+    let Some(folder) = absolute.ancestors().skip(1).find(|folder| folder.exists()) else { return Ok(()) };
+    if !folder.is_dir() {
+        return Err(format!("{} is not a folder", folder.display()));
+    }
+    access(folder, Access::WRITE_OK | Access::EXEC_OK)
+        .map_err(|error| format!("{} cannot be written: {error}", folder.display()))
+}
