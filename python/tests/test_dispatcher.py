@@ -77,6 +77,17 @@ def test_names_that_end_early_keep_what_was_read():
     assert "tile_m" not in moved
 
 
+def test_a_line_of_a_file_is_read_to_its_end():
+    fields = parse_kernel_name(NAME)
+    assert parse_kernel_name(NAME + "\n") == parse_kernel_name(NAME + " ") == fields
+
+
+def test_a_type_is_a_word():
+    for name in ("gemm_universal_fp-8_rcr", "gemm_ _rcr", "gemm__rcr", "gemm_universal_a.b_fp8_rrr"):
+        assert parse_kernel_name(name + "_compv3_cshuffle") == {}, name
+    assert parse_kernel_name("gemm_universal__rcr_rrr_compv3_cshuffle")["layout"] == "rrr"
+
+
 def test_configurations_rename_waves_and_warps():
     config = feature_dict_to_dispatcher_config(FIELDS, "fp8", "gfx942")
     assert [config[f"wave_{axis}"] for axis in "mnk"] == [4, 2, 1]

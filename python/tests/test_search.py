@@ -142,6 +142,26 @@ def test_a_predictors_own_predictions_count():
         assert all(score == -config["tile_m"] for config, score in found)
 
 
+def test_draws_go_on_after_an_error():
+    """A first population that cannot be scored costs the draws up to the one that failed, and no more."""
+
+    class Failing:
+        left = 2
+
+        def predict_tflops(self, problem, kernel_config):
+            self.left -= 1
+            if self.left == 0:
+                raise RuntimeError("no answer")
+            return 1.0
+
+    search = SurrogateSearch(Failing(), strategy="de", seed=3)
+    with pytest.raises(RuntimeError, match="no answer"):
+        search.search({"m": 1}, budget=40)
+    drawn = SurrogateSearch(Failing(), seed=3)
+    expected = [drawn._draw() for _ in range(3)][2]
+    assert search._draw() == expected
+
+
 def test_constraints():
     engine = Predictor(GEMM_MODEL).feature_engine
     usual = {"tile_m": 256, "tile_n": 256, "tile_k": 128, "pipeline": "compv3"}

@@ -30,6 +30,7 @@ _BIN_DIR = "/workspace/ck_tile/bin"
 _BINARIES = "benchmark_gemm_universal_*"
 _VECTOR = ("vec_a", "vec_b", "vec_c")
 _WIDTHS = re.compile(r"_vec([0-9]+)_([0-9]+)_([0-9]+)(?![^_])")
+_TYPE = re.compile(r"\w+")
 _CUT_WIDTHS = re.compile(r"_vec[0-9]")
 _TRIPLES = ("tile", "warp", "warp_tile")
 _FLAGS = ("pad_m", "pad_n", "pad_k", "persistent")
@@ -89,7 +90,8 @@ def parse_kernel_name(name: str) -> dict[str, Any]:
     for prefix in _PREFIXES:
         head = name[len(prefix) :].split("_") if name.startswith(prefix) else []
         # The shortest type that has a layout behind it.
-        place = next((place for place in range(1, len(head) - 1) if head[place] in LAYOUT_TO_DISPATCHER), None)
+        layouts = (place for place in range(1, len(head) - 1) if head[place] in LAYOUT_TO_DISPATCHER)
+        place = next((place for place in layouts if _TYPE.fullmatch("_".join(head[:place]))), None)
         if place is not None:
             break
     if place is None:
@@ -104,9 +106,10 @@ def parse_kernel_name(name: str) -> dict[str, Any]:
     for triple, part in zip(_TRIPLES, parts[7:10]):
         numbers = part.split("x")
         for place, axis in enumerate(_AXES):
-            if place >= len(numbers) or not numbers[place].isdecimal():
+            try:
+                fields[f"{triple}_{axis}"] = int(numbers[place])
+            except (IndexError, ValueError):
                 return fields
-            fields[f"{triple}_{axis}"] = int(numbers[place])
     return fields
 
 

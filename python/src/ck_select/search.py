@@ -119,7 +119,8 @@ class SurrogateSearch:
         mutation_rate: float = 0.3,
         crossover_rate: float = 0.7,
     ) -> list[Scored]:
-        drawn = [config for config in (self._draw() for _ in range(pop_size)) if config is not None]
+        # Each is scored before the next is drawn: after an error, the draws go on where upstream's do.
+        drawn = (config for config in (self._draw() for _ in range(pop_size)) if config is not None)
         population = [(config, self._predictor.predict_tflops(problem, config)) for config in drawn]
         if len(population) < 4:
             return self._random_search(problem, budget, top_k)
