@@ -91,13 +91,19 @@ examples: needs-cargo needs-cxx
 # All crates and tests with the same features, so that nothing is compiled twice. The library and `ckselect` are for the tests
 # of the Python package.
 TEST_CRATES := --workspace --exclude ck-select-loom --features ckselect/train
-.PHONY: test-build
-test-build: needs-cargo needs-cxx lightgbm-tools
-	@$(LIGHTGBM_ENV) $(CARGO) build $(TEST_CRATES)
+.PHONY: crates test-tools test-build
+# Waits for networks and not for processors, so all at once.
+test-tools: crates lightgbm-tools browser offline-python python-tools hip-tools
+crates:
+	@$(CARGO) fetch --locked --quiet
 
-test: needs-cargo needs-cxx needs-python lightgbm-tools browser offline-python
-	@echo 'test: about a quarter of an hour on two cores the first time; see CONTRIBUTING.md'
-	$(LIGHTGBM_ENV) CK_SELECT_PYTHON="$(OFFLINE_PYTHON)" $(CARGO) test $(TEST_CRATES)
+test-build: needs-cargo needs-cxx lightgbm-tools
+	@$(LIGHTGBM_TEST_ENV) $(CARGO) build $(TEST_CRATES)
+
+test: needs-cargo needs-cxx needs-python
+	@echo 'test: about twenty minutes on two cores the first time; see CONTRIBUTING.md'
+	@$(MAKE) --no-print-directory -j4 test-tools
+	$(LIGHTGBM_TEST_ENV) CK_SELECT_PYTHON="$(OFFLINE_PYTHON)" $(CARGO) test $(TEST_CRATES)
 	@$(MAKE) --no-print-directory loom test-hip-link test-python
 
 # The command line with `ckselect train`, which needs LightGBM.
@@ -106,7 +112,7 @@ ckselect: needs-cargo needs-cxx lightgbm-tools
 
 lint: needs-cargo needs-cxx needs-python lightgbm-tools
 	$(CARGO) fmt --all --check
-	$(LIGHTGBM_ENV) $(CARGO) clippy --workspace --all-targets --features ckselect/train -- -D warnings
+	$(LIGHTGBM_TEST_ENV) $(CARGO) clippy --workspace --all-targets --features ckselect/train -- -D warnings
 	$(CARGO) clippy --package ck-select --package ckselect --no-default-features -- -D warnings
 	@$(MAKE) --no-print-directory docs-rust lint-python
 

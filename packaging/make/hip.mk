@@ -6,16 +6,18 @@ HIP_HEADER := $(HIP_PATH)/include/hip/hip_runtime_api.h
 
 .PHONY: hip-tools test-hip-link
 
-hip-tools:
+# After the other user of apt-get, which runs once at a time.
+hip-tools: browser
 	@if [ -f '$(HIP_HEADER)' ]; then exit 0; fi; \
 	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 		{ apt-get update --quiet && apt-get install --yes --quiet libamdhip64-dev; } || true; \
 	fi
 
 # Skipped with a message if HIP is missing and cannot be installed.
-test-hip-link: needs-cargo needs-cc hip-tools
+# With the features of all other tests, so that their dependencies are not compiled again.
+test-hip-link: needs-cargo needs-cc lightgbm-tools hip-tools
 	@if [ -f '$(HIP_HEADER)' ]; then \
-		HIP_PATH='$(HIP_PATH)' $(CARGO) test --package ck-select --features hip-link --test hip_link --test search_load; \
+		$(LIGHTGBM_TEST_ENV) HIP_PATH='$(HIP_PATH)' $(CARGO) test $(TEST_CRATES),ck-select/hip-link --test hip_link --test search_load; \
 	else \
 		echo 'test-hip-link: SKIPPED, no HIP headers in $(HIP_PATH) (apt-get install libamdhip64-dev, or dnf install rocm-hip-devel; or set HIP_PATH)'; \
 	fi

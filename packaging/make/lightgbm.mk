@@ -10,6 +10,8 @@ LIGHTGBM_TOOLS    := $(abspath $(dir $(lastword $(MAKEFILE_LIST)))/../..)/target
 # LIBCLANG_PATH and what else bindgen needs, written by packaging/make/libclang.py.
 LIGHTGBM_LIBCLANG := $(LIGHTGBM_TOOLS)/libclang.env
 LIGHTGBM_ENV      := set -a; . $(LIGHTGBM_LIBCLANG); PATH="$(LIGHTGBM_TOOLS)/bin:$$PATH";
+# For tests: see there.
+LIGHTGBM_TEST_ENV := $(LIGHTGBM_ENV) CMAKE_TOOLCHAIN_FILE=$(CURDIR)/packaging/make/lightgbm-tests.cmake
 LIGHTGBM_CMAKE    := cmake>=3.28,<5
 
 .PHONY: lightgbm-tools

@@ -14,7 +14,7 @@ PYTHON_LIBRARY  = $(PYTHON_BUILT)/libck_select.so
 PYTHON_RUN      = cd python && PYTHONPATH=src PYTHONDONTWRITEBYTECODE=1 CK_SELECT_LIBRARY='$(PYTHON_LIBRARY)' \
 	'$(PYTHON_ENV)/bin/python'
 
-.PHONY: test-python lint-python bench-python python-library python-wheel
+.PHONY: python-tools test-python lint-python bench-python python-library python-wheel
 
 test-python: needs-cargo needs-cxx needs-python $(PYTHON_TOOLS) python-wheel
 	$(PYTHON_RUN) -m pytest -q -p no:cacheprovider
@@ -36,6 +36,8 @@ python-wheel: needs-python $(PYTHON_TOOLS) python-library
 	rm -rf '$(PYTHON_WHEELS)'
 	CK_SELECT_LIBRARY='$(PYTHON_LIBRARY)' CK_SELECT_COMMAND='$(PYTHON_BUILT)/ckselect' '$(PYTHON_ENV)/bin/pip' wheel --quiet \
 		--disable-pip-version-check --no-deps --no-build-isolation --wheel-dir '$(PYTHON_WHEELS)' ./python
+
+python-tools: $(PYTHON_TOOLS)
 
 # The stamp is written last, so that an interrupted installation is begun again.
 $(PYTHON_TOOLS): python/tests/requirements.txt
