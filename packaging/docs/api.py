@@ -22,6 +22,9 @@ def pages(root: Path, rustdoc: Path | None) -> dict[str, str]:
     out = {}
     for page, header in C_PAGES.items():
         out[f"api/{page}.md"] = c_page(include / header, page, links)
+    exported = [line for line in (include / "exports.txt").read_text().split("\n") if line and not line.startswith("#")]
+    if missing := [name for name in exported if name not in links]:
+        raise ValueError(f"include/exports.txt: no page has {', '.join(missing)}")
     for page, folder in CPP_PAGES.items():
         out[f"api/{page}.md"] = cpp_page(include, folder)
     out["api/python.md"] = python_page(root / "python/src/ck_select")
