@@ -1,11 +1,14 @@
 """The pages of the programming interfaces, as Markdown.
 
-C and C++ come from their headers, Python from its docstrings, Rust is an index of what rustdoc wrote.
+C and C++ come from their headers, Python from its docstrings, the command line from its help; Rust is an index of what
+rustdoc wrote.
 """
 
 import ast
 import html
+import os
 import re
+import subprocess
 from pathlib import Path
 
 from headers import Item, Reader, flat, words
@@ -15,19 +18,23 @@ CPP_PAGES = {"cpp": "ck_select", "cpp-dispatcher": "ck_select_dispatcher"}
 RUST_CRATES = ("ck_select", "ck_select_types", "ck_select_model", "ck_select_enumerate")
 
 
-def pages(root: Path, rustdoc: Path | None) -> dict[str, str]:
+def pages(root: Path, rustdoc: Path | None, ckselect: Path | None) -> dict[str, str]:
     """Each page of the interfaces by its path in the site."""
     include = root / "include"
     links: dict[str, str] = {}
     out = {}
     for page, header in C_PAGES.items():
         out[f"api/{page}.md"] = c_page(include / header, page, links)
+    exported = [line for line in (include / "exports.txt").read_text().split("\n") if line and not line.startswith("#")]
+    if missing := [name for name in exported if name not in links]:
+        raise ValueError(f"include/exports.txt: no page has {', '.join(missing)}")
     for page, folder in CPP_PAGES.items():
         out[f"api/{page}.md"] = cpp_page(include, folder)
     out["api/python.md"] = python_page(root / "python/src/ck_select")
     if rustdoc:
         out["api/rust.md"] = rust_page(rustdoc)
-    return {path: linked(text, links, path) for path, text in out.items()}
+    out = {path: linked(text, links, path) for path, text in out.items()}
+    return ({"api/ckselect.md": command_page(ckselect)} if ckselect else {}) | out
 
 
 def linked(text: str, links: dict[str, str], page: str) -> str:
@@ -296,3 +303,30 @@ def rust_page(rustdoc: Path) -> str:
                 + ", ".join(f"[`{name}`](rust/{crate}/{href})" for href, name in links)
             )
     return "\n\n".join(out) + "\n"
+
+
+# The command line
+
+
+def command_page(ckselect: Path) -> str:
+    """What each command says with --help."""
+
+    def said(*words: str) -> str:
+        environment = {"COLUMNS": "100", "PATH": os.defpath}
+        run = subprocess.run([ckselect, *words], capture_output=True, text=True, check=True, env=environment)
+        return run.stdout.rstrip()
+
+    overview = said("--help")
+    out = ["# ckselect", f"```text\n{overview}\n```"]
+    for name in commands_of(overview):
+        text = said(name, "--help")
+        out.append(f"## ckselect {name}\n\n```text\n{text}\n```")
+        for part in commands_of(text):
+            out.append(f"### ckselect {name} {part}\n\n```text\n{said(name, part, '--help')}\n```")
+    return "\n\n".join(out) + "\n"
+
+
+def commands_of(text: str) -> list[str]:
+    """The commands that a help lists."""
+    listed = text.partition("Commands:\n")[2].partition("\n\n")[0]
+    return [name for name in re.findall(r"^  (\w+)", listed, re.M) if name != "help"]
