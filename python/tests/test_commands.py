@@ -28,8 +28,8 @@ def words(tmp_path, monkeypatch):
 
 @pytest.mark.usefixtures("words")
 def test_options_are_words():
-    def called(name, **options):
-        return ck_select.ckselect(name, **options)[0][:-1]
+    def called(*arguments, **options):
+        return ck_select.ckselect(*arguments, **options)[0][:-1]
 
     begin = ["x", "--format", "json"]
     assert called("x") == begin
@@ -38,6 +38,8 @@ def test_options_are_words():
         *("--rank-by", "tflops", "--top", "3", "--force-model"),
     ]
     assert called("x", data=["a", Path("b")], overwrite=False, output=None) == [*begin, "--data", "a", "b"]
+    assert called("x", "a", Path("b"), top=3) == ["x", "a", "b", "--format", "json", "--top", "3"]
+    assert ck_select.report("a.csv", against=["b"])[0][:-1] == ["report", "a.csv", "--format", "json", "--against", "b"]
     assert ck_select.tune("gfx942", simulate="a.csv", seed=2)[0][:-1] == [
         *("tune", "--format", "json", "--arch", "gfx942", "--simulate", "a.csv", "--seed", "2")
     ]
@@ -75,6 +77,15 @@ def test_messages_of_what_succeeds_are_shown(capfd, tmp_path):
     pairs = ",".join(f"{field}={value}" for field, value in PROBLEM.items())
     assert len(ck_select.ckselect("rank", model=model, pool=pool, problem=pairs)) == 1
     assert "1 of 2 kernels are left out" in capfd.readouterr().err
+
+
+def test_a_sweep_is_reported(tmp_path):
+    page = tmp_path / "page.html"
+    sweeps = [ROOT / "data/h200/forward.parquet", ROOT / "data/h200/forward.odd10.parquet"]
+    rows = ck_select.report(sweeps, html=page)
+    problems = next(row["value"] for row in rows if (row["section"], row["name"]) == ("coverage", "problems"))
+    assert problems == 560 and "what is in the sweep" in page.read_text(encoding="utf-8")
+    assert len(ck_select.report(sweeps[0])) > 20
 
 
 def test_universal_models_are_tuned_and_drawn():

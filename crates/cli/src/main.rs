@@ -94,6 +94,8 @@ enum Command {
     #[cfg(feature = "offline")]
     Merge(commands::merge::Args),
     #[cfg(feature = "offline")]
+    Report(commands::report::Args),
+    #[cfg(feature = "offline")]
     Import(commands::import::Args),
     /// Started by a sweep to kill its remaining processes if it is killed
     #[command(hide = true)]
@@ -149,6 +151,8 @@ fn main() -> ExitCode {
         },
         #[cfg(feature = "offline")]
         Command::Merge(args) => commands::merge::run(&args),
+        #[cfg(feature = "offline")]
+        Command::Report(args) => commands::report::run(&args),
         #[cfg(feature = "offline")]
         Command::Import(args) => commands::import::run(&args),
         #[cfg(feature = "offline")]

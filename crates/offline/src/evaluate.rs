@@ -3,7 +3,7 @@
 mod coverage;
 mod estimate;
 mod json;
-mod slices;
+pub(crate) mod slices;
 
 use std::sync::Arc;
 

@@ -21,6 +21,7 @@ pub mod predictions;
 pub mod report;
 pub mod shapes;
 pub mod surrogate;
+pub mod survey;
 #[cfg(feature = "lightgbm")]
 pub mod train;
 pub mod trained;

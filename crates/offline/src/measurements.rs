@@ -2,6 +2,7 @@
 
 mod csv;
 mod error;
+mod failures;
 mod json;
 mod log;
 mod names;
@@ -22,12 +23,13 @@ use ck_select_types::problem::Problem;
 use ck_select_types::vocab::{Arch, Direction, Dtype, Op};
 
 pub use error::DataError;
+pub use failures::Failure;
 pub(crate) use names::Filter;
 pub(crate) use parquet::numbers_of;
 pub(crate) use record::{Counts, Figures, Measured, Sink};
-pub use source::files_of;
 use source::read_text;
 pub(crate) use source::{columns_of, read as read_file};
+pub use source::{files_of, op_of};
 pub use sweeps::{Run, Sweep};
 
 /// One measurement.
@@ -47,6 +49,8 @@ pub struct Row {
     pub bandwidth_gb_s: f64,
     /// The kernel ran and its result counts.
     pub is_valid: bool,
+    /// Why not, as the file says it: a place in [`Measurements::failures`], from 1; 0 when it does not say.
+    pub failure: u16,
 }
 
 /// What to take from the files; `None` takes whatever is there, but never two different values.
@@ -113,6 +117,7 @@ pub struct Measurements {
     rows: Vec<Row>,
     sweeps: Vec<Sweep>,
     sources: Vec<Source>,
+    failures: Vec<Failure>,
     /// What files record of the GPU, by the architecture of their rows.
     hardware: Vec<(Option<Arch>, &'static str, i64)>,
     /// The architecture of rows that record none, where any is taken.
@@ -131,6 +136,7 @@ impl Measurements {
             rows: Vec::new(),
             sweeps: Vec::new(),
             sources: Vec::new(),
+            failures: Vec::new(),
             hardware: Vec::new(),
             assumed: None,
             problem_index: HashMap::new(),
@@ -282,6 +288,11 @@ impl Measurements {
     /// Where the rows are from.
     pub fn sources(&self) -> &[Source] {
         &self.sources
+    }
+
+    /// Why rows have no time.
+    pub fn failures(&self) -> &[Failure] {
+        &self.failures
     }
 
     /// The hardware constants that the data records, over those of its architecture (or, when that is not known, over
@@ -502,7 +513,12 @@ impl Sink for Taking<'_> {
             if self.figures { (row.figures, row.problem_idx) } else { (Figures::UNREAD, None) };
         let sweep = self.sweep(problem, number);
         let Figures { tflops, latency_ms, bandwidth_gb_s, is_valid } = figures;
-        self.into.rows.push(Row { problem, kernel, sweep, tflops, latency_ms, bandwidth_gb_s, is_valid });
+        let failure = match row.error {
+            Some(message) if !is_valid => failures::class(&mut self.into.failures, message),
+            _ => 0,
+        };
+        let row = Row { problem, kernel, sweep, tflops, latency_ms, bandwidth_gb_s, is_valid, failure };
+        self.into.rows.push(row);
         Ok(())
     }
 

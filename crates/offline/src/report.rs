@@ -1,9 +1,14 @@
-//! An evaluation as one HTML page that needs nothing else: no network, no script.
+//! Pages that need nothing else: one HTML file each, no network, and a small script without which they are still whole.
 
+mod change;
 mod charts;
 mod curve;
+mod explained;
 mod made;
+mod map;
 mod page;
+mod plot;
+mod sweep;
 
 use ck_select_model::model::Model;
 
@@ -11,8 +16,10 @@ use crate::evaluate::Evaluation;
 use crate::figures::Spread;
 use crate::measurements::Measurements;
 pub use curve::{CurvePoint, curve};
+pub use explained::{Explained, explained};
 pub use made::{Made, ModelPlace};
 use page::{Page, count, escape, number, percent};
+pub use sweep::{Against, pools, sweep};
 
 /// Problems that are shown with their kernels.
 const WORST: usize = 20;
@@ -104,16 +111,9 @@ fn headline(
             ],
         );
     }
-    page.table(
-        &["data", "rows", "SHA-256", ""],
-        measurements.sources().iter().zip(&made.data).zip(&evaluation.trained_files).map(
-            |((source, digest), &trained)| {
-                let path = escape(&source.path.display().to_string());
-                let note = if trained { "<b>the model was trained on this file</b>" } else { "" };
-                vec![path, count(source.rows), format!("<code>{digest}</code>"), note.to_owned()]
-            },
-        ),
-    );
+    let notes = evaluation.trained_files.iter();
+    let notes = notes.map(|&trained| if trained { "<b>the model was trained on this file</b>" } else { "" });
+    made.noted_data(page, measurements, notes);
     if evaluation.trained_files.contains(&true) {
         page.text(
             "On what it was trained on every model looks good: these figures say little of other problems.",
@@ -195,7 +195,7 @@ fn worst(page: &mut Page, evaluation: &Evaluation, measurements: &Measurements) 
     }
 }
 
-/// A problem's text without what most problems have in common.
+/// A problem's text without what most problems have in common; what is the same along all axes is said once.
 fn brief(text: &str) -> String {
     let neutral = |key: &str, value: &str| match key {
         "G" | "Di" | "Z" | "split_k" => value == "1",
@@ -204,9 +204,28 @@ fn brief(text: &str) -> String {
         key if key.starts_with("pad") => value == "0",
         key => key.starts_with("dtype"),
     };
-    let pairs =
-        text.split(',').filter(|pair| pair.split_once('=').is_none_or(|(key, value)| !neutral(key, value)));
-    pairs.collect::<Vec<_>>().join(" ")
+    let volume = text.contains("ndim=3");
+    let mut pairs: Vec<(&str, &str)> =
+        text.split(',').map(|pair| pair.split_once('=').unwrap_or((pair, ""))).collect();
+    for (short, long) in [
+        ("stride", &["stride_d", "stride_h", "stride_w"][..]),
+        ("dilation", &["dilation_d", "dilation_h", "dilation_w"]),
+        ("pad", &["pad_d_left", "pad_h_left", "pad_w_left", "pad_d_right", "pad_h_right", "pad_w_right"]),
+    ] {
+        let long = long.iter().filter(|key| volume || !key.contains("_d"));
+        let values: Vec<&str> =
+            long.clone().filter_map(|key| Some(pairs.iter().find(|pair| pair.0 == *key)?.1)).collect();
+        if values.len() == long.clone().count() && values.windows(2).all(|two| two[0] == two[1]) {
+            let first = pairs.iter().position(|pair| long.clone().any(|key| *key == pair.0));
+            pairs[first.unwrap_or(0)].0 = short;
+            pairs.retain(|pair| !long.clone().any(|key| *key == pair.0));
+        }
+    }
+    let words = pairs.into_iter().filter(|(key, value)| value.is_empty() || !neutral(key, value));
+    words
+        .map(|(key, value)| if value.is_empty() { key.to_owned() } else { format!("{key}={value}") })
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 fn importances(page: &mut Page, model: &Model) {
@@ -279,6 +298,11 @@ mod tests {
             ConvProblem { n: 16, c: 64, k: 128, ..ConvProblem::new_2d([28, 28], [3, 1]) }.padded([1, 0]);
         let brief = super::brief(&Problem::from(conv).to_string());
         assert_eq!(brief, "N=16 C=64 K=128 Hi=28 Wi=28 Y=3 X=1 pad_h_left=1 pad_h_right=1");
+        let same = ConvProblem { stride: [1, 2, 2], ..ConvProblem::new_2d([28, 28], [3, 3]) }.padded([1, 1]);
+        assert_eq!(
+            super::brief(&Problem::from(same).to_string()),
+            "N=1 C=1 K=1 Hi=28 Wi=28 Y=3 X=3 stride=2 pad=1"
+        );
         let gemm = super::brief(&Problem::from(GemmProblem::new(8, 16, 32)).to_string());
         assert_eq!(gemm, "M=8 N=16 K=32");
     }

@@ -6,7 +6,7 @@ LightGBM and pandas. :class:`GroupedConvRegistry` selects among registered kerne
 
 from . import _library
 from ._shipped import shipped_model, shipped_models
-from .commands import ckselect, curve, estimate, tune
+from .commands import ckselect, curve, estimate, report, tune
 from .dispatcher import (
     LAYOUT_TO_DISPATCHER,
     MLKernelSpec,
@@ -90,6 +90,7 @@ __all__ = [
     "load_kernel_pool_from_binaries",
     "ml_spec_to_dispatcher_config",
     "parse_kernel_name",
+    "report",
     "select",
     "shipped_model",
     "shipped_models",

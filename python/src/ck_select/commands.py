@@ -34,14 +34,15 @@ def command() -> Path:
     raise FileNotFoundError(f"no {places[0]}: install the package with pip, or set CK_SELECT_COMMAND to a {NAME}")
 
 
-def ckselect(name: str, **options: Value) -> list[Row]:
+def ckselect(name: str, *arguments: Place, **options: Value) -> list[Row]:
     """The table of a command that has ``--format``, such as ``ckselect("evaluate", model=…, data=["a.csv", "b.csv"])``.
 
+    Arguments without a name come first, as in ``ckselect("report", "sweep.csv")``.
     ``rank_by="tflops"`` is ``--rank-by tflops``, True an option that takes no value, a list an option with several;
     None and False leave it out. Messages go to standard error as they come. What fails is a :class:`CommandError` with
     them.
     """
-    words = [str(command()), name, "--format", "json"]
+    words = [str(command()), name, *(fspath(argument) for argument in arguments), "--format", "json"]
     for option, value in options.items():
         if value is None or value is False:
             continue
@@ -105,3 +106,13 @@ def curve(arch: str, **options: Value) -> list[Row]:
     Needs a ``ckselect`` with LightGBM, as :func:`tune`.
     """
     return ckselect("curve", arch=arch, **options)
+
+
+def report(sweeps: Union[Place, Iterable[Place]], **options: Value) -> list[Row]:
+    """What is in a sweep, or in several: ``ckselect report`` with its options.
+
+    ``report("sweep.csv", arch="gfx942", html="sweep.html")`` also writes a page. Rows have a section, a
+    name, a value and a share.
+    """
+    several = [sweeps] if isinstance(sweeps, (str, PathLike)) else sweeps
+    return ckselect("report", *several, **options)

@@ -53,15 +53,20 @@ impl Data {
 
     fn read(&self, wanted: Wanted) -> Result<Measurements, CliError> {
         let measurements = Measurements::read(&self.files, wanted)?;
-        for source in measurements.sources() {
-            if !source.unknown.is_empty() {
-                let file = source.path.display();
-                say!("ckselect: warning: {file}: ignored columns: {}", source.unknown.join(", "));
-            }
-            if let Some(left_out) = source.left_out(measurements.wanted()) {
-                say!("ckselect: {left_out}");
-            }
-        }
+        say_left_out(&measurements);
         Ok(measurements)
+    }
+}
+
+/// Says which columns and rows of the files are left out.
+pub(crate) fn say_left_out(measurements: &Measurements) {
+    for source in measurements.sources() {
+        if !source.unknown.is_empty() {
+            let file = source.path.display();
+            say!("ckselect: warning: {file}: ignored columns: {}", source.unknown.join(", "));
+        }
+        if let Some(left_out) = source.left_out(measurements.wanted()) {
+            say!("ckselect: {left_out}");
+        }
     }
 }

@@ -1,17 +1,30 @@
 //! `ckselect explain`: why a model prefers one kernel to another.
 
+#[cfg(feature = "offline")]
+use std::io::Write;
+#[cfg(feature = "offline")]
+use std::path::PathBuf;
+
 use ck_select::nearest::Hint;
 use ck_select::select::Ranker;
 use ck_select::vocab::Arch;
+#[cfg(feature = "offline")]
+use ck_select_offline::{
+    measurements::{Measurements, Wanted},
+    report::{self, Explained, Made},
+};
 
 use super::ModelAndPool;
 use crate::error::CliError;
 use crate::output::Output;
 use crate::table::{Cell, Format, Table};
+#[cfg(feature = "offline")]
+use crate::timestamp::timestamp;
 
 const EXAMPLES: &str = "Examples:
   ckselect explain --model models/M --pool kernels.txt --problem 'N=16,C=256,K=128,Hi=28,Wi=28,Y=3,X=3'
   ckselect explain --model models/M --pool kernels.txt --problem '…' --first NAME --second NAME
+  ckselect explain --model models/M --pool kernels.txt --problem '…' --html choice.html
 
 A feature's contribution is what the splits on it add along the kernel's path through the trees. Bias, contributions
 and rounding add up to the raw score exactly.";
@@ -37,6 +50,11 @@ pub(crate) struct Args {
     /// Only the COUNT most important features
     #[arg(long, value_name = "COUNT")]
     top: Option<usize>,
+    /// Write a page: the ranking, why the first is before the second, what the estimate says, and whether the problem is inside of what
+    /// the model was trained on
+    #[cfg(feature = "offline")]
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
     /// Output format
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
@@ -58,6 +76,27 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
             .ok_or_else(|| CliError::failed("the pool has no second kernel for this problem"))?,
     };
     let comparison = ranker.compare(&problem, first, second)?;
+    #[cfg(feature = "offline")]
+    if let Some(path) = &args.html {
+        let outside = ranker.out_of_range(&problem)?;
+        let explained = Explained {
+            ranker: &ranker,
+            problem: &problem,
+            ranking: &ranking,
+            kernels: [first, second],
+            comparison: &comparison,
+            outside: &outside,
+        };
+        let place = args.ranker.place()?;
+        // No measurements are part of it.
+        let none = Measurements::new(Wanted::all(problem.op()));
+        let made =
+            Made::of(timestamp(), Some(place), &none).map_err(|(file, error)| CliError::io(file, &error))?;
+        let mut out = Output::create(Some(path))?;
+        out.write_all(report::explained(&explained, &made).as_bytes())
+            .map_err(|error| CliError::io(path.display(), &error))?;
+        out.finish()?;
+    }
     let mut table = Table::new(["feature", "first_value", "second_value", "first", "second", "difference"]);
     let mut total = |name: &str, parts: [f64; 2]| {
         let difference = parts[0] - parts[1];

@@ -34,6 +34,8 @@ pub(crate) mod rank;
 mod rank_estimate;
 mod rank_notes;
 #[cfg(feature = "offline")]
+pub(crate) mod report;
+#[cfg(feature = "offline")]
 pub(crate) mod search;
 #[cfg(feature = "offline")]
 pub(crate) mod shapes;
@@ -174,6 +176,18 @@ impl ModelAndPool {
     pub(crate) fn load(&self, arch: Option<Arch>) -> Result<(Ranker, ProblemDefaults), CliError> {
         let directory = self.model.as_ref().ok_or_else(|| CliError::usage("give --model"))?;
         self.load_with(directory, arch, |model| self.hardware.ask(model))
+    }
+
+    /// Where the model is, for a page that says what it was made of.
+    #[cfg(feature = "offline")]
+    pub(crate) fn place(&self) -> Result<ck_select_offline::report::ModelPlace<'_>, CliError> {
+        use ck_select_offline::report::ModelPlace;
+
+        let path = self.model.as_deref().ok_or_else(|| CliError::usage("give --model"))?;
+        Ok(match embedded::named(path) {
+            Some(model) => ModelPlace::Embedded(model?),
+            None => ModelPlace::Directory(path),
+        })
     }
 
     /// The same for another model, with what `place` makes of it.

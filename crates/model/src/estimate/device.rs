@@ -137,6 +137,13 @@ impl Device {
         }
     }
 
+    /// The most that it computes of a type, in TFLOPS; `None` where there are no instructions for the type.
+    pub fn peak_tflops(&self, dtype: Dtype) -> Option<f64> {
+        let Hardware { num_cus, max_clock_mhz, .. } = self.hardware;
+        let peak = self.macs(dtype) * 2.0 * num_cus as f64 * max_clock_mhz as f64 / 1e6;
+        (peak > 0.0).then_some(peak)
+    }
+
     /// Share of the full rate that an instruction of so many rows times depth has.
     pub(super) fn instruction_share(&self, dtype: Dtype, rows_by_depth: f64) -> f64 {
         let full = match dtype {

@@ -6,7 +6,7 @@ use crate::vocab::{FmhaFamily, FmhaMask};
 /// What kernels of attention are held against, computed once a problem.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FmhaLoad {
-    problem: FmhaProblem,
+    pub(super) problem: FmhaProblem,
     /// Queries and keys of a sequence.
     lengths: [f64; 2],
     /// Rows of heads: sequences times heads of queries, and times heads of keys.

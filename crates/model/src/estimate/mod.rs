@@ -53,6 +53,16 @@ pub enum Load {
     Fmha(FmhaLoad),
 }
 
+impl Load {
+    /// Bytes of operands and result, each once.
+    pub fn bytes(&self) -> f64 {
+        match self {
+            Self::Gemm(load) => load.bytes,
+            Self::Fmha(load) => load.bytes(load.problem.family),
+        }
+    }
+}
+
 /// What a kernel is on a device, computed once a kernel.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[allow(clippy::large_enum_variant)] // pools are homogeneous, so nothing is gained by a box

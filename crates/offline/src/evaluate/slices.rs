@@ -84,7 +84,7 @@ fn pipelines(measurements: &Measurements, trials: &[Trial], orders: &[Order]) ->
 }
 
 /// Rows and depth of the (implicit) GEMM.
-fn gemm_extents(problem: &Problem) -> (i128, i128) {
+pub(crate) fn gemm_extents(problem: &Problem) -> (i128, i128) {
     match problem {
         Problem::Gemm(problem) => (problem.m.into(), problem.k.into()),
         Problem::Conv(problem) => {
@@ -101,7 +101,7 @@ fn gemm_extents(problem: &Problem) -> (i128, i128) {
     }
 }
 
-const fn shape_family(rows: i128) -> &'static str {
+pub(crate) const fn shape_family(rows: i128) -> &'static str {
     match rows {
         ..32 => "tiny_m",
         32..256 => "small_m",
@@ -110,7 +110,7 @@ const fn shape_family(rows: i128) -> &'static str {
     }
 }
 
-const fn k_regime(depth: i128) -> &'static str {
+pub(crate) const fn k_regime(depth: i128) -> &'static str {
     match depth {
         ..512 => "shallow_k",
         512..4096 => "medium_k",
@@ -118,14 +118,14 @@ const fn k_regime(depth: i128) -> &'static str {
     }
 }
 
-fn filter(problem: &Problem) -> Option<String> {
+pub(crate) fn filter(problem: &Problem) -> Option<String> {
     let Problem::Conv(problem) = problem else { return None };
     let words: Vec<String> =
         problem.filter.iter().skip(3 - usize::from(problem.ndim.min(3))).map(i64::to_string).collect();
     Some(words.join("x"))
 }
 
-fn group_kind(problem: &Problem) -> Option<String> {
+pub(crate) fn group_kind(problem: &Problem) -> Option<String> {
     let Problem::Conv(problem) = problem else { return None };
     let kind = match problem.g {
         1 => "plain",

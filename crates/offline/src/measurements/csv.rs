@@ -104,6 +104,7 @@ struct Header {
     problem_idx: Option<usize>,
     is_valid: Option<usize>,
     run_id: Option<usize>,
+    error: Option<usize>,
     /// Columns of the problem, with their names.
     problem: Vec<(&'static str, usize)>,
     /// The first and the last of them, when they stand side by side: then their text is one stretch of the line.
@@ -181,6 +182,7 @@ impl Header {
             problem_idx: index.get("problem_idx").copied(),
             is_valid: index.get("is_valid").copied(),
             run_id: index.get("run_id").copied(),
+            error: index.get("error_msg").copied(),
             stretch: stretch(&places),
             last_problem: if places.first() == Some(&0) { 0 } else { places.last().copied().unwrap_or(0) },
             problem,
@@ -312,7 +314,8 @@ impl Row<'_> {
         let tflops = numbers::figure("tflops", cells.get(header.tflops))?;
         let unit = if header.latency_unit < 1.0 { "latency_us" } else { "latency_ms" };
         let latency = numbers::figure(unit, cells.get(header.latency))? * header.latency_unit;
-        let run_id = header.run_id.and_then(|column| std::str::from_utf8(cells.get(column)).ok());
+        let text =
+            |column: usize| std::str::from_utf8(cells.get(column)).ok().filter(|text| !text.is_empty());
         let measured = Measured {
             kernel: *id,
             kernels: names.kernels(),
@@ -321,7 +324,8 @@ impl Row<'_> {
             figures: Figures::judge(tflops, latency, bandwidth, recorded, non_zero, problem)?,
             non_zero,
             problem_idx: self.whole("problem_idx", header.problem_idx)?,
-            run_id: run_id.filter(|text| !text.is_empty()),
+            run_id: header.run_id.and_then(text),
+            error: header.error.and_then(text),
         };
         sink.row(&measured).map_err(Fault::Sink)?;
         Ok(true)

@@ -210,6 +210,7 @@ impl Log<'_> {
             non_zero: None,
             problem_idx: None,
             run_id: None,
+            error: None,
         };
         self.sink.row(&row).map_err(Fault::Sink)?;
         Ok(true)

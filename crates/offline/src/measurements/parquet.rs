@@ -237,6 +237,7 @@ impl Rows<'_> {
             non_zero: None,
             problem_idx: None,
             run_id: None,
+            error: None,
         };
         self.sink.pairs(&self.ids, &before)?;
         Ok(self.ids.len())
@@ -286,6 +287,7 @@ impl Rows<'_> {
             non_zero,
             problem_idx,
             run_id: if self.figures { self.run.text(&columns.run_id, row) } else { None },
+            error: None,
         };
         self.sink.row(&measured).map_err(Fault::Sink)?;
         Ok(true)

@@ -11,7 +11,8 @@ use super::DataError;
 
 /// Columns that say what the problem is. Direction, type and layout stand in the kernel's name.
 pub(crate) fn columns() -> impl Iterator<Item = &'static str> {
-    CONV_COLUMNS.into_iter().chain(OTHER_COLUMNS)
+    let of_attention = FMHA_COLUMNS.into_iter().filter(|name| !OTHER_COLUMNS.contains(name));
+    CONV_COLUMNS.into_iter().chain(OTHER_COLUMNS).chain(of_attention)
 }
 
 /// Those that not every table of convolutions has, and those of GEMMs.

@@ -20,6 +20,8 @@ pub(crate) struct Measured<'a> {
     pub(crate) non_zero: Option<i64>,
     pub(crate) problem_idx: Option<i64>,
     pub(crate) run_id: Option<&'a str>,
+    /// Why it has no time, where the file says so.
+    pub(crate) error: Option<&'a str>,
 }
 
 /// What was measured.

@@ -5,9 +5,10 @@ use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use ck_select_types::files;
+use ck_select_types::vocab::{Dtype, Op};
 
 use super::names::{Filter, Names};
-use super::record::{Counts, Sink};
+use super::record::{Counts, Measured, Sink};
 use super::{DataError, csv, json, log, parquet};
 use crate::inflate::inflated;
 
@@ -59,6 +60,34 @@ fn read_as(
         Format::Json => json::read(name, text, names, sink),
         Format::Log => log::read(name, text, names, sink),
         Format::Parquet => Err(DataError::format(name, "named .parquet, but it does not begin with PAR1")),
+    }
+}
+
+/// The operation of a file's first row, of an element type if one is given; `None` of a file without rows.
+pub fn op_of(path: &Path, dtype: Option<Dtype>) -> Result<Option<Op>, DataError> {
+    let mut first = First(None);
+    match read(path, Filter { dtype, ..Filter::default() }, &mut first) {
+        // Whoever knows the first row reads no further.
+        Err(_) if first.0.is_some() => Ok(first.0),
+        other => other.map(|_| first.0),
+    }
+}
+
+/// Takes one row.
+struct First(Option<Op>);
+
+impl Sink for First {
+    fn row(&mut self, row: &Measured<'_>) -> Result<(), DataError> {
+        self.0 = Some(row.problem.op());
+        Err(DataError::format("", ""))
+    }
+
+    fn reject(&mut self, file: &str, place: String, reason: String) -> Result<(), DataError> {
+        Err(DataError::NoRow { file: file.to_owned(), place, message: reason })
+    }
+
+    fn hardware(&mut self, _: &str, _: &[(&'static str, i64)]) -> Result<(), DataError> {
+        Ok(())
     }
 }
 

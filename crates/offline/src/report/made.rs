@@ -5,7 +5,7 @@ use std::path::Path;
 
 use ck_select_model::model::{EmbeddedModel, Target};
 
-use super::page::{Page, escape};
+use super::page::{Page, count, escape};
 use crate::digest;
 use crate::measurements::Measurements;
 
@@ -63,6 +63,27 @@ impl Made {
             time.replace('T', " "),
             env!("CARGO_PKG_VERSION")
         ));
+    }
+
+    /// The files of the measurements.
+    pub(super) fn data(&self, page: &mut Page, measurements: &Measurements) {
+        self.noted_data(page, measurements, std::iter::repeat(""));
+    }
+
+    /// The same, each with a note, which is HTML.
+    pub(super) fn noted_data<'a>(
+        &self,
+        page: &mut Page,
+        measurements: &Measurements,
+        notes: impl Iterator<Item = &'a str>,
+    ) {
+        page.table(
+            &["data", "rows", "SHA-256", ""],
+            measurements.sources().iter().zip(&self.data).zip(notes).map(|((source, digest), note)| {
+                let path = escape(&source.path.display().to_string());
+                vec![path, count(source.rows), format!("<code>{digest}</code>"), note.to_owned()]
+            }),
+        );
     }
 
     /// The files of the model.

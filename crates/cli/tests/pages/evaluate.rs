@@ -1,4 +1,4 @@
-//! The report, opened in a browser: what a reader sees are the figures that `--json` has.
+//! The page of `ckselect evaluate`: what a reader sees are the figures that `--json` has.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -9,30 +9,7 @@ use ck_select_offline::digest;
 use serde_json::Value;
 use tempfile::TempDir;
 
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
-/// The first of some browsers that is there.
-fn browser() -> Option<&'static str> {
-    let there = |name: &&str| {
-        Command::new(name).arg("--version").output().is_ok_and(|output| output.status.success())
-    };
-    ["chromium-headless-shell", "chromium", "google-chrome"].into_iter().find(there)
-}
-
-fn open(browser: &str, page: &Path, more: &[&str]) -> String {
-    let profile = TempDir::new().unwrap();
-    let output = Command::new(browser)
-        .args(["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--window-size=1000,2400"])
-        .arg(format!("--user-data-dir={}", profile.path().display()))
-        .args(more)
-        .arg(format!("file://{}", page.display()))
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8_lossy(&output.stdout).into_owned()
-}
+use crate::browser::{PHONE, browser, drive, open, root};
 
 /// Three problems whose kernels run at speeds of no particular order.
 fn data(path: &Path) {
@@ -86,21 +63,6 @@ fn a_page_says_what_it_was_made_of() {
     assert!(page.contains(&format!("<td><code>{digest}</code></td>")));
 }
 
-/// The page in a frame as wide as a phone, with everything unfolded.
-const PHONE: &str = r#"<!doctype html><body><iframe id="phone" style="width: 390px; height: 900px; border: 0" srcdoc="PAGE"></iframe>
-<pre id="found"></pre><script>
-onload = () => {
-  const page = document.getElementById("phone").contentDocument;
-  for (const details of page.querySelectorAll("details")) details.open = true;
-  const wide = (element) => element.scrollWidth > element.clientWidth;
-  const boxes = [...page.querySelectorAll(".table")];
-  document.getElementById("found").textContent = [
-    page.documentElement.clientWidth, page.documentElement.scrollWidth, wide(page.querySelector("h1")),
-    boxes.length, boxes.filter(wide).length, page.querySelectorAll("table").length,
-  ].join(" ");
-};
-</script>"#;
-
 #[test]
 fn a_phone_shows_the_whole_page() {
     let Some(browser) = browser() else {
@@ -109,12 +71,8 @@ fn a_phone_shows_the_whole_page() {
     };
     let folder = TempDir::new().unwrap();
     let [html, _] = report(folder.path());
-    let page = fs::read_to_string(html).unwrap().replace('&', "&amp;").replace('"', "&quot;");
-    let frame = folder.path().join("phone.html");
-    fs::write(&frame, PHONE.replace("PAGE", &page)).unwrap();
-    let dom = open(browser, &frame, &["--dump-dom", "--virtual-time-budget=5000"]);
-    let (_, found) = dom.split_once("<pre id=\"found\">").unwrap();
-    let found: Vec<&str> = found.split_once("</pre>").unwrap().0.split(' ').collect();
+    let found = drive(browser, &html, 390, PHONE);
+    let found: Vec<&str> = found.as_str().unwrap().split(' ').collect();
     let [width, needed, cut_title, boxes, scrolling, tables] = found.as_slice() else { panic!("{found:?}") };
     assert_eq!((*width, *needed, *cut_title), ("390", "390", "false"), "the page does not scroll sideways");
     assert_eq!(boxes, tables, "each table has a box of its own");

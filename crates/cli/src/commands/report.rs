@@ -1,0 +1,263 @@
+//! `ckselect report`: what is in a sweep.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use ck_select::vocab::{Arch, Direction, Dtype, Op};
+use ck_select_offline::figures::quantile;
+use ck_select_offline::measurements::{Measurements, Wanted, files_of, op_of};
+use ck_select_offline::report::{self, Against, Made};
+use ck_select_offline::survey::{Change, Keep, Point, Sidecar, Survey};
+
+use super::data::{direction, dtype, op, say_left_out};
+use crate::error::CliError;
+use crate::output::Output;
+use crate::table::{Cell, Format, Table};
+use crate::timestamp::timestamp;
+
+const EXAMPLES: &str = "Examples:
+  ckselect report sweep.csv
+  ckselect report sweep.csv --arch gfx942 --html sweep.html
+  ckselect report data/*.parquet --html all.html --format markdown
+  ckselect report sweep.csv --prune-pool pool.txt --keep-kernels 8
+  ckselect report warm.csv --against cold.csv --html cold.html
+
+Inputs are what `ckselect evaluate` reads. What `ckselect bench` keeps beside its log, FILE.details.jsonl and FILE.meta.json, is read
+where it is there: the spread of samples, devices, time spent. A file named …details.jsonl stands for its log.
+
+The greedy pool takes kernels one after the other, each the one that adds most to those before it; share is the mean over
+all problems of the fastest kept kernel's speed over that of the fastest of all.";
+
+/// What --prune-pool keeps unless it is told otherwise.
+const SHARE: f64 = 0.99;
+
+/// Say, or show on a page, what is in a sweep: coverage, winners, what fewer kernels cost, noise, failures
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// Measurements: logs of `ckselect bench`, benchmark CSVs, the output of `ckselect convert`; folders of parquet
+    #[arg(value_name = "SWEEP", required = true)]
+    sweeps: Vec<PathBuf>,
+    /// Also say what changed from these sweeps to others: warm and cold, two drivers, two devices
+    #[arg(long, value_name = "SWEEP", num_args = 1..)]
+    against: Vec<PathBuf>,
+    /// Only rows of this operation (gemm_universal, grouped_conv, fmha); by default that of the first row
+    #[arg(long, value_name = "OP", value_parser = op)]
+    op: Option<Op>,
+    /// Only rows of this element type
+    #[arg(long, value_name = "TYPE", value_parser = dtype)]
+    dtype: Option<Dtype>,
+    /// Only convolutions of this direction (forward, bwd_data, bwd_weight)
+    #[arg(long, value_name = "DIRECTION", value_parser = direction)]
+    variant: Option<Direction>,
+    /// The architecture of rows that do not record it; rows of other architectures are left out
+    #[arg(long, value_name = "ARCH", value_parser = super::word::<Arch>)]
+    arch: Option<Arch>,
+    /// The same for --against
+    #[arg(long, value_name = "ARCH", value_parser = super::word::<Arch>, requires = "against")]
+    against_arch: Option<Arch>,
+    /// Write a page: one HTML file that needs no network
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// Write the kernels that are worth keeping, one a line, the one that adds most first
+    #[arg(long, value_name = "FILE")]
+    prune_pool: Option<PathBuf>,
+    /// How many kernels --prune-pool keeps at most
+    #[arg(long, value_name = "COUNT", requires = "prune_pool", conflicts_with = "keep_share", value_parser = at_least_one)]
+    keep_kernels: Option<usize>,
+    /// Which share of the fastest kernels' speed --prune-pool keeps; 0.99 unless told otherwise
+    #[arg(long, value_name = "SHARE", requires = "prune_pool", value_parser = share)]
+    keep_share: Option<f64>,
+    /// Output format of the figures
+    #[arg(long, value_enum, default_value = "table")]
+    format: Format,
+}
+
+fn at_least_one(text: &str) -> Result<usize, String> {
+    text.parse()
+        .ok()
+        .filter(|count| *count > 0)
+        .ok_or_else(|| "expected a whole number, at least 1".to_owned())
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    let share = text.parse().ok().filter(|share| *share > 0.0 && *share <= 1.0);
+    share.ok_or_else(|| "expected a number above 0, at most 1".to_owned())
+}
+
+pub(crate) fn run(args: &Args) -> Result<(), CliError> {
+    let measurements = read(args, &args.sweeps, args.arch)?;
+    let survey = survey(&measurements, &args.sweeps)?;
+    let second = match args.against.as_slice() {
+        [] => None,
+        files => Some(read(args, files, args.against_arch)?),
+    };
+    let change = match &second {
+        None => None,
+        Some(second) => Some(Change::of(&measurements, second).ok_or_else(|| {
+            CliError::failed("--against: no kernel ran on the same problem in both sweeps")
+        })?),
+    };
+    if let Some(path) = &args.prune_pool {
+        prune(args, path, &survey, &measurements)?;
+    }
+    if let Some(path) = &args.html {
+        let (page_made, against_made) = (made(&measurements)?, second.as_ref().map(made).transpose()?);
+        let against = match (&second, &change, &against_made) {
+            (Some(measurements), Some(change), Some(made)) => Some(Against { measurements, made, change }),
+            _ => None,
+        };
+        let mut out = Output::create(Some(path))?;
+        out.write_all(report::sweep(&survey, &measurements, &page_made, against).as_bytes())
+            .map_err(|error| CliError::io(path.display(), &error))?;
+        out.finish()?;
+    }
+    let mut out = Output::create(None)?;
+    figures(&survey, &measurements, change.as_ref())
+        .write(args.format, &mut out)
+        .map_err(|error| CliError::io(out.name(), &error))?;
+    out.finish()
+}
+
+fn read(args: &Args, files: &[PathBuf], arch: Option<Arch>) -> Result<Measurements, CliError> {
+    let files: Vec<PathBuf> = files.iter().map(|file| Sidecar::measurements(file)).collect();
+    let mut op = args.op;
+    for file in &files {
+        for file in files_of(file)? {
+            if op.is_none() {
+                op = op_of(&file, args.dtype)?;
+            }
+        }
+    }
+    let wanted =
+        Wanted { op: op.unwrap_or(Op::GroupedConv), direction: args.variant, dtype: args.dtype, arch };
+    let measurements = Measurements::read(&files, wanted)?;
+    say_left_out(&measurements);
+    Ok(measurements)
+}
+
+fn survey(measurements: &Measurements, files: &[PathBuf]) -> Result<Survey, CliError> {
+    let mut sidecars = Vec::new();
+    for file in files {
+        for file in files_of(&Sidecar::measurements(file))? {
+            sidecars.push(Sidecar::beside(&file)?);
+        }
+    }
+    Survey::of(measurements, sidecars).ok_or_else(|| {
+        let rows = measurements.rows().len();
+        CliError::failed(format!("nothing to say: of {rows} rows none has a time"))
+    })
+}
+
+fn made(measurements: &Measurements) -> Result<Made, CliError> {
+    Made::of(timestamp(), None, measurements).map_err(|(file, error)| CliError::io(file, &error))
+}
+
+/// Writes the pool that is worth keeping.
+fn prune(args: &Args, path: &Path, survey: &Survey, measurements: &Measurements) -> Result<(), CliError> {
+    let keep = match args.keep_kernels {
+        Some(count) => Keep::Kernels(count),
+        None => Keep::Share(args.keep_share.unwrap_or(SHARE)),
+    };
+    let steps = survey.pool.kept(keep);
+    let Some(last) = steps.last() else { return Ok(()) };
+    let text = format!(
+        "{} of {} kernels keep {:.2} % of the fastest ones' speed on {} problems",
+        steps.len(),
+        measurements.kernels().len(),
+        last.share * 100.0,
+        measurements.problems().len()
+    );
+    let mut out = Output::create(Some(path))?;
+    let names = steps.iter().map(|step| &measurements.kernels()[step.kernel as usize].name);
+    let written = writeln!(out, "# {text}")
+        .and_then(|()| names.into_iter().try_for_each(|name| writeln!(out, "{name}")));
+    written.map_err(|error| CliError::io(path.display(), &error))?;
+    out.finish()?;
+    say!("ckselect: {}: {text}", path.display());
+    if last.without > 0 {
+        say!(
+            "ckselect: {}: {} problems are left without a kernel that ran on them",
+            path.display(),
+            last.without
+        );
+    }
+    Ok(())
+}
+
+/// All figures, section by section: a value, and what share of the whole it is.
+fn figures(survey: &Survey, measurements: &Measurements, change: Option<&Change>) -> Table {
+    let mut table = Table::new(["section", "name", "value", "share"]);
+    let mut push = |section: &str, name: String, value: Cell, share: Option<f64>| {
+        table.push(vec![section.into(), name.into(), value, share.into()]);
+    };
+    let coverage = &survey.coverage;
+    let (kernels, trials) = (measurements.kernels(), survey.trials.len() as f64);
+    push("coverage", "problems".into(), measurements.problems().len().into(), None);
+    push("coverage", "kernels".into(), kernels.len().into(), None);
+    push("coverage", "rows".into(), coverage.rows.into(), None);
+    let measured = coverage.measured as f64 / coverage.possible as f64;
+    push("coverage", "pairs measured".into(), coverage.measured.into(), Some(measured));
+    let holes: usize = coverage.pairs.iter().map(|pair| pair.holes.len()).sum();
+    push("coverage", "holes".into(), holes.into(), None);
+    let winners = survey.kernels.iter().filter(|kernel| kernel.wins > 0).count();
+    push("winners", "kernels that win".into(), winners.into(), Some(winners as f64 / kernels.len() as f64));
+    let mut wins: Vec<_> = survey.wins.iter().filter(|group| group.wins > 0).collect();
+    wins.sort_by_key(|group| std::cmp::Reverse(group.wins));
+    for group in wins {
+        let name = format!("{} {}", group.tile, group.pipeline);
+        push("winners", name, group.wins.into(), Some(group.wins as f64 / trials));
+    }
+    for (size, step) in report::pools(&survey.pool.steps) {
+        let name =
+            if size == 1 { kernels[step.kernel as usize].name.clone() } else { format!("{size} kernels") };
+        push("pool", name, size.into(), Some(step.share));
+    }
+    push("pool", "a random kernel".into(), 1_usize.into(), Some(survey.random()));
+    match &survey.roofline {
+        Ok(roofline) => {
+            let mut shares: Vec<f64> = roofline.points.iter().map(Point::share).collect();
+            shares.sort_by(f64::total_cmp);
+            push("roofline", "median share of the roof".into(), Cell::Empty, Some(quantile(&shares, 0.5)));
+            for roof in &roofline.roofs {
+                push("roofline", format!("peak of {} in TFLOPS", roof.dtype), roof.tflops.into(), None);
+            }
+            push("roofline", "memory in GB/s".into(), roofline.memory_gb_s.into(), None);
+        }
+        Err(reason) => push("roofline", format!("none: {reason}"), Cell::Empty, None),
+    }
+    let noise = &survey.noise;
+    push("noise", "pairs measured more than once".into(), noise.repeated.into(), None);
+    if noise.repeated > 0 {
+        push("noise", "slowest over fastest time, median".into(), noise.median.into(), None);
+        push("noise", "slowest over fastest time, P90".into(), noise.p90.into(), None);
+    }
+    for details in survey.sidecars.iter().filter_map(|sidecar| sidecar.details.as_ref()) {
+        push("noise", "coefficient of variation, median".into(), details.median.into(), None);
+        let share = details.unsteady as f64 / details.rows as f64;
+        push("noise", "unsteady rows".into(), details.unsteady.into(), Some(share));
+        push("noise", "rows measured again".into(), details.again.into(), None);
+    }
+    for one in &survey.failures {
+        push("failures", one.class.clone(), one.rows.into(), Some(one.rows as f64 / coverage.rows as f64));
+    }
+    push("time", "one run of each row in s".into(), (survey.run_ms / 1e3).into(), None);
+    push("time", "slowest tenth of the rows".into(), Cell::Empty, Some(survey.slowest_tenth));
+    for session in survey.sidecars.iter().flat_map(|sidecar| &sidecar.sessions) {
+        if let Some(seconds) = session.seconds {
+            push("time", format!("session of {} rows in s", session.rows), (seconds as f64).into(), None);
+        }
+    }
+    if let Some(change) = change {
+        let all = change.problems.len();
+        let other = change.problems.iter().filter(|problem| problem.is_won_by_another()).count();
+        push("change", "problems in both".into(), all.into(), None);
+        push("change", "other winners".into(), other.into(), Some(other as f64 / all as f64));
+        push("change", "first winners keep".into(), Cell::Empty, Some(change.kept()));
+        for (name, share) in [("P10", 0.1), ("median", 0.5), ("P90", 0.9)] {
+            let speed = quantile(&change.speeds, share);
+            push("change", format!("speed over that in the first, {name}"), speed.into(), None);
+        }
+    }
+    table
+}

@@ -1,0 +1,82 @@
+//! A headless browser, and who sits in front of it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+pub(crate) fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// The first of some browsers that is there.
+pub(crate) fn browser() -> Option<&'static str> {
+    let there = |name: &&str| {
+        Command::new(name).arg("--version").output().is_ok_and(|output| output.status.success())
+    };
+    ["chromium-headless-shell", "chromium", "google-chrome"].into_iter().find(there)
+}
+
+/// Opens a page; what the browser prints comes back.
+pub(crate) fn open(browser: &str, page: &Path, more: &[&str]) -> String {
+    let profile = TempDir::new().unwrap();
+    let output = Command::new(browser)
+        .args(["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--window-size=1000,2400"])
+        .arg(format!("--user-data-dir={}", profile.path().display()))
+        .args(more)
+        .arg(format!("file://{}", page.display()))
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// What a phone's owner sees, with everything unfolded: widths, whether the title is cut, and tables with their boxes.
+pub(crate) const PHONE: &str = r#"
+  for (const details of page.querySelectorAll("details")) details.open = true;
+  const wide = (element) => element.scrollWidth > element.clientWidth;
+  const boxes = [...page.querySelectorAll(".table")];
+  return [
+    page.documentElement.clientWidth, page.documentElement.scrollWidth, wide(page.querySelector("h1")),
+    boxes.length, boxes.filter(wide).length, page.querySelectorAll("table").length,
+  ].join(" ");
+"#;
+
+/// A frame around a page, and a script that does with it what a person would do.
+const FRAME: &str = r#"<!doctype html><body style="margin: 0"><iframe id="frame" style="width: WIDTHpx; height: 900px; border: 0" srcdoc="PAGE"></iframe>
+<pre id="found"></pre><script>
+onload = async () => {
+  const window = document.getElementById("frame").contentWindow;
+  const page = window.document;
+  const until = async (seen) => {
+    for (let turn = 0; turn < 400 && !seen(); turn++) await new Promise((done) => setTimeout(done, 25));
+  };
+  const type = (input, text) => { input.value = text; input.dispatchEvent(new window.Event("input")); };
+  const press = (at, key) => at.dispatchEvent(new window.KeyboardEvent("keydown", { key, bubbles: true }));
+  const point = (at, kind, x, y) => {
+    const box = at.getBoundingClientRect();
+    const place = { clientX: box.left + (x ?? box.width / 2), clientY: box.top + (y ?? box.height / 2), bubbles: true };
+    at.dispatchEvent(new window.PointerEvent(kind, place));
+    return page.querySelector(".tip").textContent;
+  };
+  let found;
+  try { found = await (async () => { SCRIPT })(); } catch (error) { found = { error: String(error) }; }
+  document.getElementById("found").textContent = JSON.stringify(found);
+};
+</script>"#;
+
+/// Opens a page in a window of some width and runs a script on it; what it returns comes back.
+pub(crate) fn drive(browser: &str, html: &Path, width: u32, script: &str) -> Value {
+    let page = fs::read_to_string(html).unwrap().replace('&', "&amp;").replace('"', "&quot;");
+    let folder = TempDir::new().unwrap();
+    let frame = folder.path().join("frame.html");
+    let text = FRAME.replace("WIDTH", &width.to_string()).replace("SCRIPT", script);
+    fs::write(&frame, text.replace("PAGE", &page)).unwrap();
+    let dom = open(browser, &frame, &["--dump-dom", "--virtual-time-budget=30000"]);
+    let (_, found) = dom.split_once("<pre id=\"found\">").unwrap();
+    let found = found.split_once("</pre>").unwrap().0;
+    let found = found.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&");
+    serde_json::from_str(&found).unwrap_or_else(|error| panic!("{error}: {found:?}"))
+}

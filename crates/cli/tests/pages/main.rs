@@ -1,0 +1,6 @@
+//! Pages, opened in a browser and used as a person would.
+
+mod browser;
+mod evaluate;
+mod explain;
+mod sweep;

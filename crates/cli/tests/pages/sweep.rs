@@ -1,0 +1,222 @@
+//! The page of `ckselect report`: sorted, filtered, pointed at and clicked.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::browser::{PHONE, browser, drive, open, root};
+
+/// Channels of the problems.
+const CHANNELS: [usize; 12] = [8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512];
+
+fn names() -> Vec<String> {
+    let names = fs::read_to_string(root().join("configs/forward_bf16.txt")).unwrap();
+    names.lines().filter(|line| line.starts_with("grouped_conv")).map(str::to_owned).collect()
+}
+
+/// Speeds of no particular order.
+fn tflops(kernel: usize, channels: usize) -> usize {
+    20 + (kernel * 37 + channels * 11) % 101
+}
+
+/// A log of thirty kernels on twelve problems, of which some failed, and a part of it again, slower.
+fn sweep(path: &Path, slower: usize) {
+    let mut text = "kernel,problem_idx,N,C,K,Hi,Wi,Y,X,latency_ms,tflops,non_zero,error_msg\n".to_owned();
+    for (number, channels) in CHANNELS.into_iter().enumerate() {
+        for (kernel, name) in names().iter().enumerate() {
+            let problem = format!("{name},{number},4,{channels},64,28,28,3,3");
+            if kernel == 7 && number % 2 == 0 {
+                writeln!(text, "{problem},N/A,0.0,0,\"crash: signal 11, <b>SIGSEGV</b>\"").unwrap();
+            } else {
+                let tflops = tflops(kernel, channels) as f64 / (1 + slower * (kernel % 3)) as f64;
+                writeln!(text, "{problem},0.5,{tflops},-1,").unwrap();
+            }
+        }
+    }
+    fs::write(path, text).unwrap();
+}
+
+/// The page of `report`, with more arguments.
+fn page(folder: &Path, more: &[&str]) -> PathBuf {
+    // A name that would be a tag.
+    let log = folder.join("<i>sweep.csv");
+    sweep(&log, 0);
+    let html = folder.join("sweep.html");
+    let output = Command::new(env!("CARGO_BIN_EXE_ckselect"))
+        .env("SOURCE_DATE_EPOCH", "951782400")
+        .arg("report")
+        .arg(&log)
+        .args(["--arch", "gfx942", "--html"])
+        .arg(&html)
+        .args(more)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    html
+}
+
+#[test]
+fn names_cannot_break_out_and_nothing_is_fetched() {
+    let folder = TempDir::new().unwrap();
+    let text = fs::read_to_string(page(folder.path(), &[])).unwrap();
+    assert!(text.contains("<h1>&lt;i&gt;sweep.csv: what is in the sweep</h1>"));
+    assert!(text.contains("crash: signal 11, &lt;b&gt;SIGSEGV&lt;/b&gt;") && !text.contains("<b>SIGSEGV"));
+    assert!(
+        text.contains(
+            "content=\"default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'\""
+        )
+    );
+    for outside in ["http://", "https://", "src=", "@import", "url("] {
+        assert!(!text.contains(outside), "{outside}");
+    }
+    assert!(text.contains("<time datetime=\"2000-02-29T00:00:00Z\">"));
+}
+
+/// What a reader does, and what is seen of it.
+const READER: &str = r##"
+        await until(() => page.querySelector("tr.choice"));
+        const kernels = page.getElementById("kernels-table");
+        const column = (table, place) => [...table.tBodies[0].rows].filter((row) => !row.hidden).map((row) => row.cells[place].textContent);
+        const found = { wins: column(kernels, 4).map(Number) };
+        const mean = kernels.tHead.rows[0].cells[6].querySelector("button");
+        mean.click();
+        found.down = [mean.closest("th").getAttribute("aria-sort"), column(kernels, 6).map(parseFloat)];
+        mean.click();
+        found.up = [mean.closest("th").getAttribute("aria-sort"), column(kernels, 6).map(parseFloat)];
+
+        const canvas = page.querySelector("#map canvas");
+        const space = page.querySelector("#map > div");
+        found.tall = space.offsetHeight;
+        const [x, y] = [space.offsetWidth - 5, 5];
+        found.tip = point(canvas, "pointermove", x, y).split("\n");
+        found.gone = (point(canvas, "pointerleave", x, y), page.querySelector(".tip").hidden);
+        const colour = (x, y) => [...canvas.getContext("2d").getImageData(x, y, 1, 1).data];
+        found.colours = new Set(Array.from({ length: 300 }, (_, at) => colour(space.offsetWidth - 1 - at, 9).join())).size;
+
+        const filter = kernels.closest(".table").previousElementSibling;
+        type(filter.querySelector("input"), "compv4 64x64x64");
+        found.filtered = [filter.querySelector("output").textContent, column(kernels, 1), space.offsetHeight];
+        type(filter.querySelector("input"), "no such words");
+        found.none = filter.querySelector("output").textContent;
+        type(filter.querySelector("input"), "");
+
+        const problems = page.getElementById("problems-table");
+        const dialog = page.getElementById("one");
+        problems.tBodies[0].rows[3].click();
+        found.opened = [dialog.open, dialog.querySelector("h2").textContent, dialog.querySelector("p").textContent];
+        found.ranking = [...dialog.querySelectorAll("tbody tr")].map((row) => [row.cells[0].textContent, row.cells[1].textContent]);
+        dialog.querySelector("button").click();
+        await until(() => !dialog.open);
+        found.closed = !dialog.open;
+        canvas.dispatchEvent(new window.MouseEvent("click", { clientX: canvas.getBoundingClientRect().left + x, clientY: canvas.getBoundingClientRect().top + y, bubbles: true }));
+        found.clicked = dialog.querySelector("h2").textContent;
+        dialog.close();
+        kernels.tBodies[0].rows[0].dispatchEvent(new window.KeyboardEvent("keydown", { key: "Enter", bubbles: true }));
+        found.kernel = [dialog.open, dialog.querySelectorAll("tbody tr").length];
+        dialog.close();
+
+        press(page.getElementById("map"), "ArrowDown");
+        press(page.getElementById("map"), "ArrowDown");
+        found.said = page.getElementById("said").textContent.split("\n").length;
+
+        const dots = [...page.querySelectorAll("#roofline .dot")];
+        found.dot = [dots.length, point(dots[2], "pointermove"), dots[2].getAttribute("aria-label")];
+        dots[2].dispatchEvent(new window.MouseEvent("click", { bubbles: true }));
+        found.of_dot = [dialog.open, dialog.querySelector("h2").textContent];
+        return found;
+"##;
+
+#[test]
+fn a_reader_sorts_filters_points_and_clicks() {
+    let Some(browser) = browser() else {
+        eprintln!("skipped: there is no headless Chromium; `make browser` installs one");
+        return;
+    };
+    let folder = TempDir::new().unwrap();
+    let html = page(folder.path(), &[]);
+    let found = drive(browser, &html, 1000, READER);
+    assert_eq!(found["error"], Value::Null, "{found}");
+    let numbers = |value: &Value| -> Vec<f64> {
+        value.as_array().unwrap().iter().map(|number| number.as_f64().unwrap()).collect()
+    };
+    let wins = numbers(&found["wins"]);
+    assert!(
+        wins.len() == 30 && wins.iter().sum::<f64>() == 12.0 && wins.is_sorted_by(|a, b| a >= b),
+        "{wins:?}"
+    );
+    let (down, up) = (numbers(&found["down"][1]), numbers(&found["up"][1]));
+    assert!(down.is_sorted_by(|a, b| a >= b) && up.is_sorted() && up[0] < up[29], "{down:?} {up:?}");
+    assert_eq!([&found["down"][0], &found["up"][0]], ["descending", "ascending"]);
+
+    // What the pointer is told is what was measured.
+    let name = names();
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let tip: Vec<String> = found["tip"].as_array().unwrap().iter().map(text).collect();
+    let kernel = name.iter().position(|one| *one == tip[1]).unwrap();
+    let channels: usize =
+        tip[2].split(' ').find_map(|pair| pair.strip_prefix("C=")).unwrap().parse().unwrap();
+    let number = CHANNELS.iter().position(|one| *one == channels).unwrap();
+    let ran = |kernel: usize| kernel != 7 || number % 2 == 1;
+    let best = (0..30).filter(|&kernel| ran(kernel)).map(|kernel| tflops(kernel, channels)).max().unwrap();
+    let expected = match tflops(kernel, channels) {
+        _ if !ran(kernel) => "not measured, or failed".to_owned(),
+        speed if speed == best => "the fastest".to_owned(),
+        speed => format!("{:.2} % of the fastest", speed as f64 / best as f64 * 100.0),
+    };
+    assert_eq!(tip[0], expected, "{tip:?}");
+    assert_eq!((&found["gone"], &found["clicked"]), (&json!(true), &json!(tip[2])));
+    assert!(found["colours"].as_u64().unwrap() > 5, "{}", found["colours"]);
+
+    // One kernel is left, and the map is as low as one row.
+    assert_eq!(found["filtered"][0], "1 of 30");
+    assert_eq!(found["filtered"][1], json!(["64x64x64"]));
+    assert!(found["filtered"][2].as_f64().unwrap() * 10.0 < found["tall"].as_f64().unwrap(), "{found}");
+    assert_eq!(found["none"], "0 of 30");
+
+    assert_eq!(found["opened"][0], true);
+    assert_eq!(found["opened"][1], "N=4 C=32 K=64 Hi=28 Wi=28 Y=3 X=3");
+    assert!(text(&found["opened"][2]).starts_with("kernels: 30 · within 5 %: "), "{}", found["opened"]);
+    let ranking = found["ranking"].as_array().unwrap();
+    let fastest = (0..30).max_by_key(|&kernel| (tflops(kernel, 32), std::cmp::Reverse(kernel))).unwrap();
+    assert_eq!((ranking.len(), &ranking[0]), (30, &json!([name[fastest], "100.00 %"])));
+    assert_eq!(found["closed"], true);
+    assert_eq!(found["kernel"][0], true);
+    assert!([6, 12].contains(&found["kernel"][1].as_u64().unwrap()), "{}", found["kernel"]);
+    assert_eq!(found["said"], 3);
+
+    assert_eq!(found["dot"][0], 12);
+    assert_eq!(found["dot"][1], found["dot"][2]);
+    let dot = text(&found["dot"][1]);
+    assert!(dot.starts_with("N=4 C=24 ") && dot.contains(" TFLOPS at "), "{dot}");
+    assert_eq!(found["of_dot"], json!([true, "N=4 C=24 K=64 Hi=28 Wi=28 Y=3 X=3"]));
+}
+
+#[test]
+fn a_phone_shows_the_whole_page() {
+    let Some(browser) = browser() else {
+        eprintln!("skipped: there is no headless Chromium; `make browser` installs one");
+        return;
+    };
+    let folder = TempDir::new().unwrap();
+    let other = folder.path().join("other.csv");
+    sweep(&other, 1);
+    let html = page(folder.path(), &["--against", other.to_str().unwrap()]);
+    let found = drive(browser, &html, 390, PHONE);
+    let found: Vec<&str> = found.as_str().unwrap().split(' ').collect();
+    let [width, needed, cut_title, boxes, _, tables] = found.as_slice() else { panic!("{found:?}") };
+    assert_eq!((*width, *needed, *cut_title), ("390", "390", "false"), "the page does not scroll sideways");
+    assert_eq!(boxes, tables, "each table has a box of its own");
+
+    // As printed, and as drawn: neither is a page of one colour.
+    for (kind, name, least) in
+        [("--screenshot=", "page.png", 60_000), ("--print-to-pdf=", "page.pdf", 40_000)]
+    {
+        let file = folder.path().join(name);
+        open(browser, &html, &[&format!("{kind}{}", file.display()), "--virtual-time-budget=5000"]);
+        assert!(fs::metadata(&file).unwrap().len() > least, "{kind}");
+    }
+}

@@ -1,0 +1,105 @@
+//! Two sweeps side by side, as a part of a page.
+
+use super::charts;
+use super::page::{Page, count, escape, number, percent, short};
+use super::sweep::Against;
+use crate::figures::quantile;
+use crate::measurements::Measurements;
+
+/// Columns of the histogram in each doubling of speed, and doublings on each side of 1.
+const FINE: i32 = 8;
+const DOUBLINGS: i32 = 2;
+
+pub(super) fn write(page: &mut Page, first: &Measurements, against: Against<'_>) {
+    let (change, second) = (against.change, against.measurements);
+    let all = change.problems.len();
+    let other = change.problems.iter().filter(|problem| problem.is_won_by_another()).count();
+    let mut best: Vec<f64> = change.problems.iter().map(|problem| problem.speed).collect();
+    best.sort_by(f64::total_cmp);
+    page.text(&format!(
+        "{} problems are in both sweeps. Another kernel wins on {} of them. Who goes on choosing the first sweep's winners keeps {} of the speed \
+         that the second one's would give.",
+        count(all),
+        count(other),
+        percent(change.kept())
+    ));
+    page.figures(&[
+        ("common_problems", "problems in both", count(all)),
+        ("other_winners", "other winners", count(other)),
+        ("kept", "first winners keep", percent(change.kept())),
+        ("best_speed", "fastest kernels, median speed", times(quantile(&best, 0.5))),
+        ("pair_speed", "all pairs, median speed", times(quantile(&change.speeds, 0.5))),
+        ("only_first", "problems only in the first", count(change.other_problems[0])),
+        ("only_second", "only in the second", count(change.other_problems[1])),
+    ]);
+    page.text("Speed of a kernel on a problem in the second sweep over that in the first; outer columns hold what lies beyond them.");
+    page.raw(&charts::columns(
+        "pairs by their speed in the second sweep over that in the first",
+        &histogram(&change.speeds),
+    ));
+    let name = |side: &Measurements, kernel: u32| {
+        format!("<code>{}</code>", escape(&side.kernels()[kernel as usize].name))
+    };
+    page.details("By problem", |page| {
+        page.named_table(
+            "changed-problems",
+            &["problem", "first winner keeps", "speed of the fastest", "first winner", "second winner"],
+            change.problems.iter().map(|one| {
+                let problem = super::brief(&first.problems()[one.problems[0] as usize].to_string());
+                let winners = [name(first, one.winners[0]), name(second, one.winners[1])];
+                let [ours, theirs] = winners;
+                vec![
+                    format!("<code>{}</code>", escape(&problem)),
+                    one.kept.map_or_else(|| "did not run".to_owned(), percent),
+                    times(one.speed),
+                    ours,
+                    if one.is_won_by_another() { theirs } else { "the same".to_owned() },
+                ]
+            }),
+        );
+    });
+    page.details("By kernel", |page| {
+        page.named_table(
+            "changed-kernels",
+            &["kernel", "problems", "P10", "median speed", "P90"],
+            change.kernels.iter().map(|one| {
+                let [low, median, high] = one.speed.map(times);
+                vec![name(first, one.kernel), count(one.pairs), low, median, high]
+            }),
+        );
+    });
+}
+
+fn times(ratio: f64) -> String {
+    format!("{} ×", number((ratio * 1e4).round() / 1e4))
+}
+
+/// How many ratios lie in each part of a doubling.
+fn histogram(sorted: &[f64]) -> Vec<(String, usize)> {
+    let most = DOUBLINGS * FINE;
+    let edge = |step: i32| (f64::from(step) / f64::from(FINE)).exp2();
+    let below =
+        |step: i32| if step > -most { sorted.partition_point(|ratio| *ratio < edge(step)) } else { 0 };
+    (-most..most)
+        .map(|step| {
+            let to = if step + 1 < most { below(step + 1) } else { sorted.len() };
+            (short((edge(step) * 1e2).round() / 1e2), to - below(step))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_ratio_is_in_one_column() {
+        let columns = histogram(&[0.01, 0.25, 0.99, 1.0, 1.0, 1.09, 2.0, 50.0]);
+        let filled: Vec<(&str, usize)> = columns
+            .iter()
+            .filter(|column| column.1 > 0)
+            .map(|column| (column.0.as_str(), column.1))
+            .collect();
+        assert_eq!(filled, [("0.25", 2), ("0.92", 1), ("1", 3), ("2", 1), ("3.67", 1)]);
+    }
+}

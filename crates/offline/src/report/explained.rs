@@ -1,0 +1,200 @@
+//! One choice, as an HTML page: the ranking, why one kernel is before another, and whether the model knows such problems.
+
+use ck_select_model::estimate::{Device, Estimator};
+use ck_select_model::select::{Comparison, OutOfRange, Ranked, Ranker};
+use ck_select_types::problem::{FieldSet, Problem};
+
+use super::charts;
+use super::made::Made;
+use super::page::{Page, count, escape, number};
+
+/// Features that the picture has; the table has all.
+const FEATURES: usize = 12;
+
+/// A choice that is explained.
+#[derive(Debug, Clone, Copy)]
+pub struct Explained<'a> {
+    /// The model with its pool.
+    pub ranker: &'a Ranker,
+    /// What was asked.
+    pub problem: &'a Problem,
+    /// The answer, best first.
+    pub ranking: &'a [Ranked],
+    /// The places in the pool of the two kernels that are compared.
+    pub kernels: [usize; 2],
+    /// Why they are told apart.
+    pub comparison: &'a Comparison,
+    /// Where the problem lies outside of what the model saw in training.
+    pub outside: &'a [OutOfRange],
+}
+
+/// Writes the page.
+pub fn explained(explained: &Explained<'_>, made: &Made) -> String {
+    let Explained { ranker, problem, kernels, comparison, .. } = *explained;
+    let [first, second] = kernels.map(|kernel| ranker.name(kernel));
+    let mut page = Page::new(&format!("{}: why this kernel", ranker.model().name()));
+    made.line(&mut page);
+    let text = problem.to_string();
+    page.raw(&format!("<p class=\"lead\">For <code>{}</code></p>\n", escape(&super::brief(&text))));
+    page.details("the whole problem", |page| page.raw(&format!("<p><code>{}</code></p>\n", escape(&text))));
+    let [ours, theirs] = comparison.raw;
+    let sign = if ours == theirs {
+        "as high as"
+    } else if ours > theirs {
+        "above"
+    } else {
+        "below"
+    };
+    page.table(
+        &["kernel", "rank", "raw score"],
+        [(first, 0), (second, 1)].map(|(name, side)| {
+            let rank = explained.ranking.iter().position(|ranked| ranked.index == kernels[side]);
+            let rank = rank.map_or_else(|| "not ranked".to_owned(), |rank| count(rank + 1));
+            vec![code(name), rank, number(comparison.raw[side])]
+        }),
+    );
+    if let Some(most) = comparison.terms.first() {
+        page.text(&format!(
+            "The raw score of the first is {sign} that of the second by {}. The feature with the largest part in it is {}: {} of the first and {} of \
+             the second.",
+            number((ours - theirs).abs()),
+            most.feature,
+            number(most.values[0]),
+            number(most.values[1])
+        ));
+    }
+    page.section("Ranking", |page| ranking(page, explained));
+    page.section("Why the one before the other", |page| terms(page, comparison));
+    page.section("What the estimate says", |page| estimate(page, explained));
+    page.section("Inside of the training data?", |page| trained(page, explained));
+    page.section("Model", |page| made.model(page));
+    page.finish()
+}
+
+fn code(text: &str) -> String {
+    format!("<code>{}</code>", escape(text))
+}
+
+fn ranking(page: &mut Page, explained: &Explained<'_>) {
+    let scores = explained.ranking.iter().map(|ranked| ranked.score);
+    let (low, high) = scores
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), score| (low.min(score), high.max(score)));
+    page.text(&format!(
+        "All {} kernels that the model ranks for this problem.",
+        count(explained.ranking.len())
+    ));
+    page.named_table(
+        "ranking-table",
+        &["kernel", "rank", "score", ""],
+        explained.ranking.iter().enumerate().map(|(rank, ranked)| {
+            let name = code(explained.ranker.name(ranked.index));
+            let name =
+                if explained.kernels.contains(&ranked.index) { format!("<b>{name}</b>") } else { name };
+            let share = if high > low { (ranked.score - low) / (high - low) } else { 1.0 };
+            vec![name, count(rank + 1), number(ranked.score), charts::bar(share)]
+        }),
+    );
+}
+
+fn terms(page: &mut Page, comparison: &Comparison) {
+    let most = comparison.terms.iter().map(|term| term.difference().abs()).fold(0.0, f64::max);
+    page.text(
+        "What a feature adds is what the splits on it add along the kernel's path through the trees. Bias, features and rounding add up to the raw \
+         score exactly. To the right is what speaks for the first kernel.",
+    );
+    let bias = comparison.parts.each_ref().map(|part| part.bias);
+    let rounding = comparison.parts.each_ref().map(|part| part.rounding);
+    let row = |name: &str, values: [String; 2], parts: [f64; 2]| {
+        let difference = parts[0] - parts[1];
+        let [first, second] = values;
+        let bar = charts::diverging(if most > 0.0 { difference / most } else { 0.0 });
+        vec![escape(name), first, second, number(parts[0]), number(parts[1]), number(difference), bar]
+    };
+    let none = || [String::new(), String::new()];
+    let sum = [("all: raw score", comparison.raw), ("bias", bias), ("rounding", rounding)];
+    let features = |page: &mut Page, from: usize, to: usize, sums: bool| {
+        let of = |term: &ck_select_model::select::Term| {
+            row(term.feature, term.values.map(number), term.contributions)
+        };
+        let end = to.min(comparison.terms.len());
+        let rows = comparison.terms[from.min(end)..end].iter().map(of);
+        let sums = sum.iter().filter(|_| sums).map(|&(name, parts)| {
+            let mut cells = row(name, none(), parts);
+            cells[6].clear();
+            cells
+        });
+        page.table(
+            &["feature", "first has", "second has", "adds to the first", "to the second", "difference", ""],
+            rows.chain(sums),
+        );
+    };
+    features(page, 0, FEATURES, true);
+    if comparison.terms.len() > FEATURES {
+        let rest = comparison.terms.len() - FEATURES;
+        page.details(&format!("{} further features", count(rest)), |page| {
+            features(page, FEATURES, usize::MAX, false);
+        });
+    }
+}
+
+fn estimate(page: &mut Page, explained: &Explained<'_>) {
+    let Explained { ranker, problem, kernels, .. } = *explained;
+    let arch = problem.arch().or(ranker.model().spec().arch);
+    let device = match arch.map(Device::for_arch) {
+        Some(Ok(device)) => device,
+        Some(Err(error)) => return page.text(&format!("Nothing: {error}.")),
+        None => return page.text("Nothing: neither the problem nor the model names an architecture."),
+    };
+    let estimator = Estimator::new(device);
+    let load = estimator.load(problem);
+    let of = |kernel: usize| {
+        let kernel = ranker.pool().get(kernel)?;
+        Some(estimator.terms(&load, &estimator.shape(&kernel.kind).ok()?))
+    };
+    let (Some(first), Some(second)) = (of(kernels[0]), of(kernels[1])) else {
+        return page.text("Nothing: it does not know a kernel of this kind.");
+    };
+    page.text(
+        "The estimate is a formula that never saw the measurements, so it can disagree with the model; its terms, in microseconds, are what each \
+         cause adds to the time. To the right is what makes the first kernel faster.",
+    );
+    let differences = first.values.iter().zip(&second.values).map(|(first, second)| second - first);
+    let most = differences.fold(0.0_f64, |most, difference| most.max(difference.abs()));
+    let rows = first.names.iter().zip(first.values).zip(second.values).map(|((name, first), second)| {
+        let bar = charts::diverging(if most > 0.0 { (second - first) / most } else { 0.0 });
+        vec![escape(name), number(first), number(second), bar]
+    });
+    let all = vec!["<b>all</b>".to_owned(), number(first.total()), number(second.total()), String::new()];
+    page.table(&["term", "first, µs", "second, µs", ""], rows.chain([all]));
+}
+
+fn trained(page: &mut Page, explained: &Explained<'_>) {
+    let Explained { ranker, problem, outside, .. } = *explained;
+    if outside.is_empty() {
+        page.text("The problem is inside of what the model was trained on, as far as the model records it.");
+    } else {
+        page.text(
+            "The problem is outside of what the model was trained on, and its predictions are guesses there:",
+        );
+        page.table(
+            &["field", "asked", "trained on"],
+            outside.iter().map(|one| vec![escape(one.field), escape(&one.found), escape(&one.trained)]),
+        );
+    }
+    let Some(trained) = &ranker.model().spec().trained_on else {
+        page.text("The model does not record which problems it was trained on.");
+        return;
+    };
+    let numbers = problem.numbers();
+    let fields = FieldSet::fields(problem.op()).iter().zip(numbers);
+    let rows = fields.filter_map(|(field, asked)| {
+        let [low, high] = trained.range(field)?;
+        // On a scale of logarithms, since extents are of all sizes.
+        let along = |value: i64| ((value.max(0) + 1) as f64).ln();
+        let place = if high > low { (along(asked) - along(low)) / (along(high) - along(low)) } else { 0.5 };
+        let place =
+            if (low..=high).contains(&asked) { charts::place(place) } else { "<b>outside</b>".to_owned() };
+        Some(vec![escape(field), asked.to_string(), low.to_string(), high.to_string(), place])
+    });
+    page.table(&["field", "asked", "trained from", "to", "where"], rows);
+}

@@ -1,0 +1,224 @@
+"use strict";
+// The map of kernels and problems: a canvas that draws only what is seen, out of a byte or two a cell.
+(async () => {
+  const map = document.getElementById("map");
+  if (!map) return;
+  const { levels, wide } = map.dataset;
+  const [kernels, problems] = ["kernels", "problems"].map((id) => {
+    const order = JSON.parse(document.getElementById(`${id}-order`).textContent);
+    const table = document.getElementById(`${id}-table`);
+    const rows = [...table.tBodies[0].rows];
+    return { table, rows, order, names: order.map((row) => rows[row].cells[0].textContent), at: new Map(order.map((row, place) => [rows[row], place])) };
+  });
+  const packed = Uint8Array.from(atob(document.getElementById("cells").textContent.trim()), (c) => c.charCodeAt(0));
+  const unpacked = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
+  const bytes = await new Response(unpacked).arrayBuffer();
+  const cells = wide ? new Uint16Array(bytes) : new Uint8Array(bytes);
+  const across = problems.order.length;
+  const cell = (kernel, problem) => cells[kernel * across + problem];
+  // What a cell's steps stand for; of a byte, equal steps of the root of what is lost.
+  const share = Float64Array.from({ length: +levels + 2 }, (_, value) => wide ? (value - 1) / levels : 1 - (1 - (value - 1) / levels) ** 2);
+  const percent = (value) => wide || value > levels ? `${(share[value] * 100).toFixed(2)} %` : `about ${(share[value] * 100).toFixed(1)} %`;
+
+  // Dark is slow, bright is fast.
+  const stops = [[68, 1, 84], [59, 82, 139], [33, 145, 140], [94, 201, 98], [253, 231, 37]];
+  const colours = Array.from({ length: 256 }, (_, place) => {
+    const along = place / 255 * (stops.length - 1);
+    const from = Math.min(Math.floor(along), stops.length - 2);
+    return stops[from].map((value, part) => Math.round(value + (stops[from + 1][part] - value) * (along - from)));
+  });
+  const FASTEST = [255, 59, 48];
+
+  const space = map.firstElementChild;
+  const canvas = space.firstElementChild;
+  const view = { rows: [], columns: [], width: 0, height: 0, gutter: 0, zoom: 1, cursor: null };
+  const said = document.getElementById("said");
+  const order = { kernels: document.getElementById("order-kernels"), problems: document.getElementById("order-problems") };
+
+  function arrange() {
+    const of = (side, choice) => {
+      const shown = side.rows.filter((row) => !row.hidden).map((row) => side.at.get(row)).filter((place) => place !== undefined);
+      if (choice.value === "table") {
+        const now = [...side.table.tBodies[0].rows].filter((row) => !row.hidden);
+        return now.map((row) => side.at.get(row)).filter((place) => place !== undefined);
+      }
+      return shown.sort((a, b) => a - b);
+    };
+    const [rows, columns] = [of(kernels, order.kernels), of(problems, order.problems)];
+    // A table that is sorted and not followed changes nothing here.
+    if (String(rows) === String(view.rows) && String(columns) === String(view.columns)) return;
+    Object.assign(view, { rows, columns, cursor: null });
+    size();
+  }
+
+  function size() {
+    const most = Math.min(576, Math.max(240, innerHeight * .7));
+    const inner = map.clientWidth;
+    const down = view.rows.length || 1;
+    const over = view.columns.length || 1;
+    const fit = Math.min(28, most / down);
+    view.height = Math.min(28, fit * view.zoom);
+    view.gutter = view.height >= 12 ? Math.min(190, inner * .3) : 0;
+    view.width = Math.min(40, (inner - view.gutter) / over * view.zoom);
+    const [wide, tall] = [view.gutter + view.width * over, view.height * down];
+    space.style.width = `${wide}px`;
+    space.style.height = `${tall}px`;
+    map.style.height = `${Math.min(most, tall) + (wide > inner + 1 ? 18 : 2)}px`;
+    draw();
+  }
+
+  // The cells that each pixel shows, from and to.
+  const spans = (pixels, start, extent, count) => Array.from({ length: pixels }, (_, pixel) => {
+    const from = Math.floor((start + pixel) / extent);
+    const to = Math.max(from + 1, Math.min(count, Math.floor((start + pixel + 1) / extent)));
+    const gap = extent >= 8 && (start + pixel + 1) % extent < 1;
+    return from >= count || gap ? null : [from, to];
+  });
+
+  function draw() {
+    const scale = Math.min(devicePixelRatio || 1, 2);
+    const [wide, tall] = [map.clientWidth, map.clientHeight];
+    canvas.width = Math.max(1, Math.round(wide * scale));
+    canvas.height = Math.max(1, Math.round(tall * scale));
+    canvas.style.width = `${wide}px`;
+    canvas.style.height = `${tall}px`;
+    const paint = canvas.getContext("2d");
+    const gutter = Math.round(view.gutter * scale);
+    const image = paint.createImageData(Math.max(1, canvas.width - gutter), canvas.height);
+    const columns = spans(image.width, map.scrollLeft * scale, view.width * scale, view.columns.length);
+    const rows = spans(image.height, map.scrollTop * scale, view.height * scale, view.rows.length);
+    let at = 0;
+    for (const row of rows) {
+      for (const column of columns) {
+        if (row && column) {
+          let [sum, count, fastest] = [0, 0, false];
+          for (let y = row[0]; y < row[1]; y++) {
+            const base = view.rows[y] * across;
+            for (let x = column[0]; x < column[1]; x++) {
+              const value = cells[base + view.columns[x]];
+              if (value) { sum += share[value]; count++; fastest = value > levels; }
+            }
+          }
+          if (count) {
+            const single = count === 1 && row[1] - row[0] === 1 && column[1] - column[0] === 1;
+            const [r, g, b] = single && fastest ? FASTEST : colours[Math.round(sum / count * 255)];
+            image.data[at] = r; image.data[at + 1] = g; image.data[at + 2] = b; image.data[at + 3] = 255;
+          }
+        }
+        at += 4;
+      }
+    }
+    paint.putImageData(image, gutter, 0);
+    if (gutter) label(paint, scale, gutter);
+    if (view.cursor) outline(paint, scale);
+  }
+
+  function label(paint, scale, gutter) {
+    paint.font = `${11 * scale}px system-ui, sans-serif`;
+    paint.fillStyle = getComputedStyle(map).color;
+    paint.textBaseline = "middle";
+    const first = Math.floor(map.scrollTop / view.height);
+    for (let y = first; y < view.rows.length && (y - first) * view.height < map.clientHeight + view.height; y++) {
+      const row = kernels.rows[kernels.order[view.rows[y]]];
+      const text = `${row.cells[1].textContent} ${row.cells[2].textContent}`;
+      paint.fillText(text, 6 * scale, ((y + .5) * view.height - map.scrollTop) * scale, gutter - 12 * scale);
+    }
+  }
+
+  function outline(paint, scale) {
+    const [row, column] = view.cursor;
+    const [x, y] = [view.gutter + column * view.width - map.scrollLeft, row * view.height - map.scrollTop];
+    paint.strokeStyle = "#fff";
+    paint.lineWidth = 2 * scale;
+    paint.strokeRect(x * scale - 2, y * scale - 2, Math.max(view.width, 3) * scale + 3, Math.max(view.height, 3) * scale + 3);
+    paint.strokeStyle = "#000";
+    paint.lineWidth = scale;
+    paint.strokeRect(x * scale - 3, y * scale - 3, Math.max(view.width, 3) * scale + 5, Math.max(view.height, 3) * scale + 5);
+  }
+
+  function under(event) {
+    const box = canvas.getBoundingClientRect();
+    const column = Math.floor((event.clientX - box.left - view.gutter + map.scrollLeft) / view.width);
+    const row = Math.floor((event.clientY - box.top + map.scrollTop) / view.height);
+    const inside = row >= 0 && row < view.rows.length && column >= 0 && column < view.columns.length && event.clientX - box.left >= view.gutter;
+    return inside ? [row, column] : null;
+  }
+
+  function words(place) {
+    if (!place) return "";
+    const [kernel, problem] = [view.rows[place[0]], view.columns[place[1]]];
+    const value = cell(kernel, problem);
+    const speed = !value ? "not measured, or failed" : value > levels ? "the fastest" : `${percent(value)} of the fastest`;
+    return `${speed}\n${kernels.names[kernel]}\n${problems.names[problem]}`;
+  }
+
+  map.addEventListener("scroll", draw);
+  canvas.addEventListener("pointermove", (event) => window.tell(words(under(event)), event));
+  canvas.addEventListener("pointerleave", (event) => window.tell("", event));
+  canvas.addEventListener("click", (event) => {
+    const place = under(event);
+    if (place) { window.tell("", event); open(problems, view.columns[place[1]]); }
+  });
+  map.addEventListener("keydown", (event) => {
+    const step = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
+    if (event.key === "Enter" && view.cursor) open(problems, view.columns[view.cursor[1]]);
+    if (!step || !view.rows.length || !view.columns.length) return;
+    event.preventDefault();
+    const [row, column] = view.cursor ?? [0, 0];
+    const clamp = (value, count) => Math.max(0, Math.min(count - 1, value));
+    view.cursor = view.cursor ? [clamp(row + step[0], view.rows.length), clamp(column + step[1], view.columns.length)] : [0, 0];
+    const [y, x] = [view.cursor[0] * view.height, view.gutter + view.cursor[1] * view.width];
+    if (y < map.scrollTop || y + view.height > map.scrollTop + map.clientHeight) map.scrollTop = y - map.clientHeight / 2;
+    if (x < map.scrollLeft + view.gutter || x + view.width > map.scrollLeft + map.clientWidth) map.scrollLeft = x - map.clientWidth / 2;
+    said.textContent = words(view.cursor);
+    draw();
+  });
+  document.getElementById("zoom-in").addEventListener("click", () => { view.zoom = Math.min(view.zoom * 2, 512); size(); });
+  document.getElementById("zoom-out").addEventListener("click", () => { view.zoom = Math.max(1, view.zoom / 2); size(); });
+  document.getElementById("zoom-fit").addEventListener("click", () => { view.zoom = 1; size(); });
+  for (const choice of Object.values(order)) choice.addEventListener("change", arrange);
+  for (const side of [kernels, problems]) side.table.addEventListener("arranged", arrange);
+  addEventListener("resize", size);
+
+  // One problem with its kernels, or one kernel with its problems.
+  const dialog = document.getElementById("one");
+  function open(side, place) {
+    const of = (other) => side === problems ? cell(other, place) : cell(place, other);
+    const others = side === problems ? kernels : problems;
+    const measured = others.names.map((name, other) => [of(other), name]).filter(([value]) => value);
+    measured.sort((a, b) => b[0] - a[0]);
+    const row = side.rows[side.order[place]];
+    const heads = [...side.table.tHead.rows[0].cells].map((head) => head.textContent);
+    dialog.querySelector("h2").textContent = side.names[place];
+    dialog.querySelector("p").textContent = heads.slice(1).map((head, column) => `${head}: ${row.cells[column + 1].textContent}`).join(" · ");
+    const body = dialog.querySelector("tbody");
+    dialog.querySelector("th").textContent = side === problems ? "kernel" : "problem";
+    body.replaceChildren(...measured.slice(0, 200).map(([value, name]) => {
+      const line = document.createElement("tr");
+      const [first, second, third] = [0, 1, 2].map(() => line.insertCell());
+      const code = document.createElement("code");
+      code.textContent = name;
+      first.append(code);
+      second.textContent = value > levels ? "100.00 %" : percent(value);
+      third.innerHTML = `<svg class="bar" viewBox="0 0 120 10" aria-hidden="true"><path d="M0 0H${Math.max(1, share[value] * 120).toFixed(1)}V10H0Z"/></svg>`;
+      return line;
+    }));
+    dialog.querySelector(".rest").textContent = measured.length > 200 ? `The first 200 of ${measured.length}.` : "";
+    dialog.showModal();
+    dialog.scrollTop = 0;
+  }
+  dialog.addEventListener("click", (event) => { if (event.target === dialog) dialog.close(); });
+  for (const side of [kernels, problems]) {
+    for (const [row, place] of side.at) {
+      row.className = "choice";
+      row.tabIndex = 0;
+      row.addEventListener("click", () => open(side, place));
+      row.addEventListener("keydown", (event) => { if (event.key === "Enter") open(side, place); });
+    }
+  }
+  for (const dot of document.querySelectorAll("#roofline .dot")) {
+    const place = problems.at.get(problems.rows[dot.dataset.row]);
+    if (place !== undefined) dot.addEventListener("click", () => open(problems, place));
+  }
+  arrange();
+})();

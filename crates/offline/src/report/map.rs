@@ -1,0 +1,214 @@
+//! The map of kernels and problems as a page has it: tables say what its rows and columns are, and a script draws it out of
+//! compressed bytes.
+
+use std::io::Write as _;
+
+use flate2::Compression;
+use flate2::write::ZlibEncoder;
+
+use super::page::{Page, count};
+use crate::survey::Survey;
+
+/// Kernels, and cells, that are drawn at most.
+const KERNELS: usize = 5000;
+const CELLS: usize = 5_000_000;
+/// Cells up to which each has two bytes, which say as much as tables do.
+const EXACT: usize = 250_000;
+/// Bytes that cells may take after compression; base64 makes a third more of them.
+const BYTES: usize = 2_700_000;
+/// Steps from nothing to the fastest kernel: exact ones, and those of a byte from fine to coarse. The latter are equal steps
+/// of the root of what is lost, so that those near the fastest are the finest.
+const EXACT_LEVELS: u16 = 10_000;
+const LEVELS: [u16; 4] = [200, 100, 50, 25];
+
+/// What a page shows of kernels and problems: rows of tables, and places of those rows in the map.
+pub(super) struct Shown {
+    /// Kernels in the order of their table: winners first.
+    pub(super) kernels: Vec<u32>,
+    /// Trials in the order of their table: that of the measurements.
+    pub(super) trials: Vec<u32>,
+    /// The map's kernels, in its order.
+    mapped_kernels: Vec<u32>,
+    /// The map's trials, in its order.
+    mapped_trials: Vec<u32>,
+}
+
+impl Shown {
+    pub(super) fn of(survey: &Survey) -> Self {
+        let mut kernels = survey.order.kernels.clone();
+        let figures = |kernel: u32| &survey.kernels[kernel as usize];
+        let mean = |kernel: u32| if figures(kernel).ran > 0 { figures(kernel).mean } else { -1.0 };
+        kernels.sort_by(|&a, &b| {
+            figures(b).wins.cmp(&figures(a).wins).then(mean(b).total_cmp(&mean(a))).then(a.cmp(&b))
+        });
+        kernels.truncate(KERNELS);
+        let most = (CELLS / kernels.len().max(1)).clamp(1, KERNELS);
+        // Evenly from one end of the order to the other.
+        let all = &survey.order.trials;
+        let mapped_trials: Vec<u32> = if all.len() <= most {
+            all.clone()
+        } else {
+            (0..most).map(|place| all[place * all.len() / most]).collect()
+        };
+        let mut trials = mapped_trials.clone();
+        trials.sort_unstable();
+        let mut kept = vec![false; survey.kernels.len()];
+        for &kernel in &kernels {
+            kept[kernel as usize] = true;
+        }
+        let mapped_kernels =
+            survey.order.kernels.iter().copied().filter(|&kernel| kept[kernel as usize]).collect();
+        Self { kernels, trials, mapped_kernels, mapped_trials }
+    }
+
+    /// What the tables and the map leave out, if anything.
+    pub(super) fn left_out(&self, survey: &Survey) -> Option<String> {
+        let kernels = survey.kernels.len() - self.kernels.len();
+        let trials = survey.trials.len() - self.trials.len();
+        (kernels + trials > 0).then(|| {
+            format!(
+                "The page shows {} of {} kernels, those that win first, and {} of {} problems, evenly chosen; all figures \
+                 beside the map and the tables are of all.",
+                count(self.kernels.len()),
+                count(survey.kernels.len()),
+                count(self.trials.len()),
+                count(survey.trials.len())
+            )
+        })
+    }
+
+    /// Writes the map. The tables `kernels` and `problems` have to be somewhere in the page.
+    pub(super) fn write(&self, page: &mut Page, survey: &Survey) {
+        let (levels, wide, packed) = self.packed(survey);
+        let step = match levels {
+            EXACT_LEVELS => String::new(),
+            levels => format!(
+                " Of so many cells, each has one of {levels} steps, which are finest near the fastest."
+            ),
+        };
+        page.text(&format!(
+            "A row is a kernel, a column is a problem, and like stands beside like: kernels that are good at the same problems, and \
+             problems that the same kernels are good at.{step} Point at a cell for its figures, click it for the problem's ranking; filters \
+             of the tables below narrow the map."
+        ));
+        page.raw(TOOLS);
+        let wide = if wide { " data-wide=\"1\"" } else { "" };
+        page.raw(&format!(
+            "<div class=\"map\" id=\"map\" tabindex=\"0\" role=\"application\" aria-label=\"efficiency of {} kernels on {} problems; arrow \
+             keys go from cell to cell, Enter opens the problem; the tables below have the same as text\" data-levels=\"{levels}\"{wide}>\
+             <div><canvas></canvas></div></div>\n\
+             <output class=\"said\" id=\"said\" aria-live=\"polite\"></output>\n\
+             <noscript><p>Without scripts the map stays empty; the tables below have what it shows.</p></noscript>\n",
+            self.mapped_kernels.len(),
+            self.mapped_trials.len()
+        ));
+        for (id, mapped, rows) in [
+            ("kernels", &self.mapped_kernels, &self.kernels),
+            ("problems", &self.mapped_trials, &self.trials),
+        ] {
+            let mut row_of = vec![0; mapped.iter().max().map_or(0, |&most| most as usize + 1)];
+            for (row, &one) in rows.iter().enumerate() {
+                row_of[one as usize] = row;
+            }
+            let order: Vec<String> = mapped.iter().map(|&one| row_of[one as usize].to_string()).collect();
+            page.raw(&format!(
+                "<script type=\"application/json\" id=\"{id}-order\">[{}]</script>\n",
+                order.join(",")
+            ));
+        }
+        page.raw("<script type=\"application/octet-stream\" id=\"cells\">");
+        page.raw(&base64(&packed));
+        page.raw("</script>\n");
+        page.raw(DIALOG);
+        page.script(include_str!("map.js"));
+    }
+
+    /// The cells, kernel by kernel: 0 where nothing was measured, else 1 more than the step. With how many steps there are,
+    /// and whether a cell has two bytes.
+    fn packed(&self, survey: &Survey) -> (u16, bool, Vec<u8>) {
+        let across = self.mapped_trials.len();
+        let mut row_of = vec![usize::MAX; survey.kernels.len()];
+        for (row, &kernel) in self.mapped_kernels.iter().enumerate() {
+            row_of[kernel as usize] = row;
+        }
+        let cells = |levels: u16| {
+            let mut cells = vec![0_u16; across * self.mapped_kernels.len()];
+            for (column, &number) in self.mapped_trials.iter().enumerate() {
+                let trial = &survey.trials[number as usize];
+                for (place, candidate) in trial.candidates.iter().enumerate() {
+                    let row = row_of[candidate.kernel as usize];
+                    if row == usize::MAX {
+                        continue;
+                    }
+                    // Only the fastest has the last step, so that what is nearly as fast is told from it.
+                    let efficiency = trial.efficiency(place);
+                    let along =
+                        if levels == EXACT_LEVELS { efficiency } else { 1.0 - (1.0 - efficiency).sqrt() };
+                    let step = (along * f64::from(levels)).round() as u16;
+                    let step = if place == trial.oracle { levels } else { step.min(levels - 1) };
+                    cells[row * across + column] = step + 1;
+                }
+            }
+            cells
+        };
+        if across * self.mapped_kernels.len() <= EXACT {
+            let bytes: Vec<u8> = cells(EXACT_LEVELS).iter().flat_map(|cell| cell.to_le_bytes()).collect();
+            return (EXACT_LEVELS, true, packed(&bytes));
+        }
+        let mut found = (0, false, Vec::new());
+        for levels in LEVELS {
+            let bytes: Vec<u8> = cells(levels).iter().map(|&cell| cell as u8).collect();
+            found = (levels, false, packed(&bytes));
+            if found.2.len() <= BYTES {
+                break;
+            }
+        }
+        found
+    }
+}
+
+fn packed(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = ZlibEncoder::new(Vec::new(), Compression::default());
+    // Writing to memory does not fail.
+    let written = encoder.write_all(bytes);
+    debug_assert!(written.is_ok());
+    encoder.finish().unwrap_or_default()
+}
+
+/// Bytes as text.
+fn base64(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for three in bytes.chunks(3) {
+        let byte = |place: usize| u32::from(three.get(place).copied().unwrap_or(0));
+        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
+        for place in 0..4 {
+            let digit = DIGITS[(bits >> (18 - 6 * place) & 63) as usize];
+            text.push(if place > three.len() { '=' } else { char::from(digit) });
+        }
+    }
+    text
+}
+
+const TOOLS: &str = "<div class=\"tools\">\n\
+    <label>kernels <select id=\"order-kernels\"><option value=\"like\">by likeness</option><option value=\"table\">as in their table</option></select></label>\n\
+    <label>problems <select id=\"order-problems\"><option value=\"like\">by likeness</option><option value=\"table\">as in their table</option></select></label>\n\
+    <span><button type=\"button\" id=\"zoom-fit\">fit</button> <button type=\"button\" id=\"zoom-out\" aria-label=\"smaller\">−</button> \
+    <button type=\"button\" id=\"zoom-in\" aria-label=\"larger\">+</button></span>\n\
+    <span class=\"legend\">0 % <i style=\"background: linear-gradient(90deg, #440154, #3b528b, #21918c, #5ec962, #fde725)\"></i> 100 %</span>\n\
+    <span class=\"legend\"><i style=\"width: .7rem; background: #ff3b30\"></i> the fastest</span>\n</div>\n";
+
+const DIALOG: &str = "<dialog id=\"one\" aria-labelledby=\"one-title\"><form method=\"dialog\"><button>close</button></form>\
+    <h2 id=\"one-title\"></h2><p></p><div class=\"table\" tabindex=\"0\"><table><thead><tr><th scope=\"col\"></th><th scope=\"col\">efficiency</th>\
+    <th scope=\"col\"></th></tr></thead><tbody></tbody></table></div><p class=\"rest\"></p></dialog>\n";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn base64_is_that_of_the_standard() {
+        let found = ["", "f", "fo", "foo", "foob", "fooba", "foobar"].map(|text| base64(text.as_bytes()));
+        assert_eq!(found, ["", "Zg==", "Zm8=", "Zm9v", "Zm9vYg==", "Zm9vYmE=", "Zm9vYmFy"]);
+    }
+}

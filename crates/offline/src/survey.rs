@@ -1,0 +1,143 @@
+//! What is in a sweep: which problems and kernels were measured, which kernels win where, what fewer of them would cost,
+//! how near to the device's peaks the fastest come, how steady the times are, what failed, and where the time went.
+
+mod change;
+mod coverage;
+mod likeness;
+mod noise;
+mod pool;
+mod roofline;
+mod sidecar;
+mod winners;
+
+use std::collections::BTreeMap;
+
+use crate::candidates::{Trial, trials};
+use crate::figures::mean;
+use crate::measurements::Measurements;
+
+pub use change::{Change, KernelChange, ProblemChange};
+pub use coverage::{Axis, Coverage, Pair};
+pub use likeness::Likeness;
+pub use noise::{Noise, Repeated};
+pub use pool::{GreedyPool, Keep, PoolStep};
+pub use roofline::{Point, Roof, Roofline};
+pub use sidecar::{Details, Session, Sidecar, SidecarError, Unsteady};
+pub(crate) use winners::tile_of;
+pub use winners::{KernelFigures, Wins};
+
+/// From which share of the fastest kernel's speed on another is nearly as good.
+pub const NEAR: f64 = 0.95;
+
+/// Rows of one class of failures.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failed {
+    /// The word of the class.
+    pub class: String,
+    /// Rows.
+    pub rows: usize,
+    /// Kernels and problems among them.
+    pub kernels: usize,
+    /// Problems.
+    pub problems: usize,
+    /// What the last of them says.
+    pub last: String,
+}
+
+/// What is in a sweep.
+#[derive(Debug, Clone)]
+pub struct Survey {
+    /// Problems with the kernels that ran; one that was measured again has several.
+    pub trials: Vec<Trial>,
+    /// What became of each kernel, in the order of the measurements.
+    pub kernels: Vec<KernelFigures>,
+    /// Kernels and trials in an order in which neighbours are alike.
+    pub order: Likeness,
+    /// Which problems were measured.
+    pub coverage: Coverage,
+    /// The kernels that win, by tile and pipeline.
+    pub wins: Vec<Wins>,
+    /// Kernels in the order in which they add most.
+    pub pool: GreedyPool,
+    /// How near to the device's peaks the fastest kernels come; else why that is not known.
+    pub roofline: Result<Roofline, String>,
+    /// How steady the times are.
+    pub noise: Noise,
+    /// What failed, the most frequent class first; rows that are not valid for no recorded reason are `not said`.
+    pub failures: Vec<Failed>,
+    /// Milliseconds of one run of each row that has a time.
+    pub run_ms: f64,
+    /// The share of it that the slowest tenth of these rows takes.
+    pub slowest_tenth: f64,
+    /// What lies beside the files.
+    pub sidecars: Vec<Sidecar>,
+}
+
+impl Survey {
+    /// Looks at measurements and at what lies beside their files; `None` when no row has a time.
+    pub fn of(measurements: &Measurements, sidecars: Vec<Sidecar>) -> Option<Self> {
+        let trials = trials(measurements);
+        if trials.is_empty() {
+            return None;
+        }
+        let kernels = winners::kernels(measurements, &trials);
+        Some(Self {
+            order: Likeness::of(measurements, &trials),
+            coverage: Coverage::of(measurements),
+            wins: winners::wins(measurements, &trials),
+            pool: GreedyPool::of(&trials, measurements.kernels().len()),
+            roofline: Roofline::of(measurements, &trials),
+            noise: Noise::of(measurements),
+            failures: failures(measurements),
+            run_ms: kernels.iter().map(|kernel| kernel.run_ms).sum(),
+            slowest_tenth: slowest_tenth(measurements),
+            trials,
+            kernels,
+            sidecars,
+        })
+    }
+
+    /// Mean efficiency of all kernels on the problems on which they ran: a random choice.
+    pub fn random(&self) -> f64 {
+        mean(
+            self.trials
+                .iter()
+                .map(|trial| mean((0..trial.candidates.len()).map(|place| trial.efficiency(place)))),
+        )
+    }
+}
+
+fn slowest_tenth(measurements: &Measurements) -> f64 {
+    let mut times: Vec<f64> =
+        measurements.rows().iter().filter(|row| row.is_valid).map(|row| row.latency_ms).collect();
+    times.sort_by(|a, b| b.total_cmp(a));
+    let slowest: f64 = times[..times.len().div_ceil(10)].iter().sum();
+    slowest / times.iter().sum::<f64>()
+}
+
+fn failures(measurements: &Measurements) -> Vec<Failed> {
+    let mut classes: BTreeMap<u16, (Vec<u32>, Vec<u32>)> = BTreeMap::new();
+    for row in measurements.rows().iter().filter(|row| !row.is_valid) {
+        let (kernels, problems) = classes.entry(row.failure).or_default();
+        kernels.push(row.kernel);
+        problems.push(row.problem);
+    }
+    let distinct = |mut values: Vec<u32>| {
+        values.sort_unstable();
+        values.dedup();
+        values.len()
+    };
+    let of = |(class, (kernels, problems)): (u16, (Vec<u32>, Vec<u32>))| {
+        let known = usize::from(class).checked_sub(1).map(|place| &measurements.failures()[place]);
+        let (class, last) = known.map_or(("not said", ""), |known| (&known.class, &known.last));
+        let rows = kernels.len();
+        let (class, last) = (class.to_owned(), last.to_owned());
+        Failed { class, rows, kernels: distinct(kernels), problems: distinct(problems), last }
+    };
+    let mut failures: Vec<Failed> = classes.into_iter().map(of).collect();
+    failures.sort_by(|a, b| b.rows.cmp(&a.rows).then_with(|| a.class.cmp(&b.class)));
+    failures
+}
+
+#[cfg(test)]
+mod tests;

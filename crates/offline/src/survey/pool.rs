@@ -1,0 +1,144 @@
+//! Fewer kernels: which to keep, and what that costs.
+
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+
+use crate::candidates::Trial;
+
+/// A kernel that is added to the pool.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PoolStep {
+    /// Index into the measurements' kernels.
+    pub kernel: u32,
+    /// With it and those before it, the mean over all problems of the best kernel's speed as a share of the oracle's; a
+    /// problem that none of them runs counts as 0.
+    pub share: f64,
+    /// The worst problem's share.
+    pub worst: f64,
+    /// Problems that none of them runs.
+    pub without: usize,
+}
+
+/// Kernels in the order in which each adds most to those before it, until nothing is missing.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct GreedyPool {
+    /// The kernels.
+    pub steps: Vec<PoolStep>,
+}
+
+/// How many kernels a pool keeps.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Keep {
+    /// At most so many.
+    Kernels(usize),
+    /// As many as keep this share of the oracle.
+    Share(f64),
+}
+
+/// What a kernel added when that was last computed; adding others since can only have made it less.
+#[derive(PartialEq)]
+struct Gain {
+    gain: f64,
+    kernel: usize,
+}
+
+impl Eq for Gain {}
+
+impl Ord for Gain {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.gain.total_cmp(&other.gain).then(other.kernel.cmp(&self.kernel))
+    }
+}
+
+impl PartialOrd for Gain {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl GreedyPool {
+    pub(super) fn of(trials: &[Trial], kernels: usize) -> Self {
+        let mut cells: Vec<Vec<(u32, f64)>> = vec![Vec::new(); kernels];
+        for (number, trial) in (0u32..).zip(trials) {
+            for (place, candidate) in trial.candidates.iter().enumerate() {
+                cells[candidate.kernel as usize].push((number, trial.efficiency(place)));
+            }
+        }
+        let mut best = vec![0.0_f64; trials.len()];
+        let gain = |cells: &[(u32, f64)], best: &[f64]| {
+            cells.iter().map(|&(trial, share)| (share - best[trial as usize]).max(0.0)).sum::<f64>()
+        };
+        let mut heap: BinaryHeap<Gain> = cells
+            .iter()
+            .enumerate()
+            .map(|(kernel, cells)| Gain { gain: gain(cells, &best), kernel })
+            .collect();
+        let mut steps = Vec::new();
+        while let Some(Gain { kernel, .. }) = heap.pop() {
+            let now = Gain { gain: gain(&cells[kernel], &best), kernel };
+            if now.gain <= 0.0 {
+                continue;
+            }
+            if heap.peek().is_some_and(|next| *next > now) {
+                heap.push(now);
+                continue;
+            }
+            for &(trial, share) in &cells[kernel] {
+                let best = &mut best[trial as usize];
+                *best = best.max(share);
+            }
+            steps.push(PoolStep {
+                kernel: kernel as u32,
+                share: best.iter().sum::<f64>() / best.len() as f64,
+                worst: best.iter().copied().fold(f64::INFINITY, f64::min),
+                without: best.iter().filter(|share| **share == 0.0).count(),
+            });
+        }
+        Self { steps }
+    }
+
+    /// The first kernels, as many as asked.
+    pub fn kept(&self, keep: Keep) -> &[PoolStep] {
+        let count = match keep {
+            Keep::Kernels(count) => count.min(self.steps.len()),
+            Keep::Share(share) => {
+                let enough = self.steps.iter().position(|step| step.share >= share);
+                enough.map_or(self.steps.len(), |place| place + 1)
+            }
+        };
+        &self.steps[..count]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::survey::tests::trial;
+
+    #[test]
+    fn the_first_kernel_is_the_best_single_one_and_the_last_misses_nothing() {
+        // Kernel 1 is best alone, 0 and 2 each win a problem, 3 never adds anything.
+        let trials = [
+            trial(0, [100.0, 80.0, 50.0, 80.0].into_iter()),
+            trial(1, [40.0, 80.0, 100.0, 20.0].into_iter()),
+            trial(2, [30.0, 100.0, 50.0, 100.0].into_iter()),
+        ];
+        let pool = GreedyPool::of(&trials, 4);
+        let found: Vec<(u32, f64)> = pool.steps.iter().map(|step| (step.kernel, step.share)).collect();
+        assert_eq!(found, [(1, 2.6 / 3.0), (0, 2.8 / 3.0), (2, 1.0)]);
+        assert_eq!(pool.steps.iter().map(|step| step.worst).collect::<Vec<_>>(), [0.8, 0.8, 1.0]);
+        assert_eq!(pool.kept(Keep::Kernels(2)).len(), 2);
+        assert_eq!(pool.kept(Keep::Kernels(9)).len(), 3);
+        assert_eq!(pool.kept(Keep::Share(0.9)).len(), 2);
+        assert_eq!(pool.kept(Keep::Share(1.0)).len(), 3);
+    }
+
+    #[test]
+    fn problems_that_no_kept_kernel_runs_are_counted() {
+        let mut only_last = trial(1, [10.0].into_iter());
+        only_last.candidates[0].kernel = 2;
+        let pool = GreedyPool::of(&[trial(0, [10.0, 5.0].into_iter()), only_last], 3);
+        let found: Vec<_> = pool.steps.iter().map(|step| (step.kernel, step.share, step.without)).collect();
+        assert_eq!(found, [(0, 0.5, 1), (2, 1.0, 0)]);
+    }
+}

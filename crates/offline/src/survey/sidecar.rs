@@ -1,0 +1,274 @@
+//! What `ckselect bench` keeps beside its log: how it came about (`.meta.json`), and what is known of each measurement
+//! beyond its row (`.details.jsonl`).
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
+use std::path::{Path, PathBuf};
+
+use ck_select_types::files;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::figures::quantile;
+
+/// Rows that are listed.
+const LISTED: usize = 50;
+
+/// What lies beside a file of measurements.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sidecar {
+    /// The file of measurements.
+    pub of: PathBuf,
+    /// The processes that wrote it.
+    pub sessions: Vec<Session>,
+    /// What is known beyond its rows.
+    pub details: Option<Details>,
+}
+
+/// A process that wrote rows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Session {
+    /// How long it ran; `None` if it was killed.
+    pub seconds: Option<u64>,
+    /// Rows that it wrote.
+    pub rows: u64,
+    /// Why it ended.
+    pub end: String,
+    /// What its devices are called, with how many there are of each name.
+    pub gpus: Vec<(String, usize)>,
+}
+
+/// A row whose samples spread.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Unsteady {
+    /// The kernel.
+    pub kernel: String,
+    /// The problem's number in the log.
+    pub problem: u64,
+    /// Coefficient of variation of the samples.
+    pub cv: f64,
+}
+
+/// What is known beyond rows.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Details {
+    /// Rows.
+    pub rows: usize,
+    /// Those that were written again: after `--retry-failed`, or after a crash.
+    pub again: usize,
+    /// Those with a coefficient of variation.
+    pub with_cv: usize,
+    /// Its median, and what nine of ten stay below; NaN without any.
+    pub median: f64,
+    /// What nine of ten stay below.
+    pub p90: f64,
+    /// Rows that stayed unsteady.
+    pub unsteady: usize,
+    /// The worst of them.
+    pub worst: Vec<Unsteady>,
+    /// Rows by device.
+    pub gpus: Vec<(String, usize)>,
+}
+
+/// A file beside the measurements that cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[error("{file}: {source}")]
+pub struct SidecarError {
+    /// The file.
+    pub file: String,
+    /// Why.
+    pub source: io::Error,
+}
+
+const DETAILS: &str = ".details.jsonl";
+
+impl Sidecar {
+    /// The file of measurements that a path names: of the details of a log, the log.
+    pub fn measurements(path: &Path) -> PathBuf {
+        let name = path.to_string_lossy();
+        name.strip_suffix(DETAILS).map_or_else(|| path.to_owned(), PathBuf::from)
+    }
+
+    /// Reads what lies beside a file; a file without anything beside it has nothing in it.
+    pub fn beside(path: &Path) -> Result<Self, SidecarError> {
+        let with = |ending: &str| {
+            let mut name: OsString = path.as_os_str().to_owned();
+            name.push(ending);
+            PathBuf::from(name)
+        };
+        let read = |path: PathBuf, error| SidecarError { file: path.display().to_string(), source: error };
+        // A table that a log became has its sidecar under its own stem.
+        let metas = [with(".meta.json"), path.with_extension("meta.json")];
+        let sessions = match metas.into_iter().find(|path| path.is_file()) {
+            Some(path) => sessions(&path).map_err(|error| read(path, error))?,
+            None => Vec::new(),
+        };
+        let path_of_details = with(DETAILS);
+        let details = if path_of_details.is_file() {
+            let opened = files::open(&path_of_details);
+            Some(opened.and_then(details).map_err(|error| read(path_of_details, error))?)
+        } else {
+            None
+        };
+        Ok(Self { of: path.to_owned(), sessions, details })
+    }
+}
+
+fn sessions(path: &Path) -> io::Result<Vec<Session>> {
+    let meta: Value = serde_json::from_str(&files::read_to_string(path)?)?;
+    let sessions = meta.get("sessions").and_then(Value::as_array);
+    Ok(sessions.into_iter().flatten().map(session).collect())
+}
+
+fn session(value: &Value) -> Session {
+    let number = |key: &str| value.get(key).and_then(Value::as_u64);
+    let mut gpus: Vec<(String, usize)> = Vec::new();
+    let devices = value.get("gpus").and_then(Value::as_object);
+    for device in devices.into_iter().flat_map(|devices| devices.values()) {
+        let name = device.get("name").and_then(Value::as_str).unwrap_or("unnamed");
+        match gpus.iter_mut().find(|(known, _)| known == name) {
+            Some((_, count)) => *count += 1,
+            None => gpus.push((name.to_owned(), 1)),
+        }
+    }
+    Session {
+        seconds: number("ended").zip(number("began")).and_then(|(ended, began)| ended.checked_sub(began)),
+        rows: number("rows").unwrap_or(0),
+        end: value.get("end").and_then(Value::as_str).unwrap_or("killed").to_owned(),
+        gpus,
+    }
+}
+
+/// A line of the details; what is not named here is passed over.
+#[derive(Deserialize)]
+struct Line {
+    problem_idx: u64,
+    kernel: String,
+    #[serde(default)]
+    unstable: bool,
+    outcome: Outcome,
+    #[serde(default)]
+    gpu: Value,
+}
+
+#[derive(Deserialize)]
+struct Outcome {
+    measured: Option<Measured>,
+}
+
+#[derive(Deserialize)]
+struct Measured {
+    cv: Option<f64>,
+}
+
+fn details(file: File) -> io::Result<Details> {
+    let mut kernels: HashMap<String, u32> = HashMap::new();
+    let mut last: HashMap<(u32, u64), (f64, bool)> = HashMap::new();
+    let mut gpus: Vec<(String, usize)> = Vec::new();
+    let mut again = 0;
+    let (mut reader, mut bytes) = (BufReader::new(file), Vec::new());
+    while {
+        bytes.clear();
+        reader.read_until(b'\n', &mut bytes)? > 0
+    } {
+        // A torn end is no line, as for whoever goes on with the log.
+        let Ok(line) = serde_json::from_slice::<Line>(&bytes) else { continue };
+        let next = kernels.len() as u32;
+        let kernel = *kernels.entry(line.kernel).or_insert(next);
+        let cv = line.outcome.measured.and_then(|measured| measured.cv).unwrap_or(f64::NAN);
+        match last.entry((kernel, line.problem_idx)) {
+            Entry::Occupied(mut known) => {
+                again += 1;
+                known.insert((cv, line.unstable));
+            }
+            Entry::Vacant(new) => {
+                new.insert((cv, line.unstable));
+            }
+        }
+        let gpu = match line.gpu {
+            Value::Null => continue,
+            Value::String(text) => text,
+            other => other.to_string(),
+        };
+        match gpus.iter_mut().find(|(known, _)| *known == gpu) {
+            Some((_, rows)) => *rows += 1,
+            None => gpus.push((gpu, 1)),
+        }
+    }
+    let mut names: Vec<(String, u32)> = kernels.into_iter().collect();
+    names.sort_unstable_by_key(|name| name.1);
+    let mut spreads: Vec<f64> = last.values().map(|one| one.0).filter(|cv| !cv.is_nan()).collect();
+    spreads.sort_by(f64::total_cmp);
+    let mut unsteady: Vec<(f64, u64, u32)> = last
+        .iter()
+        .filter(|(_, one)| one.1)
+        .map(|(&(kernel, problem), one)| (one.0, problem, kernel))
+        .collect();
+    unsteady.sort_by(|a, b| b.0.total_cmp(&a.0).then((a.1, a.2).cmp(&(b.1, b.2))));
+    gpus.sort();
+    Ok(Details {
+        rows: last.len(),
+        again,
+        with_cv: spreads.len(),
+        median: quantile(&spreads, 0.5),
+        p90: quantile(&spreads, 0.9),
+        unsteady: unsteady.len(),
+        worst: unsteady
+            .into_iter()
+            .take(LISTED)
+            .map(|(cv, problem, kernel)| Unsteady { kernel: names[kernel as usize].0.clone(), problem, cv })
+            .collect(),
+        gpus,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_line_of_a_pair_counts() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("sweep.csv");
+        let line = |kernel: &str, cv: f64, unstable: bool| {
+            format!(
+                "{{\"problem_idx\":3,\"kernel\":\"{kernel}\",\"outcome\":{{\"measured\":{{\"latency_ms\":1.0,\"cv\":{cv}}}}},\
+                 \"unstable\":{unstable},\"gpu\":0,\"at\":1}}\n"
+            )
+        };
+        let failed = "{\"problem_idx\":3,\"kernel\":\"c\",\"outcome\":{\"failed\":{\"class\":\"crash\",\"message\":\"\"}},\
+                      \"unstable\":false,\"gpu\":1,\"at\":1}\n";
+        let text =
+            [line("a", 0.5, true), line("b", 0.3, true), line("a", 0.1, false), failed.to_owned()].concat();
+        std::fs::write(folder.path().join("sweep.csv.details.jsonl"), text + "{\"problem_idx\":3,\"ker")
+            .unwrap();
+        let sidecar = Sidecar::beside(&log).unwrap();
+        assert_eq!(sidecar.sessions, []);
+        let details = sidecar.details.unwrap();
+        assert_eq!((details.rows, details.again, details.with_cv, details.unsteady), (3, 1, 2, 1));
+        assert_eq!((details.median, details.worst[0].kernel.as_str()), (0.2, "b"));
+        assert_eq!(details.gpus, [("0".to_owned(), 3), ("1".to_owned(), 1)]);
+        assert_eq!(Sidecar::measurements(&folder.path().join("sweep.csv.details.jsonl")), log);
+    }
+
+    #[test]
+    fn sessions_say_how_long_and_on_what() {
+        let folder = tempfile::tempdir().unwrap();
+        let table = folder.path().join("sweep.parquet");
+        let text = r#"{"sessions": [{"began": 10, "ended": 70, "end": "completed", "rows": 5,
+            "gpus": {"0": {"name": "X"}, "1": {"name": "X"}}}, {"began": 80, "ended": null, "end": null, "rows": 1}]}"#;
+        std::fs::write(folder.path().join("sweep.meta.json"), text).unwrap();
+        let sessions = Sidecar::beside(&table).unwrap().sessions;
+        assert_eq!(
+            (sessions[0].seconds, sessions[0].rows, sessions[0].end.as_str()),
+            (Some(60), 5, "completed")
+        );
+        assert_eq!(sessions[0].gpus, [("X".to_owned(), 2)]);
+        assert_eq!((sessions[1].seconds, sessions[1].end.as_str()), (None, "killed"));
+        std::fs::write(folder.path().join("sweep.meta.json"), "{").unwrap();
+        assert!(Sidecar::beside(&table).unwrap_err().to_string().contains("sweep.meta.json: "));
+    }
+}
