@@ -85,6 +85,8 @@ fn model(args: &Args) -> Result<Option<PathBuf>, CliError> {
 
 /// Rows of problems that are ranked at the same time, by all threads.
 const BLOCK: usize = 1 << 16;
+/// Problems that a thread takes at a time, at most: as many rows as go down a tree together.
+const TASK: usize = 32;
 
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     let top = args.top.map_or(usize::MAX, |count| usize::try_from(count).unwrap_or(usize::MAX));
@@ -114,6 +116,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     }
     let mut header: Vec<&str> = if args.problems.is_some() { vec!["problem"] } else { Vec::new() };
     header.extend(["rank", "kernel", "score"]);
+    let before = header.len();
     header.extend(others.iter().map(|scorer| match scorer.target() {
         Target::Latency => "latency_ms",
         Target::Bandwidth => "bandwidth_gb_s",
@@ -121,8 +124,10 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     }));
     header.extend(Notes::COLUMNS);
     let notes = Notes::new(&ranker);
+    let by_rows = ranker.predicts_by_rows(top);
+    // The rows of a problem, still without the other targets where these are predicted by rows.
     let rank = |label: Option<&str>, problem: &Problem, memory: &mut Memory| {
-        let Memory { scratch, predictions } = memory;
+        let Memory { scratch, predictions, asked } = memory;
         // One more than is shown: the last one may have a tie that is not.
         if let Err(error) = ranker.top_with(problem, top.saturating_add(1), scratch) {
             if label.is_none() {
@@ -131,19 +136,38 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
             notes.pass_over(error)?;
             return Ok(Vec::new());
         }
-        predictions.resize(others.len(), Vec::new());
-        for (scorer, predictions) in others.iter().zip(&mut *predictions) {
-            ranker.predict_ranked(scorer, problem, scratch, predictions)?;
-        }
         let out_of_range = notes.problem(scratch);
-        let rows = scratch.ranking().iter().enumerate().take(top).map(|(place, ranked)| {
-            let mut row: Vec<Cell> = label.map(Cell::from).into_iter().collect();
-            row.extend([(place + 1).into(), ranker.name(ranked.index).into(), ranked.score.into()]);
-            row.extend(predictions.iter().map(|predictions| Cell::from(predictions.get(place).copied())));
-            row.extend(notes.cells(scratch, place, &out_of_range));
-            row
-        });
-        Ok::<Vec<Vec<Cell>>, CliError>(rows.collect())
+        let shown = scratch.ranking().iter().enumerate().take(top);
+        if by_rows {
+            asked.extend(shown.clone().map(|(_, ranked)| (*problem, ranked.index)));
+        }
+        let mut rows: Vec<Vec<Cell>> = shown
+            .map(|(place, ranked)| {
+                let mut row: Vec<Cell> = label.map(Cell::from).into_iter().collect();
+                row.extend([(place + 1).into(), ranker.name(ranked.index).into(), ranked.score.into()]);
+                row.extend(notes.cells(scratch, place, &out_of_range));
+                row
+            })
+            .collect();
+        for (at, scorer) in others.iter().enumerate().filter(|_| !by_rows) {
+            ranker.predict_ranked(scorer, problem, scratch, predictions)?;
+            put(&mut rows, before + at, predictions);
+        }
+        Ok::<Vec<Vec<Cell>>, CliError>(rows)
+    };
+    // All rows of some problems.
+    let rank_all = |problems: &[(Option<String>, Problem)], memory: &mut Memory| {
+        let mut rows = Vec::new();
+        memory.asked.clear();
+        for (label, problem) in problems {
+            rows.extend(rank(label.as_deref(), problem, memory)?);
+        }
+        let Memory { predictions, asked, .. } = memory;
+        for (at, scorer) in others.iter().enumerate().filter(|_| by_rows) {
+            ranker.predict_rows(scorer, asked, predictions)?;
+            put(&mut rows, before + at, predictions);
+        }
+        Ok::<Vec<Vec<Cell>>, CliError>(rows)
     };
     let output =
         || Ok::<_, CliError>(Rows::new(args.format, Output::create(args.output.as_deref())?, header));
@@ -151,7 +175,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         (Some(text), _) => {
             let problem = super::parse_problem(&ranker, text, &defaults)?;
             super::say_out_of_range(&ranker, &problem)?;
-            let ranked = rank(None, &problem, &mut Memory::default())?;
+            let ranked = rank_all(&[(None, problem)], &mut Memory::default())?;
             let mut rows = output()?;
             ranked.into_iter().try_for_each(|row| rows.push(row))?;
             rows.finish()
@@ -165,16 +189,17 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
             loop {
                 block.clear();
                 while block.len() < at_once
-                    && let Some(problem) = problems.next()?
+                    && let Some((label, problem)) = problems.next()?
                 {
-                    block.push(problem);
+                    block.push((Some(label), problem));
                 }
                 if block.is_empty() {
                     break;
                 }
+                let task = (block.len() / (4 * rayon::current_num_threads())).clamp(1, TASK);
                 let ranked: Vec<_> = block
-                    .par_iter()
-                    .map_init(Memory::default, |memory, (label, problem)| rank(Some(label), problem, memory))
+                    .par_chunks(task)
+                    .map_init(Memory::default, |memory, task| rank_all(task, memory))
                     .collect();
                 // In the file's order, whichever thread ranked which.
                 for ranked in ranked {
@@ -189,10 +214,19 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     }
 }
 
+/// Puts a column into the rows.
+fn put(rows: &mut [Vec<Cell>], column: usize, values: &[f64]) {
+    for (row, &value) in rows.iter_mut().zip(values) {
+        row.insert(column, value.into());
+    }
+}
+
 /// What a thread keeps from problem to problem.
 #[derive(Default)]
 struct Memory {
     scratch: RankScratch,
-    /// What each of the other targets says of the ranking.
-    predictions: Vec<Vec<f64>>,
+    /// What one of the other targets says.
+    predictions: Vec<f64>,
+    /// What they are asked by rows.
+    asked: Vec<(Problem, usize)>,
 }

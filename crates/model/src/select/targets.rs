@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use super::{RankError, RankScratch, Ranker};
-use crate::forest::Forest;
+use crate::forest::{Forest, TOGETHER};
 use crate::model::Target;
 use crate::problem::Problem;
 use crate::scoring::{CallValues, PoolScorer};
 
-/// In a larger pool, for each kernel asked about, the rows of these kernels cost less than scoring the whole pool.
-const KERNELS_A_ROW: usize = 150;
+/// Of so many kernels, the row of one costs less than scoring them all, if rows go down the trees together.
+const KERNELS_A_ROW: usize = 16;
 
 /// A target that does not rank, prepared for the pool of a [`Ranker`].
 #[derive(Debug)]
@@ -37,6 +37,35 @@ impl Ranker {
         Ok(Some(TargetScorer { target, forest: Arc::clone(forest), scorer }))
     }
 
+    /// Whether [`Ranker::predict_rows`] is the quicker way to predict so many kernels of each problem.
+    pub fn predicts_by_rows(&self, kernels: usize) -> bool {
+        kernels.saturating_mul(KERNELS_A_ROW) < self.pool.len()
+    }
+
+    /// What a target predicts for kernels of several problems: what [`Ranker::predict`] says, with many rows on their way down a
+    /// tree at a time.
+    pub fn predict_rows(
+        &self,
+        target: &TargetScorer,
+        asked: &[(Problem, usize)],
+        predictions: &mut Vec<f64>,
+    ) -> Result<(), RankError> {
+        predictions.clear();
+        let mut columns = vec![[0.0; TOGETHER]; target.forest.num_features()];
+        let mut waiting = Vec::new();
+        for asked in asked.chunks(TOGETHER) {
+            for (at, (problem, kernel)) in asked.iter().enumerate() {
+                self.check(problem)?;
+                let row = self.row(&self.problem_side(problem)?, *kernel)?;
+                columns.iter_mut().zip(row).for_each(|(column, value)| column[at] = value);
+            }
+            let sums = target.forest.raw_scores(&mut columns, asked.len(), &mut waiting)?;
+            let values = sums.iter().map(|&sum| self.model.value(target.target, target.forest.finish(sum)));
+            predictions.extend(values.take(asked.len()));
+        }
+        Ok(())
+    }
+
     /// What a target predicts for each kernel of the ranking in the scratch, in the ranking's order: what
     /// [`Ranker::predict`] says, without a walk down the forest for each kernel.
     pub fn predict_ranked(
@@ -48,14 +77,7 @@ impl Ranker {
     ) -> Result<(), RankError> {
         self.check(problem)?;
         let side = self.problem_side(problem)?;
-        let value = |raw: f64| self.model.value(target.target, raw);
         predictions.clear();
-        if scratch.ranking().len() * KERNELS_A_ROW < target.scorer.distinct_kernels() {
-            for place in scratch.ranking() {
-                predictions.push(value(target.forest.predict(&self.row(&side, place.index)?)?));
-            }
-            return Ok(());
-        }
         let RankScratch { values, scratch, scores, ranking, ordered, .. } = scratch;
         if let Some(features) = &self.features {
             features.fill(&side, values);
@@ -67,7 +89,7 @@ impl Ranker {
             let place =
                 self.places.binary_search(&ranked.index).map_err(|_| self.not_ranked(ranked.index))?;
             let sum = scores.get(place).ok_or_else(|| self.not_ranked(ranked.index))?;
-            predictions.push(value(target.forest.finish(*sum)));
+            predictions.push(self.model.value(target.target, target.forest.finish(*sum)));
         }
         Ok(())
     }
@@ -80,7 +102,7 @@ mod tests {
     use crate::pool::Pool;
     use crate::problem::GemmProblem;
 
-    /// All kernels of a small pool, and a few and many of a larger one: the bits of the prediction of each kernel.
+    /// All kernels of a small pool, and a few and many of a larger one, both ways: the bits of the prediction of each kernel.
     #[test]
     #[cfg_attr(miri, ignore = "reads files")]
     fn predictions_of_a_ranking_are_those_of_its_kernels() {
@@ -106,6 +128,11 @@ mod tests {
                     let scorer = ranker.target(target).unwrap().unwrap();
                     ranker.predict_ranked(&scorer, &problem, &mut scratch, &mut predictions).unwrap();
                     assert_eq!(predictions.len(), count.min(ranker.pool().len()));
+                    let asked: Vec<_> =
+                        scratch.ranking().iter().map(|place| (problem, place.index)).collect();
+                    let mut by_rows = Vec::new();
+                    ranker.predict_rows(&scorer, &asked, &mut by_rows).unwrap();
+                    assert_eq!(by_rows, predictions, "{count} {target}");
                     for (place, found) in scratch.ranking().iter().zip(&predictions) {
                         let kernel = ranker.predict(problem.checked().unwrap(), place.index).unwrap();
                         let expected =
