@@ -17,8 +17,9 @@ fn main() {
     }
     let os = env::var("CARGO_CFG_TARGET_OS").unwrap_or_default();
     if os == "linux" {
-        // The number is CK_SELECT_ABI_VERSION's; a test compares them. Not `rustc-link-arg-cdylib`, which cargo also passes to
-        // shared libraries that depend on this one; executables take no notice of a soname.
+        // The number is CK_SELECT_ABI_VERSION's; a test compares them. Not `rustc-link-arg-cdylib`, which
+        // cargo also passes to shared libraries that depend on this one; executables take no notice of a
+        // soname.
         println!("cargo::rustc-link-arg=-Wl,-soname,libck_select.so.1");
     }
 }

@@ -22,8 +22,9 @@ fn fault(path: &Path, error: &dyn std::fmt::Display) -> String {
     format!("{}: {error}", path.display())
 }
 
-/// The source of the table of all model directories inside `models`, by name, but for those of NVIDIA's GPUs, which no user of
-/// the dispatcher has. Files beside them are passed over. Forests are packed into files inside `out`.
+/// The source of the table of all model directories inside `models`, by name, but for those of NVIDIA's GPUs,
+/// which no user of the dispatcher has. Files beside them are passed over. Forests are packed into files
+/// inside `out`.
 pub(crate) fn table(models: &Path, out: &Path) -> Result<String, String> {
     let mut directories = Vec::new();
     for entry in fs::read_dir(models).map_err(|error| fault(models, &error))? {

@@ -1,4 +1,5 @@
-//! A forest's text with the numbers of its trees as bytes: a library that has it inside need not read digits at each start.
+//! A forest's text with the numbers of its trees as bytes: a library that has it inside need not read digits
+//! at each start.
 //!
 //! ```text
 //! packed = text up to the line of the first tree, number of trees, trees, text from the end of the trees on
@@ -7,7 +8,8 @@
 //!        | kind, key, list              kind: bytes of an integer, `f` for single or `d` for double precision
 //! ```
 //!
-//! Texts, keys and lists have their length before them; a number alone is a list of one. All numbers have the lowest byte first; those without a kind have four.
+//! Texts, keys and lists have their length before them; a number alone is a list of one. All numbers have the
+//! lowest byte first; those without a kind have four.
 
 /// Integers that a forest is read from.
 const INTEGERS: [&str; 11] = [
@@ -28,7 +30,8 @@ const DOUBLES: [&str; 4] = ["threshold", "leaf_value", "internal_value", "shrink
 /// Numbers that no forest is read from.
 const UNUSED: [&str; 2] = ["leaf_weight", "internal_weight"];
 
-/// Packs a text in which trees count up and end at blank lines. What its values mean is checked where it is read.
+/// Packs a text in which trees count up and end at blank lines. What its values mean is checked where it is
+/// read.
 pub(crate) fn pack(text: &str) -> Result<Vec<u8>, String> {
     let mut lines = text.split_inclusive('\n');
     let mut packed = Vec::new();

@@ -4,10 +4,11 @@
 //! $ bench_threads [SECONDS] [THREADS,…]
 //! ```
 //!
-//! One program without files, to be carried to another machine. Each case runs SECONDS (1) to count calls, and again to time
-//! each of them; a call that is timed takes a look at the clock longer. The writer changes a kernel and the model ten times a second.
-//! *Efficiency* is the rate of all threads over that of one, times the threads or cores, whichever are fewer.
-//! *Changes* is how many of the ten a second the writer got done: it prepares what it has changed.
+//! One program without files, to be carried to another machine. Each case runs SECONDS (1) to count calls,
+//! and again to time each of them; a call that is timed takes a look at the clock longer. The writer changes
+//! a kernel and the model ten times a second. *Efficiency* is the rate of all threads over that of one, times
+//! the threads or cores, whichever are fewer. *Changes* is how many of the ten a second the writer got done:
+//! it prepares what it has changed.
 
 use std::hint::black_box;
 use std::sync::Arc;

@@ -5,7 +5,8 @@
 //! $ first_selection models/M
 //! ```
 //!
-//! Prints the microseconds of each step. Run it many times and take the least: the first run finds the files on disk.
+//! Prints the microseconds of each step. Run it many times and take the least: the first run finds the files
+//! on disk.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -42,7 +42,8 @@ fn through_c(registry: &Registry, problems: &[Problem]) -> usize {
         // SAFETY: numbers and addresses, for which zeros are values.
         let mut selection: CkSelection = unsafe { std::mem::zeroed() };
         selection.struct_size = size_of::<CkSelection>();
-        // SAFETY: the addresses are those of values that live for the call, and a `CkRegistry` is a `Registry`.
+        // SAFETY: the addresses are those of values that live for the call, and a `CkRegistry` is a
+        // `Registry`.
         let status = unsafe {
             ck_registry_select_conv(std::ptr::from_ref(registry).cast(), problem, &raw mut selection)
         };

@@ -50,7 +50,8 @@ struct Writer {
 }
 
 impl Capture {
-    /// The capture into a file, which is made when it is not there. What it holds is known from the beginning.
+    /// The capture into a file, which is made when it is not there. What it holds is known from the
+    /// beginning.
     pub(crate) fn open(path: &Path) -> io::Result<Arc<Self>> {
         let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
         open.retain(|(_, capture)| capture.strong_count() > 0);
@@ -164,7 +165,8 @@ impl Writer {
     }
 
     fn append(&mut self, known: &Known, problem: &Problem, words: &[u64; WORDS]) -> Result<(), Ended> {
-        // Another process that holds the lock may write the same problem now. That is better than waiting for it.
+        // Another process that holds the lock may write the same problem now. That is better than waiting for
+        // it.
         let locked = self.file.try_lock().is_ok();
         let written = self.append_line(known, problem, words);
         if locked {
@@ -202,8 +204,8 @@ fn read_at(file: &File, offset: u64, bytes: &mut [u8]) -> io::Result<()> {
     file.read_exact(bytes)
 }
 
-/// A growing set of problems that readers search without waiting: an open hash table of numbers of entries that never
-/// move. Only one thread at a time inserts.
+/// A growing set of problems that readers search without waiting: an open hash table of numbers of entries
+/// that never move. Only one thread at a time inserts.
 struct Known {
     /// The number of an entry plus 1; 0 is free.
     places: Box<[AtomicU32]>,

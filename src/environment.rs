@@ -1,5 +1,6 @@
-//! Environment variables. A process that has rights which its caller lacks (setuid, setgid, file capabilities) does not listen to
-//! them: its caller sets them, and they name files to write and a library to load.
+//! Environment variables. A process that has rights which its caller lacks (setuid, setgid, file
+//! capabilities) does not listen to them: its caller sets them, and they name files to write and a library to
+//! load.
 
 use std::ffi::OsString;
 

@@ -8,10 +8,10 @@
 //!
 //! This crate is what a dispatcher links. It stands on two others, whose modules it shows as its own:
 //!
-//! - `ck-select-types`, plain checked values: [`problem`], [`kernel`], [`pool`], [`hardware`], [`vocab`], [`cells`],
-//!   [`files`], [`nearest`]
-//! - `ck-select-model`, what a trained model says: [`features`], [`forest`], [`scoring`], [`model`], [`select`], [`rows`];
-//!   and where nothing was measured, the [`estimate`]
+//! - `ck-select-types`, plain checked values: [`problem`], [`kernel`], [`pool`], [`hardware`], [`vocab`],
+//!   [`cells`], [`files`], [`nearest`]
+//! - `ck-select-model`, what a trained model says: [`features`], [`forest`], [`scoring`], [`model`],
+//!   [`select`], [`rows`]; and where nothing was measured, the [`estimate`]
 //!
 //! and adds
 //!

@@ -1,6 +1,7 @@
 //! Logging, off by default: a callback, or `CK_SELECT_LOG=level[:file]` for standard error or a file.
 //!
-//! While it is off, a log line costs one load of a number. Lines are made and written only at a level that is on.
+//! While it is off, a log line costs one load of a number. Lines are made and written only at a level that is
+//! on.
 //!
 //! Two warnings are on by default: a registry that chooses with too little information (no model, or an
 //! architecture that nobody named) says so once on standard error, unless a sink was set or removed, or
@@ -99,8 +100,8 @@ pub(crate) fn line(level: Level, source: &str, text: fmt::Arguments<'_>) {
     }
 }
 
-/// Writes a warning that is on by default: to standard error as long as nobody has decided otherwise. For what would be
-/// a wrong answer without a word, once a registry.
+/// Writes a warning that is on by default: to standard error as long as nobody has decided otherwise. For
+/// what would be a wrong answer without a word, once a registry.
 pub(crate) fn caution(source: &str, text: fmt::Arguments<'_>) {
     init_from_environment();
     if DECIDED.load(Ordering::Relaxed) {
@@ -125,8 +126,8 @@ fn to_standard_error(level: Level, source: &str, text: &str) {
     let _ = std::io::stderr().write_all(format!("ck_select {level} {source}: {text}\n").as_bytes());
 }
 
-/// Does what `CK_SELECT_LOG` says, once a process, unless a sink was set before. What it cannot do it says on standard
-/// error: whoever sets the variable looks there.
+/// Does what `CK_SELECT_LOG` says, once a process, unless a sink was set before. What it cannot do it says on
+/// standard error: whoever sets the variable looks there.
 pub(crate) fn init_from_environment() {
     ENVIRONMENT.call_once(|| {
         let Some(value) = environment::variable("CK_SELECT_LOG")
@@ -153,7 +154,8 @@ fn sink_of(value: &str) -> Result<(Level, Box<Sink>), String> {
     let sink: Box<Sink> = match file {
         None => Box::new(to_standard_error),
         Some(path) => {
-            // A pipe without a reader is an error, and one whose reader sleeps loses lines: neither stops a selection.
+            // A pipe without a reader is an error, and one whose reader sleeps loses lines: neither stops a
+            // selection.
             let file = files::without_waiting(OpenOptions::new().create(true).append(true)).open(path);
             to_file(file.map_err(|error| format!("{path}: {error}"))?)
         }

@@ -1,4 +1,5 @@
-//! Captured problems: through the C interface, by many processes at once, through kills, and at no cost when repeated.
+//! Captured problems: through the C interface, by many processes at once, through kills, and at no cost when
+//! repeated.
 //!
 //! The children are this test program again: `child` does nothing unless the environment names a task.
 
@@ -88,7 +89,8 @@ fn spawn(task: &str, path: &Path, first: i64) -> Child {
 fn select_through_c(first: i64, count: i64) {
     let name = CString::new(KERNEL).unwrap();
     let mut registry = std::ptr::null_mut();
-    // SAFETY: the contracts of the C interface: addresses of values that live for the calls, and one destruction.
+    // SAFETY: the contracts of the C interface: addresses of values that live for the calls, and one
+    // destruction.
     unsafe {
         assert_eq!(ck_registry_create(null(), &raw mut registry), CkStatus::Ok);
         assert_eq!(ck_registry_add_kernel(registry, name.as_ptr(), null()), CkStatus::Ok);

@@ -22,7 +22,8 @@ thread_local! {
     static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
 }
 
-// SAFETY: everything is passed on to the system's allocator; a counter that cannot allocate is raised beside it.
+// SAFETY: everything is passed on to the system's allocator; a counter that cannot allocate is raised beside
+// it.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
@@ -113,7 +114,8 @@ fn it_is_passed_over_where_it_cannot_or_may_not_answer() {
     assert_eq!(registry.select(&problem).unwrap().source, Source::Priority);
 }
 
-/// Whatever was trained for a problem goes before what was trained for none, and the estimate comes after both.
+/// Whatever was trained for a problem goes before what was trained for none, and the estimate comes after
+/// both.
 #[test]
 #[cfg(feature = "embedded-models")]
 fn a_universal_model_answers_for_any_gpu_and_says_so() {
@@ -148,7 +150,8 @@ fn a_universal_model_answers_for_any_gpu_and_says_so() {
     assert!(!registry.select(&problem).unwrap().generic);
 }
 
-/// Sums of leaf values are the forest's own bits, the score is theirs less the prior, and nothing is allocated once warm.
+/// Sums of leaf values are the forest's own bits, the score is theirs less the prior, and nothing is
+/// allocated once warm.
 #[test]
 fn a_universal_score_is_the_forests_and_the_priors() {
     let model = Arc::new(Model::load(root("models/universal")).unwrap());

@@ -1,5 +1,6 @@
-//! Faults from outside while a registry works: every error of the runtime at every call, folders that vanish, signals, forks.
-//! Nothing hangs, nothing crashes, and every selection has an answer. `make faults` does more of each.
+//! Faults from outside while a registry works: every error of the runtime at every call, folders that vanish,
+//! signals, forks. Nothing hangs, nothing crashes, and every selection has an answer. `make faults` does more
+//! of each.
 
 #![cfg(unix)]
 
@@ -75,7 +76,8 @@ fn problem(number: i64) -> Problem {
     ConvProblem { n: number, c: 64, k: 64, ..ConvProblem::new_2d([28, 28], [3, 3]) }.padded([1, 1]).into()
 }
 
-/// Each function that measuring calls fails once, with some codes (all of them with `CK_SELECT_FAULTS=4`), before the first run or in the middle of one.
+/// Each function that measuring calls fails once, with some codes (all of them with `CK_SELECT_FAULTS=4`),
+/// before the first run or in the middle of one.
 #[test]
 fn every_error_of_the_runtime_is_survived() {
     const CALLS: [&str; 6] = [
@@ -133,7 +135,8 @@ fn one_error(call: &'static str, code: i32, at: usize, mode: Mode) {
     let _ = registry.tune(&LONG);
     assert!(registry.select(&problem(1)).is_ok(), "{case}");
     assert_eq!(double.live_events(), 0, "{case}");
-    // What failed once is over, at the latest with the next problem, which may meet a call that the first one never made.
+    // What failed once is over, at the latest with the next problem, which may meet a call that the first one
+    // never made.
     for number in [2, 3] {
         registry.select(&problem(number)).unwrap();
         if mode == Mode::Model {
@@ -188,7 +191,8 @@ extern "C" fn count_signal(_: i32) {
     SIGNALS.fetch_add(1, Ordering::Relaxed);
 }
 
-/// Calls that are interrupted are made again: selections, winners and the store go on under a rain of signals.
+/// Calls that are interrupted are made again: selections, winners and the store go on under a rain of
+/// signals.
 #[test]
 fn signals_lose_nothing() {
     const SIGUSR1: i32 = 10;

@@ -1,4 +1,5 @@
-//! Forests from the files in tests/golden/forest: the good ones score as LightGBM did, the bad ones say why they are bad.
+//! Forests from the files in tests/golden/forest: the good ones score as LightGBM did, the bad ones say why
+//! they are bad.
 
 use std::fs;
 use std::path::{Path, PathBuf};

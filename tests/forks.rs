@@ -1,5 +1,5 @@
-//! A registry in a process that forks. A program of its own: a child of a process with other threads may find locks held that
-//! nobody will ever give back.
+//! A registry in a process that forks. A program of its own: a child of a process with other threads may find
+//! locks held that nobody will ever give back.
 
 #![cfg(unix)]
 

@@ -1,4 +1,5 @@
-//! The headers and the shared library as C and C++ programs see them: compiled with the system's compilers and run.
+//! The headers and the shared library as C and C++ programs see them: compiled with the system's compilers
+//! and run.
 //!
 //! Tests of missing tools are skipped with a message. A C and a C++ compiler are required.
 

@@ -1,4 +1,5 @@
-//! A process with rights that its caller lacks does not listen to environment variables, which the caller sets.
+//! A process with rights that its caller lacks does not listen to environment variables, which the caller
+//! sets.
 #![cfg(target_os = "linux")]
 
 use std::io::Write as _;

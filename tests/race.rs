@@ -1,4 +1,5 @@
-//! `make tsan` watches: a race that is one on purpose is found. Only there is this compiled, with `--cfg tsan`.
+//! `make tsan` watches: a race that is one on purpose is found. Only there is this compiled, with
+//! `--cfg tsan`.
 
 #![cfg(tsan)]
 

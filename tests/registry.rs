@@ -28,7 +28,8 @@ thread_local! {
     static EVER: Cell<usize> = const { Cell::new(0) };
 }
 
-// SAFETY: everything is passed on to the system's allocator; a counter that cannot allocate is raised beside it.
+// SAFETY: everything is passed on to the system's allocator; a counter that cannot allocate is raised beside
+// it.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
@@ -278,7 +279,8 @@ fn compacting_gives_back_what_was_removed() {
     assert_eq!(registry.len(), before.len() + 1);
 }
 
-/// Bytes that so many kernels write: in one call, and one by one with a look before each and a removal after all.
+/// Bytes that so many kernels write: in one call, and one by one with a look before each and a removal after
+/// all.
 fn registering(count: usize) -> [usize; 2] {
     let kernel = kernels().swap_remove(0);
     let kernels: Vec<Kernel> =
@@ -300,7 +302,8 @@ fn registering(count: usize) -> [usize; 2] {
     [in_one_call, EVER.get() - began]
 }
 
-/// What copies the kernels that are there for each that comes is quadratic, and writes as much. `make instructions` counts the rest.
+/// What copies the kernels that are there for each that comes is quadratic, and writes as much.
+/// `make instructions` counts the rest.
 #[test]
 fn registering_copies_no_kernel_for_another() {
     const FACTOR: usize = 16;

@@ -1,5 +1,5 @@
-//! Which HIP runtime a process gets. The answer is found once a process, so each case is a process of its own: this
-//! program again, with `child` for its only test.
+//! Which HIP runtime a process gets. The answer is found once a process, so each case is a process of its
+//! own: this program again, with `child` for its only test.
 
 mod hip_double;
 

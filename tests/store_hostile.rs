@@ -302,7 +302,8 @@ fn pages_that_lead_to_each_other_end_a_query() {
     }
 }
 
-/// A tree of six more levels, all of whose ways lead to one leaf: some hundred thousand million rows in a small file.
+/// A tree of six more levels, all of whose ways lead to one leaf: some hundred thousand million rows in a
+/// small file.
 #[test]
 fn a_query_has_a_time_limit() {
     let (_folder, path) = made(4000);

@@ -275,7 +275,8 @@ fn the_c_interface_says_how_many_winners_wait_and_why() {
     let (_folder, path) = store();
     let holder = Holder::of(&path, WRITING);
     let [name, file, arch] = [NAME, path.to_str().unwrap(), "gfx942"].map(|text| CString::new(text).unwrap());
-    // SAFETY: all bytes 0 are values of these structs; addresses live through the calls, and the registry until its end.
+    // SAFETY: all bytes 0 are values of these structs; addresses live through the calls, and the registry
+    // until its end.
     unsafe {
         let mut options: CkOptions = std::mem::zeroed();
         options.struct_size = size_of::<CkOptions>();

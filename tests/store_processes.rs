@@ -108,8 +108,8 @@ fn child() {
         "fork" => {
             let winners = Store::open(&path, Mode::ReadWrite).unwrap().winners(scope()).unwrap();
             winners.put(&gemm(rank, 0), &winner(rank, 0)).unwrap();
-            // SAFETY: the only other thread of this process waits for this test to end, so it holds no lock that the
-            // child could miss. The child ends by `_exit`, without running anything of the harness.
+            // SAFETY: the only other thread of this process waits for this test to end, so it holds no lock
+            // that the child could miss. The child ends by `_exit`, without running anything of the harness.
             let forked = unsafe { fork() };
             assert!(forked >= 0);
             if forked == 0 {
@@ -168,8 +168,8 @@ fn many_processes_write_at_once() {
     assert_eq!(contended, &winner(contended.candidates - 1, contended.repeats - 1));
 }
 
-/// Eight processes write as fast as they can, each is killed after a while and replaced, `kills` times in all.
-/// Whatever a process had reported as put must be there afterwards.
+/// Eight processes write as fast as they can, each is killed after a while and replaced, `kills` times in
+/// all. Whatever a process had reported as put must be there afterwards.
 fn kill_writers(task: &str, kills: u32) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("s.db");
@@ -241,7 +241,8 @@ fn no_kill_loses_a_winner_with_a_rollback_journal() {
 fn a_full_disk_is_an_error_and_loses_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("s.db");
-    // A limit on the size of files stands for the full disk; without the signal, writing fails as it does there.
+    // A limit on the size of files stands for the full disk; without the signal, writing fails as it does
+    // there.
     let limited = |blocks: u32| {
         let task = command("until full", &path, 1);
         let mut shell = Command::new("sh");

@@ -1,4 +1,5 @@
-//! Measuring between selections: what is measured, in which order, within which time, and what others see meanwhile.
+//! Measuring between selections: what is measured, in which order, within which time, and what others see
+//! meanwhile.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

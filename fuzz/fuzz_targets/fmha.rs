@@ -1,6 +1,6 @@
 #![no_main]
-//! Names and problems of attention, of the grammars' own words: what reads prints as it reads, and every pair of the two has an
-//! answer, an estimate that is a time, or a reason.
+//! Names and problems of attention, of the grammars' own words: what reads prints as it reads, and every pair
+//! of the two has an answer, an estimate that is a time, or a reason.
 
 use ck_select::estimate::{Device, Estimator};
 use ck_select::kernel::{FmhaKernel, Kernel, KernelKind};

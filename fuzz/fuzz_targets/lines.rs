@@ -1,6 +1,6 @@
 #![no_main]
-//! What a sweep reads of others: any bytes as a line between sweep and worker, and as a log that a crash has left. A line that
-//! reads prints as it reads; a log's torn end is cut off once, and then stays.
+//! What a sweep reads of others: any bytes as a line between sweep and worker, and as a log that a crash has
+//! left. A line that reads prints as it reads; a log's torn end is cut off once, and then stays.
 
 use std::fs;
 

@@ -1,5 +1,6 @@
 #![no_main]
-//! No text makes a reader of measurements panic, errors name the file, and every row names a problem and a kernel.
+//! No text makes a reader of measurements panic, errors name the file, and every row names a problem and a
+//! kernel.
 
 use ck_select::vocab::Op;
 use ck_select_offline::measurements::{Measurements, Wanted};

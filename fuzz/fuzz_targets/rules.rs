@@ -1,6 +1,6 @@
 #![no_main]
-//! Any text as an override file and as a captured list of problems: rules that are found by their problems, problems that
-//! print as they read, or an error that names file and line.
+//! Any text as an override file and as a captured list of problems: rules that are found by their problems,
+//! problems that print as they read, or an error that names file and line.
 
 use std::io::Cursor;
 

@@ -1,6 +1,6 @@
 #![no_main]
-//! A random forest, pool and call, all made of the input: every way of scoring gives the scalar scorer's bits, and a shortlist
-//! has the best kernels. Debug assertions are on, so that indexing is checked, too.
+//! A random forest, pool and call, all made of the input: every way of scoring gives the scalar scorer's
+//! bits, and a shortlist has the best kernels. Debug assertions are on, so that indexing is checked, too.
 
 use std::fmt::Write;
 use std::sync::Arc;

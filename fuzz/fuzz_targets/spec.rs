@@ -1,5 +1,5 @@
-//! Specs, problem texts and feature cells: whatever the bytes are, an answer or an error comes back, and a problem that
-//! is accepted can be described and printed back.
+//! Specs, problem texts and feature cells: whatever the bytes are, an answer or an error comes back, and a
+//! problem that is accepted can be described and printed back.
 #![no_main]
 
 use ck_select::features::{Engine, Extractor};

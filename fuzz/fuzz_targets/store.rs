@@ -1,6 +1,6 @@
 #![no_main]
-//! Any bytes as a store's file, and as records to be imported: an answer or an error that names them, and a damaged file is
-//! left as it is.
+//! Any bytes as a store's file, and as records to be imported: an answer or an error that names them, and a
+//! damaged file is left as it is.
 
 use std::fs;
 use std::path::Path;

@@ -10,12 +10,13 @@ use super::{CkConvKernelDesc, CkStatus};
 use crate::kernel::{ConvName, Mnk};
 use crate::vocab::{ConvLayout, Direction, Dtype};
 
-/// Overwrites the fields of a descriptor that a kernel's name states, and leaves the others unchanged: short names, for
-/// example, state neither waves nor vector widths, and a name with some flags states that the kernel has no others. For
-/// kernels whose keys are not exact: CK's code generators write the pipelines `basic_v1`, `comp_async` and `wavelet` into keys
-/// as `compv3`, and counts as 1. Fields that change are those on which name and key disagree. The types of weight and output,
-/// `name` and `arch` never change. The texts written live until the process ends. Fails with `CK_STATUS_INVALID_KERNEL`, and
-/// changes nothing, if `name` is not the name of a convolution kernel.
+/// Overwrites the fields of a descriptor that a kernel's name states, and leaves the others unchanged: short
+/// names, for example, state neither waves nor vector widths, and a name with some flags states that the
+/// kernel has no others. For kernels whose keys are not exact: CK's code generators write the pipelines
+/// `basic_v1`, `comp_async` and `wavelet` into keys as `compv3`, and counts as 1. Fields that change are
+/// those on which name and key disagree. The types of weight and output, `name` and `arch` never change. The
+/// texts written live until the process ends. Fails with `CK_STATUS_INVALID_KERNEL`, and changes nothing, if
+/// `name` is not the name of a convolution kernel.
 ///
 /// # Safety
 /// `name` is a NUL-terminated text; `desc` points to a `ck_conv_kernel_desc` with its `struct_size` set.
@@ -25,7 +26,8 @@ pub unsafe extern "C" fn ck_conv_kernel_desc_read_name(
     name: *const c_char,
 ) -> CkStatus {
     boundary(|| {
-        // SAFETY: the caller gives NULL or a descriptor with its size set, whose texts are NULL or NUL-terminated.
+        // SAFETY: the caller gives NULL or a descriptor with its size set, whose texts are NULL or
+        // NUL-terminated.
         let mut told = unsafe { read_struct(desc.cast_const()) }?;
         // SAFETY: the same address, which the caller lets be written to.
         let place = unsafe { room(desc) }?;

@@ -37,8 +37,8 @@ pub struct CkConvKernelDesc {
     pub epilogue: *const c_char,
     /// What the kernel assumes of problems: `default`, `filter1x1_stride1_pad0` and so on; NULL is `default`.
     pub specialization: *const c_char,
-    /// How a stream-K kernel reduces its partial results: "none", "tree", "linear" or "atomic"; NULL if it is not a
-    /// stream-K kernel.
+    /// How a stream-K kernel reduces its partial results: "none", "tree", "linear" or "atomic"; NULL if it is
+    /// not a stream-K kernel.
     pub stream_k_reduction: *const c_char,
     /// A `ck_direction`.
     pub direction: i32,

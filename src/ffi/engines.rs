@@ -8,20 +8,21 @@ use super::rows::{model_failure, read_row_options, read_table, rows_failure, wri
 use super::{CkColumn, CkRowOptions, CkStatus};
 use crate::rows::{EngineChoice, RowModelOptions, describe_engine, engine_features};
 
-/// Writes what `ck_spec_describe` writes, for a feature engine without a model. `options` names the engine, and may
-/// give constants of the GPU; those that it does not are the defaults of upstream's engines. Free the text with
-/// `ck_string_free`.
+/// Writes what `ck_spec_describe` writes, for a feature engine without a model. `options` names the engine,
+/// and may give constants of the GPU; those that it does not are the defaults of upstream's engines. Free the
+/// text with `ck_string_free`.
 ///
 /// # Safety
-/// `options` points to a struct with its `struct_size` set, whose texts are NULL or NUL-terminated; `text` points to an
-/// address.
+/// `options` points to a struct with its `struct_size` set, whose texts are NULL or NUL-terminated; `text`
+/// points to an address.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ck_engine_describe(
     options: *const CkRowOptions,
     text: *mut *mut c_char,
 ) -> CkStatus {
     boundary(|| {
-        // SAFETY: the caller gives NULL or options with their size set and texts that are NULL or NUL-terminated.
+        // SAFETY: the caller gives NULL or options with their size set and texts that are NULL or
+        // NUL-terminated.
         let options = unsafe { read_engine(options) }?;
         let described = describe_engine(&options).map_err(model_failure)?;
         // SAFETY: the caller gives NULL or room for one address.
@@ -29,13 +30,13 @@ pub unsafe extern "C" fn ck_engine_describe(
     })
 }
 
-/// Writes the features that an engine computes for each row of a table, row after row; see `ck_engine_describe` and
-/// `ck_model_extract_rows`. `capacity` is the room for them; when it is too small nothing is written and the call fails
-/// with `CK_STATUS_BUFFER_TOO_SMALL`.
+/// Writes the features that an engine computes for each row of a table, row after row; see
+/// `ck_engine_describe` and `ck_model_extract_rows`. `capacity` is the room for them; when it is too small
+/// nothing is written and the call fails with `CK_STATUS_BUFFER_TOO_SMALL`.
 ///
 /// # Safety
-/// As for `ck_engine_describe`; `columns` points to `column_count` structs, each with its `struct_size` set and `rows`
-/// cells; `features` points to `capacity` doubles.
+/// As for `ck_engine_describe`; `columns` points to `column_count` structs, each with its `struct_size` set
+/// and `rows` cells; `features` points to `capacity` doubles.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ck_engine_extract_rows(
     options: *const CkRowOptions,
@@ -46,7 +47,8 @@ pub unsafe extern "C" fn ck_engine_extract_rows(
     features: *mut f64,
 ) -> CkStatus {
     boundary(|| {
-        // SAFETY: the caller gives options as above, and `column_count` columns with their sizes set and `rows` cells each.
+        // SAFETY: the caller gives options as above, and `column_count` columns with their sizes set and
+        // `rows` cells each.
         let (options, table) = unsafe { (read_engine(options)?, read_table(columns, column_count, rows)?) };
         let found = engine_features(&options, &table).map_err(model_failure)?.map_err(rows_failure)?;
         if capacity < found.len() {

@@ -43,8 +43,8 @@ pub enum CkFmhaFamily {
     BwdConvertDq = 8,
 }
 
-/// Attention, with the fields of CK's `FmhaProblem` and their numbers. An `int32_t` without another meaning is a flag:
-/// not 0 for yes.
+/// Attention, with the fields of CK's `FmhaProblem` and their numbers. An `int32_t` without another meaning
+/// is a flag: not 0 for yes.
 ///
 /// Initialise it with `ck_fmha_problem_init`, which sets `struct_size` and the defaults.
 #[repr(C)]
@@ -64,7 +64,8 @@ pub struct CkFmhaProblem {
     pub mask: i32,
     /// 0 none, 1 elementwise, 2 `ALiBi`.
     pub bias: i32,
-    /// Scales of 8-bit operands: 0 none, 1 for each tensor, 2 for each block, 3 for each block of keys and values.
+    /// Scales of 8-bit operands: 0 none, 1 for each tensor, 2 for each block, 3 for each block of keys and
+    /// values.
     pub qscale: i32,
     /// Rotation of appended keys: 0 none, 1 interleaved, 2 half rotated.
     pub rope: i32,
@@ -162,8 +163,8 @@ unsafe impl Versioned for CkFmhaProblem {
 macro_rules! same_fields {
     (words { $($word:ident: $type:ident),+ } numbers { $($number:ident),+ } flags { $($flag:ident),+ }) => {
         impl CkFmhaProblem {
-            /// The problem as passed to callbacks. It names no architecture, because a callback belongs to a kernel that
-            /// has one.
+            /// The problem as passed to callbacks. It names no architecture, because a callback belongs to a
+            /// kernel that has one.
             pub const fn from_problem(problem: &FmhaProblem) -> Self {
                 Self {
                     struct_size: size_of::<Self>(),
@@ -212,8 +213,8 @@ same_fields! {
     }
 }
 
-/// Initialises a problem: forward fp16 attention of one sequence with one query, key and head of 128 elements; sets
-/// `struct_size`.
+/// Initialises a problem: forward fp16 attention of one sequence with one query, key and head of 128
+/// elements; sets `struct_size`.
 ///
 /// # Safety
 /// `problem` points to a `ck_fmha_problem`.
@@ -228,8 +229,9 @@ pub unsafe extern "C" fn ck_fmha_problem_init(problem: *mut CkFmhaProblem) -> Ck
     })
 }
 
-/// Chooses the kernel to run for one stage of attention, `family` of the problem; see `ck_registry_select_conv`. Only kernels that
-/// support the problem by CK's rules for attention are asked about.
+/// Chooses the kernel to run for one stage of attention, `family` of the problem; see
+/// `ck_registry_select_conv`. Only kernels that support the problem by CK's rules for attention are asked
+/// about.
 ///
 /// # Safety
 /// As for `ck_registry_select_conv`.
@@ -306,13 +308,14 @@ pub unsafe extern "C" fn ck_registry_explain_fmha(
     boundary(|| unsafe { explain(registry, problem, text) })
 }
 
-/// Chooses into how many parts the keys of a sequence are split, by the estimate: the number up to `most`, a power of two,
-/// for which the fastest kernels of both stages together take the least time. 1 where the registry has not both, or no
-/// estimate for the architecture. The problem's own `num_splits` and `family` do not matter.
+/// Chooses into how many parts the keys of a sequence are split, by the estimate: the number up to `most`, a
+/// power of two, for which the fastest kernels of both stages together take the least time. 1 where the
+/// registry has not both, or no estimate for the architecture. The problem's own `num_splits` and `family` do
+/// not matter.
 ///
 /// # Safety
-/// `registry` is from `ck_registry_create`; `problem` points to a struct with its `struct_size` set; `splits` points to an
-/// `int64_t`.
+/// `registry` is from `ck_registry_create`; `problem` points to a struct with its `struct_size` set; `splits`
+/// points to an `int64_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ck_registry_choose_fmha_splits(
     registry: *const CkRegistry,
@@ -321,8 +324,8 @@ pub unsafe extern "C" fn ck_registry_choose_fmha_splits(
     splits: *mut i64,
 ) -> CkStatus {
     boundary(|| {
-        // SAFETY: by contract, `registry` is NULL or from `ck_registry_create`; `problem` is NULL or a struct with its size
-        // set and a valid `arch`.
+        // SAFETY: by contract, `registry` is NULL or from `ck_registry_create`; `problem` is NULL or a struct
+        // with its size set and a valid `arch`.
         let (registry, problem) = unsafe { (read_registry(registry)?, read_problem(problem)?) };
         let splits = output(splits, "splits")?;
         problem.validate().map_err(Failure::of(CkStatus::InvalidProblem))?;

@@ -14,8 +14,8 @@ use crate::vocab::{
     FmhaBias, FmhaFamily, FmhaKvLayout, FmhaKvLookup, FmhaMask, FmhaMode, FmhaPipeline, FmhaQscale, FmhaRope,
 };
 
-/// An attention kernel, with the fields of CK's `FmhaKernelKey` and their numbers. An `int32_t` without another meaning is a
-/// flag: not 0 for yes.
+/// An attention kernel, with the fields of CK's `FmhaKernelKey` and their numbers. An `int32_t` without
+/// another meaning is a flag: not 0 for yes.
 ///
 /// Initialise it with `ck_fmha_kernel_desc_init`.
 #[repr(C)]
@@ -113,8 +113,9 @@ unsafe impl Versioned for CkFmhaKernelDesc {
     const LEAST: usize = offset_of!(Self, reserved);
 }
 
-/// Initialises a descriptor as CK's generator completes a configuration that says nothing: forward fp16 in batches, heads of
-/// 128, pipeline "qr", tile 128x64x32x128x32x128, waves 2x2x1, instruction 32x32x16, everything padded; sets `struct_size`.
+/// Initialises a descriptor as CK's generator completes a configuration that says nothing: forward fp16 in
+/// batches, heads of 128, pipeline "qr", tile 128x64x32x128x32x128, waves 2x2x1, instruction 32x32x16,
+/// everything padded; sets `struct_size`.
 ///
 /// # Safety
 /// `desc` points to a `ck_fmha_kernel_desc`.

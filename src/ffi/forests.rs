@@ -38,7 +38,8 @@ pub unsafe extern "C" fn ck_forest_create(file: *const c_char, forest: *mut *mut
 pub unsafe extern "C" fn ck_forest_destroy(forest: *mut CkForest) {
     boundary_value((), || {
         if !forest.is_null() {
-            // SAFETY: the caller got the address from `ck_forest_create`, which is `Box::into_raw`, and gives it up.
+            // SAFETY: the caller got the address from `ck_forest_create`, which is `Box::into_raw`, and gives
+            // it up.
             drop(unsafe { Box::from_raw(forest.cast::<Forest>()) });
         }
     });
@@ -60,11 +61,12 @@ pub unsafe extern "C" fn ck_forest_width(forest: *const CkForest, width: *mut us
     })
 }
 
-/// Writes what LightGBM would predict for each row of a matrix of features, row after row, each with `width` of them:
-/// no logarithm is undone, and nothing clamped.
+/// Writes what LightGBM would predict for each row of a matrix of features, row after row, each with `width`
+/// of them: no logarithm is undone, and nothing clamped.
 ///
 /// # Safety
-/// `forest` is from `ck_forest_create`; `features` points to `rows` times `width` doubles, `values` to `rows`.
+/// `forest` is from `ck_forest_create`; `features` points to `rows` times `width` doubles, `values` to
+/// `rows`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ck_forest_predict(
     forest: *const CkForest,
@@ -102,6 +104,7 @@ pub unsafe extern "C" fn ck_forest_predict(
 /// # Safety
 /// `forest` is NULL, or was made by `ck_forest_create` and is not destroyed as long as the result lives.
 unsafe fn read_forest<'a>(forest: *const CkForest) -> Result<&'a Forest, Failure> {
-    // SAFETY: NULL, or an address of a `Forest` that lives as long as the result: `CkForest` is never anything else.
+    // SAFETY: NULL, or an address of a `Forest` that lives as long as the result: `CkForest` is never
+    // anything else.
     unsafe { forest.cast::<Forest>().as_ref() }.ok_or_else(|| Failure::null("forest"))
 }

@@ -52,8 +52,8 @@ pub struct CkKernelHooks {
     pub run_gemm: Option<
         unsafe extern "C" fn(problem: *const CkGemmProblem, stream: *mut c_void, user: *mut c_void) -> f32,
     >,
-    /// Whether the kernel can run an attention: not 0 for yes. NULL: whatever it supports by CK's rules. Called on the
-    /// select path.
+    /// Whether the kernel can run an attention: not 0 for yes. NULL: whatever it supports by CK's rules.
+    /// Called on the select path.
     pub supports_fmha: Option<unsafe extern "C" fn(problem: *const CkFmhaProblem, user: *mut c_void) -> i32>,
     /// Runs a stage of attention once; see `run_conv`.
     pub run_fmha: Option<

@@ -80,9 +80,10 @@ pub unsafe extern "C" fn ck_log_set_callback(
     })
 }
 
-/// Writes a line to the log, for what is built upon this library: the adapters of `ck_select_dispatcher.hpp` say here why they
-/// have no answer. `source` is who says it. A line above the level that is on goes nowhere; one at `CK_LOG_LEVEL_ERROR` goes to
-/// standard error as long as nobody has said where lines go, so say such only once.
+/// Writes a line to the log, for what is built upon this library: the adapters of `ck_select_dispatcher.hpp`
+/// say here why they have no answer. `source` is who says it. A line above the level that is on goes nowhere;
+/// one at `CK_LOG_LEVEL_ERROR` goes to standard error as long as nobody has said where lines go, so say such
+/// only once.
 ///
 /// # Safety
 /// `source` and `text` are NUL-terminated texts.

@@ -247,7 +247,8 @@ impl AsProblem for CkGemmProblem {
     }
 }
 
-/// Reads a problem without validating it: the registry does, once, and only where no equal one was decided before.
+/// Reads a problem without validating it: the registry does, once, and only where no equal one was decided
+/// before.
 ///
 /// # Safety
 /// As for [`read_struct`]; its `arch` is NULL or a NUL-terminated string.

@@ -444,8 +444,8 @@ unsafe fn read_object(bytes: *const u8, len: usize, what: &str) -> Result<Object
 /// Borrows a table for the call.
 ///
 /// # Safety
-/// `columns` is NULL or points to `count` structs, whose texts are NUL-terminated and whose arrays have `rows` items, or
-/// `word_count` for `words`; all of them live and do not change as long as the result.
+/// `columns` is NULL or points to `count` structs, whose texts are NUL-terminated and whose arrays have
+/// `rows` items, or `word_count` for `words`; all of them live and do not change as long as the result.
 pub(super) unsafe fn read_table<'a>(
     columns: *const CkColumn,
     count: usize,

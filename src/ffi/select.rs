@@ -49,8 +49,8 @@ pub struct CkSelection {
     pub rank: usize,
     /// Number of kernels before it in that order that do not support the problem.
     pub unsupported: usize,
-    /// The model's score in the unit of its target, usually TFLOPS; the estimate's time in microseconds; NaN from other
-    /// sources.
+    /// The model's score in the unit of its target, usually TFLOPS; the estimate's time in microseconds; NaN
+    /// from other sources.
     pub score: f64,
     /// Its measured time in milliseconds; NaN if it was not measured.
     pub measured_ms: f64,
@@ -242,16 +242,16 @@ fn field_names(op: Op) -> &'static [CString] {
 }
 
 /// Ranks the kernels for a convolution by the model that serves it, best first. At most `capacity` places are
-/// written, each as far from the next as the `struct_size` of the first says; `count` receives the total number.
-/// `ranked` may be NULL if `capacity` is 0. The `supports`
-/// callbacks are not called.
+/// written, each as far from the next as the `struct_size` of the first says; `count` receives the total
+/// number. `ranked` may be NULL if `capacity` is 0. The `supports` callbacks are not called.
 ///
 /// `left_out` receives the number of kernels that compute the problem but that the model cannot describe;
 /// they are not ranked. It may be NULL.
 ///
 /// # Safety
 /// `registry` is from `ck_registry_create`; `problem` points to a struct with its `struct_size` set; `ranked`
-/// points to `capacity` structs, the first with its `struct_size` set, `count` to a `size_t`; `left_out` is NULL or points to a `size_t`.
+/// points to `capacity` structs, the first with its `struct_size` set, `count` to a `size_t`; `left_out` is
+/// NULL or points to a `size_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ck_registry_rank_conv(
     registry: *const CkRegistry,

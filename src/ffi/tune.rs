@@ -16,12 +16,13 @@ use crate::tuning::device::Stream;
 pub struct CkTuneBudget {
     /// `sizeof(ck_tune_budget)`.
     pub struct_size: usize,
-    /// How long the call may take, in milliseconds. No run begins after it, so it is exceeded by at most one run.
+    /// How long the call may take, in milliseconds. No run begins after it, so it is exceeded by at most one
+    /// run.
     pub time_ms: f64,
     /// The stream to measure on (`hipStream_t`); NULL for that of the options.
     pub stream: *mut c_void,
-    /// How many of a problem's best kernels are measured, by the order in which the sources would choose them: 2 or more; 0
-    /// means 3.
+    /// How many of a problem's best kernels are measured, by the order in which the sources would choose
+    /// them: 2 or more; 0 means 3.
     pub kernels: i32,
     /// Must be 0.
     pub reserved: i32,
@@ -43,7 +44,8 @@ pub struct CkTuneReport {
     pub measured: usize,
     /// Number of those whose winner is another kernel than the one that was chosen before.
     pub improved: usize,
-    /// Number of problems of which no kernel could be measured. They are left alone until kernels, models or options change.
+    /// Number of problems of which no kernel could be measured. They are left alone until kernels, models or
+    /// options change.
     pub failed: usize,
     /// Number of problems that wait to be measured.
     pub waiting: usize,
@@ -59,27 +61,29 @@ unsafe impl Versioned for CkTuneReport {
     const LEAST: usize = offset_of!(Self, improved);
 }
 
-/// Measures what was asked most of those problems that a model, the estimate or the priority answers, within a budget: call it
-/// between two training steps or requests. Later selections get the winners, as do later processes through the store.
+/// Measures what was asked most of those problems that a model, the estimate or the priority answers, within
+/// a budget: call it between two training steps or requests. Later selections get the winners, as do later
+/// processes through the store.
 ///
-/// The first call begins to count what is asked, and has nothing to measure yet. From then on, a problem is listed when it is
-/// answered without a measurement, and a call takes the problems in the order of what may be gained: how often they were asked,
-/// times the time of a run, times what such answers lose on average. A problem of which the time does not even suffice for one
-/// kernel, by what its runs are thought to take, is left to a longer call. What a call has begun, the next one goes on with, so
-/// that short calls get as far as one long one. Problems with a list of GEMMs are not listed. In `CK_MODE_PRIORITY` nothing is measured.
+/// The first call begins to count what is asked, and has nothing to measure yet. From then on, a problem is
+/// listed when it is answered without a measurement, and a call takes the problems in the order of what may
+/// be gained: how often they were asked, times the time of a run, times what such answers lose on average. A
+/// problem of which the time does not even suffice for one kernel, by what its runs are thought to take, is
+/// left to a longer call. What a call has begun, the next one goes on with, so that short calls get as far as
+/// one long one. Problems with a list of GEMMs are not listed. In `CK_MODE_PRIORITY` nothing is measured.
 ///
-/// Run callbacks are called on this thread and launch on the stream, with operands of their own; the stream must be idle or
-/// become so, and not be captured into a graph. Selections on other threads wait for nothing: they get the old answer or the
-/// winner. Any thread may call this, also while others do: they take different problems and measure in turn. A thread that does
-/// nothing else refines in the background.
+/// Run callbacks are called on this thread and launch on the stream, with operands of their own; the stream
+/// must be idle or become so, and not be captured into a graph. Selections on other threads wait for nothing:
+/// they get the old answer or the winner. Any thread may call this, also while others do: they take different
+/// problems and measure in turn. A thread that does nothing else refines in the background.
 ///
-/// `report` receives what was done; it may be NULL. The call fails with `CK_STATUS_CANNOT_MEASURE` if there is no device, no
-/// architecture is known, a callback of the measuring thread calls it, or the device failed; `ck_last_error` says which.
-/// What was measured before the failure is kept.
+/// `report` receives what was done; it may be NULL. The call fails with `CK_STATUS_CANNOT_MEASURE` if there
+/// is no device, no architecture is known, a callback of the measuring thread calls it, or the device failed;
+/// `ck_last_error` says which. What was measured before the failure is kept.
 ///
 /// # Safety
-/// `registry` is from `ck_registry_create`; `budget` points to a `ck_tune_budget` and `report` is NULL or points to a
-/// `ck_tune_report`, with their `struct_size` set. The stream lives until the call returns.
+/// `registry` is from `ck_registry_create`; `budget` points to a `ck_tune_budget` and `report` is NULL or
+/// points to a `ck_tune_report`, with their `struct_size` set. The stream lives until the call returns.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ck_registry_tune(
     registry: *mut CkRegistry,

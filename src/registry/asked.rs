@@ -1,7 +1,8 @@
 //! What is asked of a registry that tunes: how often, and which answers were not measured.
 //!
-//! Each thread counts in a table of its own, which no other writes, so that cores share no line for it. A problem whose answer
-//! was not measured is handed over by a queue: the selection that answers it neither waits nor allocates.
+//! Each thread counts in a table of its own, which no other writes, so that cores share no line for it. A
+//! problem whose answer was not measured is handed over by a queue: the selection that answers it neither
+//! waits nor allocates.
 
 use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
@@ -14,7 +15,8 @@ use crossbeam_queue::ArrayQueue;
 use super::cache::{Key, SLOTS};
 use crate::problem::Problem;
 
-/// Threads with a table of their own. Later ones share them: then some counts are lost, which costs nothing but their weight.
+/// Threads with a table of their own. Later ones share them: then some counts are lost, which costs nothing
+/// but their weight.
 const TABLES: usize = 128;
 /// Problems that are new between two looks; of more, the rest is met again later.
 const QUEUED: usize = 1024;
@@ -193,8 +195,8 @@ impl Asked {
         self.list().values().filter(|listed| listed.is_waiting(generation)).count()
     }
 
-    /// Takes a problem for measuring; `None` if another thread has it, or had. Until it is given back it counts as one that
-    /// cannot be measured, so that a callback that never returns is not called again.
+    /// Takes a problem for measuring; `None` if another thread has it, or had. Until it is given back it
+    /// counts as one that cannot be measured, so that a callback that never returns is not called again.
     pub(super) fn take(&self, problem: &Problem, generation: u64) -> Option<Progress> {
         let mut list = self.list();
         let listed = list.get_mut(problem).filter(|listed| listed.is_waiting(generation))?;

@@ -1,7 +1,8 @@
 //! Whose turn it is to measure. One search at a time: two would measure each other.
 //!
-//! No lock is held while callbacks run. A callback that leaves by `longjmp`, or never returns, holds others up for as long as a
-//! run may take and no longer: then its turn is over, and the next search begins on a device of its own.
+//! No lock is held while callbacks run. A callback that leaves by `longjmp`, or never returns, holds others
+//! up for as long as a run may take and no longer: then its turn is over, and the next search begins on a
+//! device of its own.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,7 +14,8 @@ use crate::problem::Problem;
 use crate::tuning::clock::{Clock, SystemClock};
 use crate::tuning::device::{Device, DeviceFacts};
 
-/// Problems that could not be measured are remembered, so that not each selection tries again; so many at the most.
+/// Problems that could not be measured are remembered, so that not each selection tries again; so many at the
+/// most.
 const MOST_FAILED: usize = 10_000;
 /// What a busy machine may add to the time of a run before its search counts as abandoned.
 const GRACE: Duration = Duration::from_secs(1);

@@ -1,7 +1,7 @@
 //! The decision cache: a repeated problem is answered from memory.
 //!
-//! A fixed number of slots that readers share without writing. Each decision carries the generation that it was made for, so
-//! that a change of the registry ends them all at once.
+//! A fixed number of slots that readers share without writing. Each decision carries the generation that it
+//! was made for, so that a change of the registry ends them all at once.
 
 use super::slot::Slot;
 use super::{Entry, Selection, Source};
@@ -61,7 +61,8 @@ impl Cache {
         Selection::of_facts(facts, generation, entry)
     }
 
-    /// Keeps a selection, whose kernel has this number in the arena; false if another thread is keeping one in the same place.
+    /// Keeps a selection, whose kernel has this number in the arena; false if another thread is keeping one
+    /// in the same place.
     pub(super) fn put(&self, key: &Key, id: usize, selection: &Selection<'_>) -> bool {
         self.slots
             .get(key.place)

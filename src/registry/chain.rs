@@ -216,8 +216,8 @@ impl Registry {
         if selection.no_model || selection.arch_unknown {
             self.caution(&state, problem, &selection);
         }
-        // What was measured just now is the store's the next time. What a callback asks for while this thread measures could not
-        // be measured, but will be.
+        // What was measured just now is the store's the next time. What a callback asks for while this thread
+        // measures could not be measured, but will be.
         let options = state.options();
         let lasts =
             selection.source != Source::Search && !(options.measures() && self.labs.is_measuring(options));
@@ -236,8 +236,8 @@ impl Registry {
         self.cache.put(key, id, selection)
     }
 
-    /// The decision for an equal problem since the last change, if its kernel's owner still supports the problem. A
-    /// problem that is no valid one was never decided.
+    /// The decision for an equal problem since the last change, if its kernel's owner still supports the
+    /// problem. A problem that is no valid one was never decided.
     fn remembered(&self, key: &Key, problem: &Problem) -> Option<Selection<'_>> {
         let generation = self.current.get();
         self.cache.get(key, generation, |id| {
@@ -352,8 +352,9 @@ impl Registry {
         found
     }
 
-    /// The model's best kernel that fits and is supported. Mostly one of the first can run the problem, and in a large pool
-    /// they are found sooner than the whole ranking, which begins with the same: none is asked twice.
+    /// The model's best kernel that fits and is supported. Mostly one of the first can run the problem, and
+    /// in a large pool they are found sooner than the whole ranking, which begins with the same: none is
+    /// asked twice.
     fn best_of_model(
         &self,
         state: &State,
@@ -404,8 +405,8 @@ impl Registry {
         self.measure(state, prepared, &problem, &places, WinnerSource::Search)
     }
 
-    /// The places of all kernels that fit and are supported, in the model's order if there is one, the rest in the estimate's:
-    /// a budget that ends early ends well.
+    /// The places of all kernels that fit and are supported, in the model's order if there is one, the rest
+    /// in the estimate's: a budget that ends early ends well.
     pub(super) fn supported_places(
         &self,
         state: &State,
@@ -459,7 +460,8 @@ impl Registry {
             .is_some_and(|entry| entry.fits(problem, state.options().arch) && entry.supports(problem))
     }
 
-    /// Ranks the `count` best for a problem into the scratch, or all; returns the model that did, and whether it was all.
+    /// Ranks the `count` best for a problem into the scratch, or all; returns the model that did, and whether
+    /// it was all.
     pub(super) fn ask_model<'p>(
         state: &State,
         prepared: &'p Prepared,

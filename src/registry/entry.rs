@@ -32,8 +32,8 @@ impl Default for UserData {
     }
 }
 
-// SAFETY: the address is only stored and handed back. What it points to is the owner's, who was told that callbacks and
-// selections happen on any thread.
+// SAFETY: the address is only stored and handed back. What it points to is the owner's, who was told that
+// callbacks and selections happen on any thread.
 unsafe impl Send for UserData {}
 // SAFETY: as above; it is never written to.
 unsafe impl Sync for UserData {}
@@ -51,8 +51,9 @@ pub trait Hooks: Send + Sync {
         false
     }
 
-    /// Words that tell these hooks from all others: those with equal words do the same, with the same user data. `None`
-    /// for hooks of which nobody can tell. A kernel that is removed and added again with such hooks needs no new memory.
+    /// Words that tell these hooks from all others: those with equal words do the same, with the same user
+    /// data. `None` for hooks of which nobody can tell. A kernel that is removed and added again with such
+    /// hooks needs no new memory.
     fn identity(&self) -> Option<[usize; 6]> {
         None
     }

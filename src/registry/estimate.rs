@@ -1,4 +1,5 @@
-//! The source `estimate`: the kernels of a registry in the order of their estimated times, those of a higher priority first.
+//! The source `estimate`: the kernels of a registry in the order of their estimated times, those of a higher
+//! priority first.
 
 use std::cmp::Reverse;
 use std::fmt::Write;
@@ -77,8 +78,8 @@ impl Estimates {
 }
 
 impl Registry {
-    /// Ranks the kernels that fit; why not, else. Support is not asked. The architecture is the problem's, else the options';
-    /// without either, the one that all kernels name.
+    /// Ranks the kernels that fit; why not, else. Support is not asked. The architecture is the problem's,
+    /// else the options'; without either, the one that all kernels name.
     fn ask_estimate<'p>(
         &self,
         state: &State,

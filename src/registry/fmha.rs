@@ -5,8 +5,9 @@ use crate::problem::{FmhaProblem, Problem};
 use crate::vocab::FmhaApi;
 
 impl Registry {
-    /// The number of splits, a power of two up to `most`, for which the fastest kernels of both stages together take the
-    /// least time by the estimate. 1 where there is no estimate, or where a stage has no kernel.
+    /// The number of splits, a power of two up to `most`, for which the fastest kernels of both stages
+    /// together take the least time by the estimate. 1 where there is no estimate, or where a stage has no
+    /// kernel.
     pub fn fmha_splits(&self, problem: &FmhaProblem, most: i64) -> i64 {
         let time = |num_splits: i64| -> Option<f64> {
             let split = FmhaProblem { api_family: FmhaApi::FwdSplitkv, num_splits, ..*problem };

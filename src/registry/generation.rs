@@ -15,8 +15,8 @@ impl Generation {
         self.0.load(Ordering::Acquire)
     }
 
-    /// Announces a generation and publishes its state, in this order: the number ends the decisions of the old state, so a
-    /// thread that has seen the new state is never again given one of them.
+    /// Announces a generation and publishes its state, in this order: the number ends the decisions of the
+    /// old state, so a thread that has seen the new state is never again given one of them.
     pub(super) fn publish(&self, generation: u64, state: impl FnOnce()) {
         self.0.store(generation, Ordering::Release);
         state();

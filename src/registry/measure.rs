@@ -64,8 +64,8 @@ fn current_gpu() -> Result<Box<dyn Device + Send>, String> {
 }
 
 impl Registry {
-    /// Measures kernels of these places, best guess first, and keeps the winner. Those whose owners cannot run them
-    /// are left out. Why there is no winner is logged.
+    /// Measures kernels of these places, best guess first, and keeps the winner. Those whose owners cannot
+    /// run them are left out. Why there is no winner is logged.
     pub(super) fn measure(
         &self,
         state: &State,

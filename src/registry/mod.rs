@@ -78,12 +78,12 @@ const SCRATCHES: usize = 64;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Registry {
-    /// Every kernel that was ever added, in order. Entries stay where they are until the registry is compacted or dropped, so
-    /// that names and user data that were handed out stay good after a removal.
+    /// Every kernel that was ever added, in order. Entries stay where they are until the registry is
+    /// compacted or dropped, so that names and user data that were handed out stay good after a removal.
     entries: boxcar::Vec<Entry>,
     state: ArcSwap<State>,
-    /// The kernels after the latest change, which may be ahead of the state. Never held while a callback of the library's
-    /// user runs, but for that of [`Registry::retain`].
+    /// The kernels after the latest change, which may be ahead of the state. Never held while a callback of
+    /// the library's user runs, but for that of [`Registry::retain`].
     writer: Mutex<Roster>,
     scratches: ArrayQueue<Box<RankScratch>>,
     estimate_scratches: ArrayQueue<Box<EstimateScratch>>,
@@ -303,7 +303,8 @@ impl Registry {
         let roster = self.turn();
         let mut state = self.successor(&roster);
         if let Some(Ok(winners)) = state.known().map(|prepared| &prepared.winners) {
-            // The new options may name another store. What this fails to write, the store tries to when it is dropped.
+            // The new options may name another store. What this fails to write, the store tries to when it is
+            // dropped.
             let _ = winners.store().flush();
         }
         state.set_options(options, overrides, capture)?;
@@ -311,8 +312,8 @@ impl Registry {
         Ok(())
     }
 
-    /// Prepares the models for the current kernels. Otherwise the first selection after a change does, or of a new registry the
-    /// first two.
+    /// Prepares the models for the current kernels. Otherwise the first selection after a change does, or of
+    /// a new registry the first two.
     pub fn prepare(&self) {
         let state = self.state();
         self.prepared(&state).models.iter().for_each(|model| model.compile());
@@ -404,7 +405,8 @@ impl Registry {
         self.bring_up_to_date(&self.turn())
     }
 
-    /// Asks the state, or, where the state is behind, the roster, so that reading between changes takes no longer than they do.
+    /// Asks the state, or, where the state is behind, the roster, so that reading between changes takes no
+    /// longer than they do.
     fn read<T>(&self, state: impl FnOnce(&State) -> T, roster: impl FnOnce(&Roster) -> T) -> T {
         let known = self.state.load();
         if known.generation() == self.current.get() { state(&known) } else { roster(&self.turn()) }

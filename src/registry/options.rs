@@ -71,14 +71,15 @@ pub struct Options {
     pub host_timing: bool,
     /// Whether built-in models answer problems that no loaded model serves.
     pub embedded_models: bool,
-    /// Whether the estimate answers where nothing else does, before the priority. `,no-estimate` behind the word of
-    /// `CK_SELECT_MODE` turns it off, too.
+    /// Whether the estimate answers where nothing else does, before the priority. `,no-estimate` behind the
+    /// word of `CK_SELECT_MODE` turns it off, too.
     pub estimate: bool,
     /// How long and how carefully to measure.
     pub measuring: SearchOptions,
     /// The stream to measure on.
     pub stream: Stream,
-    /// A file to which every distinct problem is appended, for [`ProblemList`](crate::problem::ProblemList) to read.
+    /// A file to which every distinct problem is appended, for [`ProblemList`](crate::problem::ProblemList)
+    /// to read.
     pub capture: Option<PathBuf>,
 }
 

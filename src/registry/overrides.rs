@@ -1,6 +1,7 @@
 //! Override files: which kernel to take for which problem, whatever models say.
 //!
-//! One rule a line, `problem -> kernel name`, the problem as [`Problem::parse`] reads it; `#` begins a comment.
+//! One rule a line, `problem -> kernel name`, the problem as [`Problem::parse`] reads it; `#` begins a
+//! comment.
 //!
 //! ```text
 //! # the model is wrong about this layer

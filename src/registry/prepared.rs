@@ -1,5 +1,5 @@
-//! What is made of a state once, before the first selection on it: models compiled for its kernels, and the measured
-//! winners of its pool.
+//! What is made of a state once, before the first selection on it: models compiled for its kernels, and the
+//! measured winners of its pool.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -44,8 +44,8 @@ pub(super) struct PreparedModel {
 }
 
 impl Prepared {
-    /// Prepares a state; what an earlier one has for the same kernels is taken over. `facts` is asked for the device
-    /// only when winners need it.
+    /// Prepares a state; what an earlier one has for the same kernels is taken over. `facts` is asked for the
+    /// device only when winners need it.
     pub(super) fn new(
         state: &State,
         entries: &boxcar::Vec<Entry>,
@@ -61,7 +61,8 @@ impl Prepared {
             });
             known.cloned().unwrap_or_else(|| {
                 let model = PreparedModel::new(loaded, ids, entries);
-                // A process that has just begun may never ask twice; one that runs shall not wait within a selection.
+                // A process that has just begun may never ask twice; one that runs shall not wait within a
+                // selection.
                 if earlier.is_some() {
                     model.compile();
                 }
@@ -140,12 +141,13 @@ fn driver(facts: &DeviceFacts) -> String {
     facts.driver_version.or(facts.runtime_version).map_or_else(String::new, |version| version.to_string())
 }
 
-/// A selection that measures does not wait long for other processes: what could not be written is written later.
+/// A selection that measures does not wait long for other processes: what could not be written is written
+/// later.
 const STORE: StoreOptions =
     StoreOptions { wait: Duration::from_millis(250), limit: Duration::from_secs(10), journal: None };
 
-/// Opens the winners of a pool. Without a device there are none: what one device measured says nothing of another.
-/// `before` is the store so far, which knows what is still to be written.
+/// Opens the winners of a pool. Without a device there are none: what one device measured says nothing of
+/// another. `before` is the store so far, which knows what is still to be written.
 fn winners(
     state: &State,
     pool: PoolHash,

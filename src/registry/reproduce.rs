@@ -1,4 +1,5 @@
-//! The command that makes a decision again: `ckselect` with the same model, pool and problem, or with the same store.
+//! The command that makes a decision again: `ckselect` with the same model, pool and problem, or with the
+//! same store.
 
 use std::fs;
 use std::io;
@@ -69,13 +70,14 @@ fn quoted(word: &Path) -> Result<String, String> {
     Ok(format!("'{}'", text.replace('\'', r"'\''")))
 }
 
-/// Writes the kernels that a model is prepared for, as `ckselect` reads them, into the user's cache folder. The file is
-/// named after what is in it, so that no other pool ever replaces it.
+/// Writes the kernels that a model is prepared for, as `ckselect` reads them, into the user's cache folder.
+/// The file is named after what is in it, so that no other pool ever replaces it.
 pub(super) fn write_pool(prepared: &PreparedModel) -> Result<PathBuf, String> {
     let ranker = prepared.ranker.as_ref().ok_or("the model can rank no kernel")?;
     let text = export_json(ranker.pool().op(), ranker.kernels(), &ExportOptions::default());
     let text = text.map_err(|error| error.to_string())?;
-    // Exports have CK's fields: what only a descriptor said of a kernel with a name of its own is not among them.
+    // Exports have CK's fields: what only a descriptor said of a kernel with a name of its own is not among
+    // them.
     let read = Pool::from_bytes("pool", text.as_bytes()).map_err(|error| error.to_string())?;
     if let Some(lost) = ranker.kernels().zip(read.iter()).find(|(kernel, read)| kernel != read) {
         return Err(format!("an export does not say everything of {}", lost.0.name));

@@ -1,4 +1,5 @@
-//! The kernels of a registry as its writers keep them: a change takes logarithmic time, whatever there is already.
+//! The kernels of a registry as its writers keep them: a change takes logarithmic time, whatever there is
+//! already.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,7 +16,8 @@ const SPARE: usize = 64;
 pub(super) struct Roster {
     /// In order of registration; `None` where a kernel was removed.
     ids: Vec<Option<usize>>,
-    /// A Fenwick tree: node `at` counts the kernels of the `lowest_bit(at + 1)` slots that end with slot `at`.
+    /// A Fenwick tree: node `at` counts the kernels of the `lowest_bit(at + 1)` slots that end with slot
+    /// `at`.
     counts: Vec<usize>,
     names: HashMap<Arc<str>, Name>,
     len: usize,

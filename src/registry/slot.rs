@@ -1,8 +1,8 @@
 //! A place that is read by any number of threads while one writes: a seqlock.
 //!
-//! A writer makes the counter odd, writes, makes it even; a reader takes what it read only if the counter was even and the
-//! same before and after. So readers write nothing, never wait, and do not slow each other down however many they are; a
-//! writer that finds the slot taken lets it be.
+//! A writer makes the counter odd, writes, makes it even; a reader takes what it read only if the counter was
+//! even and the same before and after. So readers write nothing, never wait, and do not slow each other down
+//! however many they are; a writer that finds the slot taken lets it be.
 
 use super::atomic::{AtomicU64, Ordering, fence};
 

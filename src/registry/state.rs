@@ -94,8 +94,8 @@ impl State {
         self.reopens_winners = true;
     }
 
-    /// Writes a problem down, if the options ask for it. Decisions that are remembered were written down when they were
-    /// made, for the same options.
+    /// Writes a problem down, if the options ask for it. Decisions that are remembered were written down when
+    /// they were made, for the same options.
     pub(super) fn note(&self, problem: Checked<'_>) {
         if let Some(capture) = &self.capture {
             capture.note(problem);
@@ -119,8 +119,8 @@ impl State {
         self.unprepare();
     }
 
-    /// Takes over kernels that have other numbers than before. What was made for the old ones is good for nothing, but for the
-    /// winners.
+    /// Takes over kernels that have other numbers than before. What was made for the old ones is good for
+    /// nothing, but for the winners.
     pub(super) fn renumber(&mut self, kernels: Kernels) {
         self.set_kernels(kernels);
         self.earlier = self.earlier.take().map(|earlier| Arc::new(earlier.without_models()));
@@ -178,8 +178,8 @@ impl State {
         &self.models
     }
 
-    /// The model that fits a problem best: one that was trained for its like before a universal one, then a loaded one before
-    /// an embedded one; of equals, the one that was loaded last.
+    /// The model that fits a problem best: one that was trained for its like before a universal one, then a
+    /// loaded one before an embedded one; of equals, the one that was loaded last.
     pub(super) fn model_for(&self, problem: &Problem, arch: Option<Arch>) -> Option<usize> {
         let fit = |loaded: &LoadedModel| {
             Some((!loaded.model.is_generic(), !loaded.embedded, loaded.key.fit(problem, arch)?))
@@ -197,7 +197,8 @@ impl State {
         self.prepared.get().or(self.earlier.as_ref()).map(Arc::as_ref)
     }
 
-    /// What the state is prepared with. Only the first call after a change works; others at the same time wait for it.
+    /// What the state is prepared with. Only the first call after a change works; others at the same time
+    /// wait for it.
     pub(super) fn prepared(&self, make: impl FnOnce(Option<&Prepared>) -> Prepared) -> &Prepared {
         self.prepared.get_or_init(|| Arc::new(make(self.earlier.as_deref())))
     }

@@ -1,4 +1,5 @@
-//! Measuring between selections: what was asked most and is answered by a guess, when the caller has time for it.
+//! Measuring between selections: what was asked most and is answered by a guess, when the caller has time for
+//! it.
 
 use std::time::{Duration, Instant};
 
@@ -15,7 +16,8 @@ use crate::tuning::device::Stream;
 use crate::tuning::search::{End, SearchOptions, SearchReport, Verdict};
 use crate::tuning::store::WinnerSource;
 
-/// How often a winner is put into the decision cache while others write there. Each of them looks for it afterwards, too.
+/// How often a winner is put into the decision cache while others write there. Each of them looks for it
+/// afterwards, too.
 const TRIES: usize = 1000;
 
 /// What a call of [`Registry::tune`] may take.
@@ -23,8 +25,8 @@ const TRIES: usize = 1000;
 pub struct TuneBudget {
     /// How long it may take. No run begins after it, so it is exceeded by at most one run.
     pub time: Duration,
-    /// How many of a problem's best kernels are measured, by the order in which the sources would choose them; fewer than 2
-    /// count as 2, because one has nothing to be compared with.
+    /// How many of a problem's best kernels are measured, by the order in which the sources would choose
+    /// them; fewer than 2 count as 2, because one has nothing to be compared with.
     pub kernels: usize,
     /// The stream to measure on; `None` for that of the options.
     pub stream: Option<Stream>,
@@ -44,7 +46,8 @@ pub struct TuneReport {
     pub measured: usize,
     /// Those of them whose winner is another kernel than the one that was chosen before.
     pub improved: usize,
-    /// Problems of which no kernel could be measured. They are left alone until kernels, models or options change.
+    /// Problems of which no kernel could be measured. They are left alone until kernels, models or options
+    /// change.
     pub failed: usize,
     /// Problems that wait to be measured.
     pub waiting: usize,
@@ -66,19 +69,21 @@ impl TuneError {
 }
 
 impl Registry {
-    /// Measures what was asked most of those problems that a model, the estimate or the priority answers, and keeps the winners:
-    /// later selections get them, as do later processes through the store.
+    /// Measures what was asked most of those problems that a model, the estimate or the priority answers, and
+    /// keeps the winners: later selections get them, as do later processes through the store.
     ///
-    /// The first call begins to count what is asked and has nothing to measure yet. From then on each problem is listed when it
-    /// is answered without a measurement, and each call takes the problems in the order of what may be gained: how often they
-    /// were asked, times the time of a run, times what such answers lose on average. A problem of which the time does not even
-    /// suffice for one kernel is left to a longer call. What a call has begun, the next one goes on with, so that short calls
-    /// get as far as one long one. A list of GEMMs is not remembered from one selection to the next, and so not counted
-    /// either. In [`Mode::Priority`] nothing is measured.
+    /// The first call begins to count what is asked and has nothing to measure yet. From then on each problem
+    /// is listed when it is answered without a measurement, and each call takes the problems in the order of
+    /// what may be gained: how often they were asked, times the time of a run, times what such answers lose
+    /// on average. A problem of which the time does not even suffice for one kernel is left to a longer call.
+    /// What a call has begun, the next one goes on with, so that short calls get as far as one long one. A
+    /// list of GEMMs is not remembered from one selection to the next, and so not counted either. In
+    /// [`Mode::Priority`] nothing is measured.
     ///
-    /// Kernels run on this thread and on the stream, with whatever operands their [`run`](Hooks::run) brings. Selections
-    /// on other threads wait for nothing: they get the old answer or the winner. Any thread may tune, several take different
-    /// problems and measure in turn, and one that does nothing else refines in the background.
+    /// Kernels run on this thread and on the stream, with whatever operands their [`run`](Hooks::run) brings.
+    /// Selections on other threads wait for nothing: they get the old answer or the winner. Any thread may
+    /// tune, several take different problems and measure in turn, and one that does nothing else refines in
+    /// the background.
     pub fn tune(&self, budget: &TuneBudget) -> Result<TuneReport, TuneError> {
         let began = Instant::now();
         let until = began.checked_add(budget.time);
@@ -238,9 +243,9 @@ impl Registry {
         asked
     }
 
-    /// Notes a problem that was answered by a guess. Returns the winner if one was found meanwhile: who measures puts the winner
-    /// into the decision cache after it is known, and who has put a guess there looks for it afterwards, so that one of the two
-    /// replaces the guess.
+    /// Notes a problem that was answered by a guess. Returns the winner if one was found meanwhile: who
+    /// measures puts the winner into the decision cache after it is known, and who has put a guess there
+    /// looks for it afterwards, so that one of the two replaces the guess.
     pub(super) fn note<'r>(
         &'r self,
         asked: &Asked,
@@ -283,8 +288,8 @@ fn one_kernel(doubtful: &Doubtful, measuring: &SearchOptions) -> Duration {
     Duration::try_from_secs_f64(doubtful.run_ms * runs / 1e3).unwrap_or(Duration::MAX)
 }
 
-/// Adds what was found. A kernel whose timing the end of the time cut short is measured again, unless this call began with it:
-/// then it gets no more in a later one.
+/// Adds what was found. A kernel whose timing the end of the time cut short is measured again, unless this
+/// call began with it: then it gets no more in a later one.
 fn take_over(progress: &mut Progress, found: &SearchReport, repeats: u32) {
     for (at, entry) in found.entries.iter().enumerate() {
         match entry.verdict {
@@ -302,9 +307,9 @@ fn take_over(progress: &mut Progress, found: &SearchReport, repeats: u32) {
     }
 }
 
-/// The share of a run's time that an answer of this kind loses on average; `None` of what is no guess. Measured on problems
-/// that the model or the estimate had not seen (README.md, the universal model's card), but for the priority, which knows
-/// nothing of the problem.
+/// The share of a run's time that an answer of this kind loses on average; `None` of what is no guess.
+/// Measured on problems that the model or the estimate had not seen (README.md, the universal model's card),
+/// but for the priority, which knows nothing of the problem.
 fn share_lost(selection: &Selection<'_>) -> Option<f64> {
     let usual = match selection.source {
         Source::Model if selection.generic => 0.03,
@@ -317,7 +322,8 @@ fn share_lost(selection: &Selection<'_>) -> Option<f64> {
     Some(if selection.out_of_range() || selection.unmeasured { 2.0 * usual } else { usual })
 }
 
-/// How long a run takes, by the source that chose; where it says no time, at a speed that a GPU may well have.
+/// How long a run takes, by the source that chose; where it says no time, at a speed that a GPU may well
+/// have.
 fn milliseconds(state: &State, problem: &Problem, selection: &Selection<'_>) -> f64 {
     const USUAL_TFLOPS: f64 = 100.0;
     let at = |tflops: f64| problem.flops() / (tflops * 1e9);

@@ -1,5 +1,5 @@
-//! Measuring on the GPU: the device behind a trait, HIP loaded at run time, the search that times kernels, and the store
-//! that keeps the winners.
+//! Measuring on the GPU: the device behind a trait, HIP loaded at run time, the search that times kernels,
+//! and the store that keeps the winners.
 //!
 //! - [`device`]: the GPU functions that measuring needs, as a trait, so that everything above it is tested
 //!   without a GPU

@@ -1,7 +1,7 @@
 //! What the harness itself costs a measurement: kernels that take no time, run by workers.
 //!
-//! A row is everything between two kernels: a worker's share of its start, both messages, the log's row on the disk. Kernels
-//! answer at once by their own timing, so all of the time is the harness's.
+//! A row is everything between two kernels: a worker's share of its start, both messages, the log's row on
+//! the disk. Kernels answer at once by their own timing, so all of the time is the harness's.
 
 #![allow(clippy::unwrap_used, reason = "a bench ends when something is wrong")]
 

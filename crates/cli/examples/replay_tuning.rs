@@ -1,13 +1,15 @@
-//! How fast a stream of requests gets while `Registry::tune` has a share of its time, on kernels that were measured before.
+//! How fast a stream of requests gets while `Registry::tune` has a share of its time, on kernels that were
+//! measured before.
 //!
 //! ```console
 //! $ replay_tuning MODEL TABLE REQUESTS SHARE KERNELS [PROBLEMS]
 //! ```
 //!
-//! A pass asks for each problem of the table REQUESTS times, problem by problem. Requests take the recorded time of the chosen
-//! kernel, which is only counted; after each problem, tuning gets its SHARE of what was counted. A kernel that tuning runs
-//! takes its recorded time for real. Prints a line a pass: the speed relative to the fastest kernels, the mean over problems
-//! and of the whole stream, both of the pass before its tuning.
+//! A pass asks for each problem of the table REQUESTS times, problem by problem. Requests take the recorded
+//! time of the chosen kernel, which is only counted; after each problem, tuning gets its SHARE of what was
+//! counted. A kernel that tuning runs takes its recorded time for real. Prints a line a pass: the speed
+//! relative to the fastest kernels, the mean over problems and of the whole stream, both of the pass before
+//! its tuning.
 
 use std::collections::HashMap;
 use std::error::Error;

@@ -46,7 +46,8 @@ impl CliError {
     }
 }
 
-/// Whether somebody stopped reading, however deep that is wrapped: a CSV writer's error has the system's inside.
+/// Whether somebody stopped reading, however deep that is wrapped: a CSV writer's error has the system's
+/// inside.
 fn is_broken_pipe(error: &(dyn std::error::Error + 'static)) -> bool {
     let mut cause = Some(error);
     while let Some(error) = cause {

@@ -62,7 +62,8 @@ impl CsvFile {
         Ok(columns)
     }
 
-    /// Refuses columns that must be misspelt, and names those that are passed over. `read` are the columns that are read.
+    /// Refuses columns that must be misspelt, and names those that are passed over. `read` are the columns
+    /// that are read.
     pub(crate) fn check(&mut self, op: Op, read: &[&'static str]) -> Result<(), CliError> {
         let header =
             self.reader.headers().map_err(|error| CliError::failed(format!("{}: {error}", self.name)))?;

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::io::{self, Write as _};
 
-/// Writes a line for people. When nobody can read it (standard error is closed, or its disk full) it is dropped: no work
-/// is lost for a message.
+/// Writes a line for people. When nobody can read it (standard error is closed, or its disk full) it is
+/// dropped: no work is lost for a message.
 macro_rules! say {
     ($($text:tt)*) => { $crate::message::line(format_args!($($text)*)) };
 }

@@ -24,7 +24,8 @@ pub(crate) struct Screen {
 }
 
 impl Screen {
-    /// A terminal's size, if standard output is one. https://no-color.org says that any value of NO_COLOR but the empty one counts.
+    /// A terminal's size, if standard output is one. https://no-color.org says that any value of NO_COLOR but
+    /// the empty one counts.
     fn of_standard_output() -> Self {
         if !io::stdout().is_terminal() {
             return Self::default();

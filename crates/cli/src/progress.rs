@@ -35,7 +35,8 @@ impl Progress {
     fn on(target: ProgressDrawTarget, total: u64, unit: &'static str) -> Self {
         let bar = (!target.is_hidden()).then(|| {
             let bar = ProgressBar::with_draw_target(Some(total), target);
-            // What has no room is cut off, so that a line never becomes two, of which only one would be cleared.
+            // What has no room is cut off, so that a line never becomes two, of which only one would be
+            // cleared.
             let style = ProgressStyle::with_template("{bar:20} {wide_msg}");
             // The template is our own; without it the bar has its usual look.
             if let Ok(style) = style {

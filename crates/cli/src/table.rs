@@ -230,7 +230,8 @@ impl Layout {
             let mut text = String::new();
             for (cell, (&width, &numeric)) in cells.iter().zip(shown.iter().zip(&self.numeric)) {
                 let cell = cut(cell, width);
-                // A column of numbers is aligned at its end, with its header. Writing to a string does not fail.
+                // A column of numbers is aligned at its end, with its header. Writing to a string does not
+                // fail.
                 let _ =
                     if numeric { write!(text, "{cell:>width$}  ") } else { write!(text, "{cell:<width$}  ") };
             }
@@ -248,8 +249,8 @@ impl Layout {
         texts.iter().try_for_each(|row| writeln!(out, "{}", line(row)))
     }
 
-    /// Widths with which a line has room: the widest columns of texts become narrower, but never too narrow to be told apart.
-    /// Numbers are never cut.
+    /// Widths with which a line has room: the widest columns of texts become narrower, but never too narrow
+    /// to be told apart. Numbers are never cut.
     fn narrowed(&self, room: usize) -> Vec<usize> {
         const LEAST: usize = 16;
         let mut widths = self.widths.clone();
@@ -394,7 +395,8 @@ mod tests {
         );
     }
 
-    /// In parts, rows are what they are at once; of an aligned table only widths that a later part needs are not known.
+    /// In parts, rows are what they are at once; of an aligned table only widths that a later part needs are
+    /// not known.
     #[test]
     fn parts_are_what_the_whole_is() {
         let rows: Vec<Vec<Cell>> = (0..9)

@@ -220,7 +220,8 @@ fn validate_judges_choices_from_a_file() {
     assert!(ran.stderr.contains("mean is 0.9600, required 0.97"), "{}", ran.stderr);
 }
 
-/// Five problems, the first of them measured again under number 5, where the model's second choice is the fastest.
+/// Five problems, the first of them measured again under number 5, where the model's second choice is the
+/// fastest.
 fn measured_again(folder: &TempDir) -> String {
     let path = measured(folder, |_, place| 100.0 - place as f64);
     let mut text = fs::read_to_string(&path).unwrap();

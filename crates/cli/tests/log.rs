@@ -1,4 +1,5 @@
-//! What `CK_SELECT_LOG` makes the library say: mistakes, decisions, and for each a command that makes it again.
+//! What `CK_SELECT_LOG` makes the library say: mistakes, decisions, and for each a command that makes it
+//! again.
 //!
 //! The library's process is this test program again: `child` does nothing unless the environment asks for it.
 

@@ -128,7 +128,8 @@ fn alone_it_shows_what_most_people_want() {
     }
 }
 
-/// What a command prints on a terminal of so many columns; `None` where there is no `script`, which makes terminals.
+/// What a command prints on a terminal of so many columns; `None` where there is no `script`, which makes
+/// terminals.
 fn on_terminal(columns: u32, variables: &[(&str, &str)], arguments: &str) -> Option<String> {
     let command =
         format!("stty cols {columns} rows 24; {} {arguments} 2>/dev/null", env!("CARGO_BIN_EXE_ckselect"));

@@ -1,4 +1,5 @@
-//! Universal models as a user meets them: trained on several devices, judged where they have seen nothing, tuned.
+//! Universal models as a user meets them: trained on several devices, judged where they have seen nothing,
+//! tuned.
 
 #![cfg(feature = "train")]
 
@@ -10,7 +11,8 @@ use std::process::{Command, Output};
 const POOL: &str = "configs/forward_bf16.txt";
 const SMALL: &str = "--params problems_a_tree=2 min_child_samples=5";
 
-/// Convolutions on six kernels, with made-up times that no estimate has: `compv4` is the faster the deeper the problem.
+/// Convolutions on six kernels, with made-up times that no estimate has: `compv4` is the faster the deeper
+/// the problem.
 fn sweep(problems: usize, direction: &str) -> String {
     let mut text = String::from("kernel,problem_idx,N,C,K,G,Hi,Wi,Y,X,pad_h,pad_w,latency_ms,tflops\n");
     for index in 0..problems {

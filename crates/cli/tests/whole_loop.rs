@@ -1,4 +1,5 @@
-//! From a configuration to a model that chooses well, without a GPU: enumerate, bench, convert, train, evaluate, rank.
+//! From a configuration to a model that chooses well, without a GPU: enumerate, bench, convert, train,
+//! evaluate, rank.
 
 #![cfg(feature = "train")]
 
@@ -115,7 +116,8 @@ fn from_a_configuration_to_a_model_that_chooses_well() {
     assert_eq!([ranked.len(), per_shape.len(), measured.len()], [JUDGED; 3]);
     let mut efficiencies = 0.0;
     for ((best, shape), speeds) in ranked.iter().zip(per_shape).zip(measured.values()) {
-        // The oracle is the fastest of the log, what was selected is what is ranked first, and both have the log's speeds.
+        // The oracle is the fastest of the log, what was selected is what is ranked first, and both have the
+        // log's speeds.
         let oracle = speeds.iter().max_by(|a, b| a.1.total_cmp(&b.1)).unwrap();
         assert_eq!(shape["oracle_kernel"], oracle.0);
         assert_eq!(shape["oracle_best_tflops"], oracle.1);

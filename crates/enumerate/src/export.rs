@@ -19,8 +19,8 @@ struct Metadata<'a> {
 
 /// The export that upstream's builder writes, indented by two, with a line end.
 ///
-/// Convolutions are written as upstream's Python configurations, which leave four flags to the name; GEMMs, for which
-/// upstream has no such file, as the export of a CK registry.
+/// Convolutions are written as upstream's Python configurations, which leave four flags to the name; GEMMs,
+/// for which upstream has no such file, as the export of a CK registry.
 pub fn to_json(kernels: &[Kernel], config_file: &str, arch: &str) -> serde_json::Result<String> {
     let metadata = Metadata { config_file, arch, count: kernels.len() };
     let kernels: Vec<_> = kernels.iter().map(config_json).collect();

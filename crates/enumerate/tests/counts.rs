@@ -245,7 +245,8 @@ fn every_name_reads_back() {
     assert!(kernels > 20_000, "{kernels}");
 }
 
-/// What the name says, with what no name says: the architecture, and the sweep's one word for layouts of all dimensions.
+/// What the name says, with what no name says: the architecture, and the sweep's one word for layouts of all
+/// dimensions.
 fn read_back(kernel: &Kernel) -> KernelKind {
     let mut kind = Kernel::from_name(&kernel.name).unwrap().kind;
     match (&mut kind, &kernel.kind) {

@@ -1,5 +1,5 @@
-//! Filters mean what Python means: a table of expressions with outcomes that Python wrote, and, where there is a Python,
-//! the same table and random expressions through it.
+//! Filters mean what Python means: a table of expressions with outcomes that Python wrote, and, where there
+//! is a Python, the same table and random expressions through it.
 
 use std::fmt::Write as _;
 use std::io::Write as _;

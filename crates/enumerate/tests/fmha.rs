@@ -1,5 +1,5 @@
-//! How many forward attention kernels there are: figures that were counted apart from these rules, the first of them
-//! upstream's own.
+//! How many forward attention kernels there are: figures that were counted apart from these rules, the first
+//! of them upstream's own.
 
 use ck_select_enumerate::config::Config;
 use ck_select_enumerate::rules::Rules;

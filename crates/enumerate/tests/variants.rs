@@ -208,7 +208,8 @@ fn gfx1250_has_waves_and_instructions_of_its_own() {
     assert_eq!(found.warnings, ["'gfx1250' has no instructions for int8_int8_int32, it gives no kernels"]);
 }
 
-/// The script that turns upstream's file into ours, on a small one: what changed is said, and our own keys stay.
+/// The script that turns upstream's file into ours, on a small one: what changed is said, and our own keys
+/// stay.
 #[test]
 fn a_newer_file_of_upstream_becomes_rules() {
     let Some(python) = std::env::var_os("CK_SELECT_PYTHON").or_else(|| Some("python3".into())) else {

@@ -7,8 +7,8 @@ use ck_select_types::panics;
 
 use crate::error::Error;
 
-/// Declares a function for C. Its body gives a `Result<(), Error>`, which becomes the status; or, with a return type,
-/// the value itself, and after `or` what to return instead of panicking.
+/// Declares a function for C. Its body gives a `Result<(), Error>`, which becomes the status; or, with a
+/// return type, the value itself, and after `or` what to return instead of panicking.
 macro_rules! entry {
     ($(#[$meta:meta])* fn $name:ident($($argument:ident: $type:ty),* $(,)?) $body:block) => {
         entry! {
@@ -26,7 +26,8 @@ macro_rules! entry {
         ///
         /// # Safety
         ///
-        /// Pointers are NULL, or point to what LightGBM's function of this name asks for as long as the call lasts.
+        /// Pointers are NULL, or point to what LightGBM's function of this name asks for as long as the call
+        /// lasts.
         #[unsafe(no_mangle)]
         #[allow(non_snake_case, reason = "the name is LightGBM's")]
         pub unsafe extern "C" fn $name($($argument: $type),*) -> $result {
@@ -45,7 +46,8 @@ const NO_ERROR: &CStr = c"Everything is fine";
 entry! {
     /// What was wrong with this thread's last call that failed.
     ///
-    /// Never NULL. The text is this library's, valid until a call fails on the same thread or the thread ends.
+    /// Never NULL. The text is this library's, valid until a call fails on the same thread or the thread
+    /// ends.
     fn LGBM_GetLastError() -> *const c_char, or(NO_ERROR.as_ptr()) {
         LAST_ERROR
             .try_with(|last| last.try_borrow().map(|text| text.as_ptr()))

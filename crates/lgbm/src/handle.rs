@@ -1,8 +1,9 @@
-//! Handles: addresses of the places where models are kept, so that a wrong handle is seen without touching it.
+//! Handles: addresses of the places where models are kept, so that a wrong handle is seen without touching
+//! it.
 //!
-//! A handle that was a model's own address could be checked only by reading what it points to, which for a wrong or
-//! freed one is undefined. The places are a table that is always there: whether a handle is one of them takes no more
-//! than arithmetic, and an empty place is a model that was freed.
+//! A handle that was a model's own address could be checked only by reading what it points to, which for a
+//! wrong or freed one is undefined. The places are a table that is always there: whether a handle is one of
+//! them takes no more than arithmetic, and an empty place is a model that was freed.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -17,8 +18,8 @@ const MOST: usize = 1 << 16;
 
 static PLACES: [AtomicPtr<Forest>; MOST] = [const { AtomicPtr::new(ptr::null_mut()) }; MOST];
 
-/// Where to look for an empty place first: behind the last one that was taken, so that a handle that was freed comes
-/// back as another model's as late as possible.
+/// Where to look for an empty place first: behind the last one that was taken, so that a handle that was
+/// freed comes back as another model's as late as possible.
 static NEXT: AtomicUsize = AtomicUsize::new(0);
 
 /// Keeps a model, until [`take`].
@@ -42,7 +43,8 @@ pub(crate) fn put(forest: Forest) -> Result<*mut c_void, Error> {
 /// The handle is not freed as long as the model is used.
 pub(crate) unsafe fn get<'a>(handle: *mut c_void) -> Result<&'a Forest, Error> {
     let forest = place(handle)?.load(Ordering::Acquire);
-    // SAFETY: what is in a place comes from a box and stays until the handle is freed, which the caller excludes.
+    // SAFETY: what is in a place comes from a box and stays until the handle is freed, which the caller
+    // excludes.
     unsafe { forest.as_ref() }.ok_or(Error::Freed)
 }
 

@@ -9,8 +9,8 @@
 //! - Wrong arguments are errors wherever this can be detected: NULL, negative or overflowing sizes, handles
 //!   that are not or no longer in use.
 //! - Nothing is printed, and no panic crosses the boundary.
-//! - Any number of threads may predict with one handle at once; nothing is locked. A handle must not be freed while
-//!   another thread uses it.
+//! - Any number of threads may predict with one handle at once; nothing is locked. A handle must not be freed
+//!   while another thread uses it.
 
 #![cfg_attr(
     not(test),
@@ -26,8 +26,9 @@
     )
 )]
 
-// `guard` has the macro that declares every function; `booster` and `predict` are the functions. `handle`, `matrix`
-// and `parameters` turn what C passes into what Rust may rely on, `trees` scores with some of a forest's trees.
+// `guard` has the macro that declares every function; `booster` and `predict` are the functions. `handle`,
+// `matrix` and `parameters` turn what C passes into what Rust may rely on, `trees` scores with some of a
+// forest's trees.
 
 #[cfg(panic = "abort")]
 compile_error!("no panic may leave this library, so panics must unwind: build it without panic=abort");

@@ -13,8 +13,8 @@ enum Kind {
     Double,
 }
 
-/// A matrix in the caller's memory. It is read through pointers only: nothing is taken for granted about alignment, or
-/// about the results lying elsewhere.
+/// A matrix in the caller's memory. It is read through pointers only: nothing is taken for granted about
+/// alignment, or about the results lying elsewhere.
 #[derive(Debug)]
 pub(crate) struct Matrix {
     data: *const c_void,
@@ -50,8 +50,8 @@ impl Matrix {
         Ok(matrix)
     }
 
-    /// Copies the values of a row as doubles, as many as there are or fit, and leaves the others alone. Those that
-    /// count as zero become zero, so that scoring need not copy the row once more.
+    /// Copies the values of a row as doubles, as many as there are or fit, and leaves the others alone. Those
+    /// that count as zero become zero, so that scoring need not copy the row once more.
     ///
     /// # Safety
     ///

@@ -1,4 +1,5 @@
-//! The parameters of a call that change its answer, out of a text like `num_threads=1 predict_disable_shape_check=true`.
+//! The parameters of a call that change its answer, out of a text like
+//! `num_threads=1 predict_disable_shape_check=true`.
 
 use crate::error::Error;
 

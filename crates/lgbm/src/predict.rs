@@ -14,9 +14,9 @@ use crate::trees::Trees;
 entry! {
     /// Predicts for the rows of a matrix, and writes the results and how many they are.
     ///
-    /// `predict_type` is 0 for predictions, 1 for raw scores, 2 for the leaf of each tree; `out_result` has room for
-    /// one result a row, or with leaves for one a row and tree. `parameter` may be NULL. Unlike LightGBM's, the call
-    /// stays on its thread.
+    /// `predict_type` is 0 for predictions, 1 for raw scores, 2 for the leaf of each tree; `out_result` has
+    /// room for one result a row, or with leaves for one a row and tree. `parameter` may be NULL. Unlike
+    /// LightGBM's, the call stays on its thread.
     fn LGBM_BoosterPredictForMat(
         handle: *mut c_void,
         data: *const c_void,
@@ -83,8 +83,8 @@ const NARROW: usize = 128;
 
 /// # Safety
 ///
-/// The handle is not freed during the call, the matrix has its values, the parameters are a C string or NULL, there is
-/// room for the results.
+/// The handle is not freed during the call, the matrix has its values, the parameters are a C string or NULL,
+/// there is room for the results.
 unsafe fn predict(
     handle: *mut c_void,
     matrix: &Matrix,

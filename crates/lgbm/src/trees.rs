@@ -12,8 +12,8 @@ pub(crate) struct Trees<'a> {
 }
 
 impl<'a> Trees<'a> {
-    /// The trees that LightGBM takes for these arguments: `start` is moved into the forest, and a `count` that is not
-    /// positive or too large means all from there on.
+    /// The trees that LightGBM takes for these arguments: `start` is moved into the forest, and a `count`
+    /// that is not positive or too large means all from there on.
     pub(crate) fn new(forest: &'a Forest, start: i32, count: i32) -> Trees<'a> {
         let all = forest.trees().len();
         let start = usize::try_from(start).unwrap_or(0).min(all);

@@ -1,5 +1,5 @@
-//! An upstream program, unchanged: linked against this library, with the library put in front of another, and linked against
-//! the real LightGBM.
+//! An upstream program, unchanged: linked against this library, with the library put in front of another, and
+//! linked against the real LightGBM.
 
 mod support;
 

@@ -1,5 +1,5 @@
-//! The lock-free parts of ck-select, compiled with loom's atomics: its tests try the orders in which threads can run, and for
-//! each the values that the memory model lets a load see. There is nothing in it but tests.
+//! The lock-free parts of ck-select, compiled with loom's atomics: its tests try the orders in which threads
+//! can run, and for each the values that the memory model lets a load see. There is nothing in it but tests.
 
 #![cfg(test)]
 
@@ -18,8 +18,8 @@ use atomic::{AtomicU64, Ordering};
 use generation::Generation;
 use slot::Slot;
 
-/// Every order of the threads with at most two switches in the middle of a thread's work: without a bound, three threads have
-/// more orders than can be tried.
+/// Every order of the threads with at most two switches in the middle of a thread's work: without a bound,
+/// three threads have more orders than can be tried.
 fn model(body: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(2);
@@ -74,7 +74,8 @@ fn facts_are_of_their_generation() {
     });
 }
 
-/// The registry in small: a state that is published whole (there by `ArcSwap`), and decisions that are made on it.
+/// The registry in small: a state that is published whole (there by `ArcSwap`), and decisions that are made
+/// on it.
 #[test]
 fn who_has_seen_a_state_gets_no_decision_of_an_older_one() {
     struct Small {

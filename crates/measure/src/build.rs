@@ -1,8 +1,8 @@
 //! Kernel libraries built just in time, and the cache that keeps them.
 //!
 //! A library's name in the cache is a hash of all that it is made of: source, further inputs, command and the
-//! compiler's version. So a cache is never stale, and can be shared. What the compiler said of a failed build lies
-//! beside it, as `<hash>.error.txt`; failed builds are tried again by the next sweep.
+//! compiler's version. So a cache is never stale, and can be shared. What the compiler said of a failed build
+//! lies beside it, as `<hash>.error.txt`; failed builds are tried again by the next sweep.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

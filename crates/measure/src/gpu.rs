@@ -25,8 +25,9 @@ pub struct Gpu {
 impl Gpu {
     /// The GPUs that are asked for by their places (`0,2`), or all that the environment names, or the first.
     ///
-    /// `HIP_VISIBLE_DEVICES` (or `CUDA_VISIBLE_DEVICES`, which HIP reads, too) and below it `ROCR_VISIBLE_DEVICES`, as batch
-    /// systems set it, are lists of what may be used; places count within them.
+    /// `HIP_VISIBLE_DEVICES` (or `CUDA_VISIBLE_DEVICES`, which HIP reads, too) and below it
+    /// `ROCR_VISIBLE_DEVICES`, as batch systems set it, are lists of what may be used; places count within
+    /// them.
     pub fn choose(
         asked: Option<&str>,
         environment: impl Fn(&str) -> Option<String>,
@@ -70,8 +71,8 @@ impl Gpu {
         command.env("HIP_VISIBLE_DEVICES", &self.visible).env("CUDA_VISIBLE_DEVICES", &self.visible);
     }
 
-    /// Waits for the GPU's lock; `Err` inside is a reason to stop before it came. `waiting` is called once if it is
-    /// taken. The lock is gone with the process, however it ends.
+    /// Waits for the GPU's lock; `Err` inside is a reason to stop before it came. `waiting` is called once if
+    /// it is taken. The lock is gone with the process, however it ends.
     pub fn lock(
         &self,
         folder: &Path,
@@ -115,13 +116,15 @@ fn open(path: &Path) -> std::io::Result<File> {
     match files::open(path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             let mut options = OpenOptions::new();
-            // A new file or none: where everybody may write, anybody may leave a link to a file that somebody else would make.
+            // A new file or none: where everybody may write, anybody may leave a link to a file that somebody
+            // else would make.
             options.read(true).write(true).create_new(true).mode(0o666);
             let file = match files::open_with(&mut options, path) {
                 Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => return files::open(path),
                 opened => opened?,
             };
-            // The mask may have taken rights away; who made the file gives them back, another's is good already.
+            // The mask may have taken rights away; who made the file gives them back, another's is good
+            // already.
             let _ = file.set_permissions(std::fs::Permissions::from_mode(0o666));
             Ok(file)
         }

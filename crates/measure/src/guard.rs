@@ -1,9 +1,9 @@
 //! A process that outlives us for a moment, to end what we started.
 //!
-//! Every process that is started here leads a group of its own, and writes its number into the guard's pipe before it
-//! becomes another program. When our end of the pipe closes, whatever ended us, the guard kills the groups that it
-//! knows and ends. So not even `kill -9` leaves a kernel behind on the GPU. The kernel's own way (a signal at the
-//! parent's death) is asked for, too; alone it would miss children of children.
+//! Every process that is started here leads a group of its own, and writes its number into the guard's pipe
+//! before it becomes another program. When our end of the pipe closes, whatever ended us, the guard kills the
+//! groups that it knows and ends. So not even `kill -9` leaves a kernel behind on the GPU. The kernel's own
+//! way (a signal at the parent's death) is asked for, too; alone it would miss children of children.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -47,8 +47,8 @@ impl Guard {
         command.process_group(0);
         let Some(pipe) = &self.pipe else { return };
         let pipe = pipe.as_fd();
-        // SAFETY: the descriptor stays open until the command was started: `self` is borrowed at every call of `spawn`
-        // (see `process`), and the command is dropped after it.
+        // SAFETY: the descriptor stays open until the command was started: `self` is borrowed at every call
+        // of `spawn` (see `process`), and the command is dropped after it.
         let pipe: BorrowedFd<'static> =
             unsafe { BorrowedFd::borrow_raw(std::os::fd::AsRawFd::as_raw_fd(&pipe)) };
         let parent = rustix::process::getpid();
@@ -65,10 +65,12 @@ impl Guard {
         unsafe { command.pre_exec(hook) };
     }
 
-    /// Tells the guard that a group is gone. Called before its leader is reaped, so that the number is still its own.
+    /// Tells the guard that a group is gone. Called before its leader is reaped, so that the number is still
+    /// its own.
     pub(crate) fn forget(&self, leader: Pid) {
         if let Some(mut pipe) = self.pipe.as_ref() {
-            // One write, since other threads' children write, too. A guard that is gone has nothing to forget.
+            // One write, since other threads' children write, too. A guard that is gone has nothing to
+            // forget.
             let line = format!("-{}\n", leader.as_raw_nonzero());
             let _ = pipe.write_all(line.as_bytes());
         }
@@ -98,8 +100,8 @@ fn enrolment(pid: Pid, room: &mut [u8; 16]) -> &[u8] {
     &room[begin..]
 }
 
-/// The guard's life: keeps the groups that lines add (`+1234`) and take away (`-1234`), and kills those that are left
-/// when the input ends.
+/// The guard's life: keeps the groups that lines add (`+1234`) and take away (`-1234`), and kills those that
+/// are left when the input ends.
 pub fn serve(input: impl Read) {
     let mut groups: Vec<Pid> = Vec::new();
     for line in BufReader::new(input).lines() {

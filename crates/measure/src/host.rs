@@ -28,7 +28,8 @@ pub fn facts() -> Value {
     Value::Object(facts)
 }
 
-/// The clocks that the driver lists for each GPU, with a `*` at the ones in force, by the GPU's address on the bus.
+/// The clocks that the driver lists for each GPU, with a `*` at the ones in force, by the GPU's address on
+/// the bus.
 pub fn clocks() -> Value {
     let mut gpus = Map::new();
     let Ok(cards) = std::fs::read_dir("/sys/class/drm") else { return Value::Object(gpus) };
@@ -62,7 +63,8 @@ fn file(path: &Path) -> Option<String> {
     Some(text.trim().to_owned()).filter(|text| !text.is_empty())
 }
 
-/// The revision that is checked out in a folder, and whether files differ from it; null outside of a repository.
+/// The revision that is checked out in a folder, and whether files differ from it; null outside of a
+/// repository.
 pub fn revision(folder: &Path, guard: &Guard) -> Value {
     let git = |arguments: &[&str]| {
         let mut command = Command::new("git");

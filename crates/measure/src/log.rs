@@ -1,8 +1,8 @@
 //! The log: a CSV that only grows.
 //!
-//! A row is one write. [`Log::sync`] waits until the disk has all rows; whoever measures calls it before it waits for
-//! anything else. After a crash, of the process or of the machine, the file ends with a whole row or with a torn one, which
-//! [`Log::rows`] cuts off. A lock keeps a second process away.
+//! A row is one write. [`Log::sync`] waits until the disk has all rows; whoever measures calls it before it
+//! waits for anything else. After a crash, of the process or of the machine, the file ends with a whole row
+//! or with a torn one, which [`Log::rows`] cuts off. A lock keeps a second process away.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -132,8 +132,8 @@ impl Log {
     }
 }
 
-/// How many bytes are whole lines: up to the last line end before a NUL, which a power cut can leave where the disk
-/// knew a file's length but not its contents.
+/// How many bytes are whole lines: up to the last line end before a NUL, which a power cut can leave where
+/// the disk knew a file's length but not its contents.
 pub(crate) fn whole_lines(bytes: &[u8]) -> usize {
     let sane = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
     bytes[..sane].iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1)

@@ -48,8 +48,9 @@ struct Row {
     cells: csv::StringRecord,
 }
 
-/// Merges logs into a new file, sorted by problem and kernel. Nothing is written if there is an error; with `complete` it
-/// is one if rows of the plan are missing, whether a shard is not done or is not among the logs.
+/// Merges logs into a new file, sorted by problem and kernel. Nothing is written if there is an error; with
+/// `complete` it is one if rows of the plan are missing, whether a shard is not done or is not among the
+/// logs.
 pub fn merge(
     inputs: &[PathBuf],
     output: &Path,

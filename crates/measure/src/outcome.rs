@@ -111,8 +111,8 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Blanks, line ends and control characters become single blanks; the end, where programs say what went wrong, is
-/// what is kept of a long text.
+/// Blanks, line ends and control characters become single blanks; the end, where programs say what went
+/// wrong, is what is kept of a long text.
 fn one_line(text: &str) -> String {
     let words: Vec<&str> =
         text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty()).collect();

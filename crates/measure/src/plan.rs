@@ -109,9 +109,9 @@ impl Plan {
         asked.for_kernel(self.kernel(pair)).unwrap_or(asked.problem)
     }
 
-    /// The same with the kernels of each problem in the order of the estimate, fastest first, so that a cut-off has a good time
-    /// to hold them against from the start. Kernels that are estimated to take more than `within` times as long as the fastest
-    /// are left out; those without an estimate come last.
+    /// The same with the kernels of each problem in the order of the estimate, fastest first, so that a
+    /// cut-off has a good time to hold them against from the start. Kernels that are estimated to take more
+    /// than `within` times as long as the fastest are left out; those without an estimate come last.
     #[must_use]
     pub fn by_estimate(&self, estimator: &Estimator, within: Option<f64>) -> Self {
         let mut plan = self.clone();

@@ -83,8 +83,8 @@ impl ProblemSet {
         Self::from_bytes(path, &bytes, op)
     }
 
-    /// Reads a file's contents as [`ProblemReader`] does, which says what they may be; `label` names them in errors.
-    /// Problems that are repeated count once.
+    /// Reads a file's contents as [`ProblemReader`] does, which says what they may be; `label` names them in
+    /// errors. Problems that are repeated count once.
     pub fn from_bytes(label: &Path, bytes: &[u8], op: Op) -> Result<Self, MeasureError> {
         let name = label.display().to_string();
         let of_file = |error: ProblemListError| {

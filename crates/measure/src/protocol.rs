@@ -1,8 +1,8 @@
 //! What the sweep and its worker say to each other: JSON, an object a line.
 //!
 //! The sweep writes one [`Request`] and closes the worker's input. The worker answers [`Answer::Ready`], then
-//! [`Answer::Begin`] and [`Answer::End`] for each item in order, and ends. When it ends early, the item that began last is
-//! the one that ended it; items without an end are measured anew.
+//! [`Answer::Begin`] and [`Answer::End`] for each item in order, and ends. When it ends early, the item that
+//! began last is the one that ended it; items without an end are measured anew.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

@@ -1,8 +1,8 @@
 //! Rows of the log: upstream's benchmark CSV, which its converters and `ckselect` read.
 //!
-//! Upstream's converter takes every column that it does not know for a column of the problem. So nothing stands here
-//! that it would mistake: beyond its own columns there is `error_msg`, which it passes over. What else is known of a
-//! measurement goes into the details file.
+//! Upstream's converter takes every column that it does not know for a column of the problem. So nothing
+//! stands here that it would mistake: beyond its own columns there is `error_msg`, which it passes over. What
+//! else is known of a measurement goes into the details file.
 
 use ck_select::problem::{CONV_COLUMNS, FMHA_COLUMNS, Problem};
 use ck_select::vocab::{Dtype, Op};
@@ -25,8 +25,8 @@ const GEMM: [&str; 6] = ["m", "n", "k", "split_k", "dtype", "layout"];
 const RIGHT_PADS: [&str; 3] = ["pad_d_right", "pad_h_right", "pad_w_right"];
 
 impl Columns {
-    /// The columns that the plan's problems need: upstream's, and those that upstream's schema lacks where a problem
-    /// cannot be told without them.
+    /// The columns that the plan's problems need: upstream's, and those that upstream's schema lacks where a
+    /// problem cannot be told without them.
     pub fn of(plan: &Plan) -> Self {
         let convs = || {
             plan.problems().iter().filter_map(|planned| match &planned.asked.problem {

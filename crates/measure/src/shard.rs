@@ -58,8 +58,9 @@ impl Shard {
 
     /// This part of a plan. The same plan, costs and batch size always give the same parts.
     ///
-    /// All kernels of a problem stay together, so that they are compared on one GPU; only when there are fewer problems
-    /// than parts are problems divided, by batches. The costliest piece goes first, each to the part that has least.
+    /// All kernels of a problem stay together, so that they are compared on one GPU; only when there are
+    /// fewer problems than parts are problems divided, by batches. The costliest piece goes first, each to
+    /// the part that has least.
     #[must_use]
     pub fn of(&self, plan: &Plan, cost: Cost, batch: usize) -> Plan {
         if self.count == 1 {

@@ -1,5 +1,5 @@
-//! What is kept beside the log: how it came about (`<log>.meta.json`), and what is known of each measurement beyond
-//! its row (`<log>.details.jsonl`).
+//! What is kept beside the log: how it came about (`<log>.meta.json`), and what is known of each measurement
+//! beyond its row (`<log>.details.jsonl`).
 
 use std::collections::HashSet;
 use std::fs::{File, OpenOptions};
@@ -186,8 +186,8 @@ struct DetailsLine {
     unstable: bool,
 }
 
-/// The open details file. It is written before the log, so that every row has its details; a row that a crash kept out
-/// of the log has them twice, and the last count.
+/// The open details file. It is written before the log, so that every row has its details; a row that a crash
+/// kept out of the log has them twice, and the last count.
 #[derive(Debug)]
 pub struct Details {
     file: File,
@@ -195,8 +195,8 @@ pub struct Details {
 }
 
 impl Details {
-    /// Opens the file, makes it if there is none, and cuts a torn end off. With it come the kernels and problems whose
-    /// measurement is unstable.
+    /// Opens the file, makes it if there is none, and cuts a torn end off. With it come the kernels and
+    /// problems whose measurement is unstable.
     pub fn open(path: &Path) -> Result<(Self, HashSet<(String, u64)>), MeasureError> {
         let open = || -> std::io::Result<(File, Vec<u8>)> {
             let mut options = OpenOptions::new();

@@ -54,8 +54,9 @@ pub fn is_done(log: &Path, retry: &Retry) -> Result<bool, MeasureError> {
 impl SlurmJob {
     /// The script of the array: one task a shard.
     ///
-    /// A task that fails starts `bench` again, which goes on where it was; one that is killed with its node is queued
-    /// again by Slurm. A task that is told to end (time limit, `scancel`) ends cleanly and is not started again.
+    /// A task that fails starts `bench` again, which goes on where it was; one that is killed with its node
+    /// is queued again by Slurm. A task that is told to end (time limit, `scancel`) ends cleanly and is not
+    /// started again.
     pub fn array_script(&self) -> String {
         let open: Vec<String> = self.open.iter().map(u32::to_string).collect();
         let mut script = self.head("bench", &format!("--array={}", open.join(",")), "%a");

@@ -29,8 +29,8 @@ impl Stop {
         Self { signal, deadline: budget.and_then(|budget| Instant::now().checked_add(budget)) }
     }
 
-    /// Why to stop, when a process of ours was ended by a signal from outside: batch systems signal a whole job, and our
-    /// own signal may come a moment later than that of our process.
+    /// Why to stop, when a process of ours was ended by a signal from outside: batch systems signal a whole
+    /// job, and our own signal may come a moment later than that of our process.
     pub(crate) fn reason_behind(&self, signal: i32) -> Option<StopReason> {
         const SENT_TO_JOBS: [i32; 4] = [1, 2, 9, 15];
         if !SENT_TO_JOBS.contains(&signal) {

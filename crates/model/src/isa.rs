@@ -2,7 +2,8 @@
 
 use std::sync::OnceLock;
 
-/// The instructions of a loop. A value that names more than the portable ones exists only on a CPU that has them.
+/// The instructions of a loop. A value that names more than the portable ones exists only on a CPU that has
+/// them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Isa {
     #[cfg(target_arch = "x86_64")]
@@ -51,8 +52,8 @@ pub(crate) fn has_avx512() -> bool {
         && is_x86_feature_detected!("avx512dq")
 }
 
-/// On Intel's CPUs from Sapphire Rapids on, which half-precision numbers tell from older ones; of those the microcode slowed
-/// gathers down. AMD's take a step for every element.
+/// On Intel's CPUs from Sapphire Rapids on, which half-precision numbers tell from older ones; of those the
+/// microcode slowed gathers down. AMD's take a step for every element.
 #[cfg(target_arch = "x86_64")]
 fn gathers_are_fast() -> bool {
     use std::arch::x86_64::{__cpuid, __cpuid_count};

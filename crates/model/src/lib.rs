@@ -7,7 +7,8 @@
 //! ```
 //!
 //! - [`features`]: feature name to value, one table an operation
-//! - [`forest`]: LightGBM's text to a checked forest and exact scores; [`scoring`]: the same compiled for a pool
+//! - [`forest`]: LightGBM's text to a checked forest and exact scores; [`scoring`]: the same compiled for a
+//!   pool
 //! - [`model`]: a spec with its forests; [`select`]: rankings, predictions, comparisons
 //! - [`estimate`]: how long a kernel takes where nothing was measured
 //! - [`rows`]: problems and kernels as tables of named cells, as upstream's Python tools have them

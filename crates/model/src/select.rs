@@ -165,8 +165,8 @@ impl Ranker {
         self.scorer.prepare();
     }
 
-    /// The same for what `key` says in place of the model, leaving to the second ranking what the first one does without
-    /// ([`PoolScorer::deferred`]).
+    /// The same for what `key` says in place of the model, leaving to the second ranking what the first one
+    /// does without ([`PoolScorer::deferred`]).
     pub fn deferred(model: Arc<Model>, key: ModelKey, pool: Arc<Pool>) -> Result<Self, RankError> {
         let (mut sides, mut places, mut left_out) = (Vec::new(), Vec::new(), Vec::new());
         let is_universal = model.spec().prior.is_some();
@@ -270,7 +270,8 @@ impl Ranker {
         Ok(())
     }
 
-    /// All places, by what [`Ranker::lead_with`] left in the scratch for the same problem: they begin with its.
+    /// All places, by what [`Ranker::lead_with`] left in the scratch for the same problem: they begin with
+    /// its.
     pub fn follow_with(&self, problem: Checked<'_>, scratch: &mut RankScratch) -> Result<(), RankError> {
         if scratch.is_shortlist {
             self.score_all(problem, scratch)?;
@@ -359,7 +360,8 @@ impl Ranker {
     /// Puts the `count` best of the scratch in order.
     fn order(&self, count: usize, scratch: &mut RankScratch) {
         let higher_is_better = self.model.spec().rank_by.higher_is_better();
-        // With the index as a tie-break no two are equal, and an unstable sort, which does not allocate, will do.
+        // With the index as a tie-break no two are equal, and an unstable sort, which does not allocate, will
+        // do.
         let by_score =
             |a: &Ranked, b: &Ranked| order(a.score, b.score, higher_is_better).then(a.index.cmp(&b.index));
         let ranking = scratch.ranking.as_mut_slice();
@@ -393,8 +395,8 @@ impl Ranker {
         Ok(())
     }
 
-    /// The first `count` places for a problem that the model is for; whether it is all of them, which otherwise
-    /// [`Ranker::follow_with`] gives. `arch` is that of a problem that names none.
+    /// The first `count` places for a problem that the model is for; whether it is all of them, which
+    /// otherwise [`Ranker::follow_with`] gives. `arch` is that of a problem that names none.
     pub fn lead_with(
         &self,
         problem: Checked<'_>,
@@ -437,8 +439,8 @@ impl Ranker {
         }));
         let beyond = self.score(of_scorer.beyond());
         self.order(usize::MAX, scratch);
-        // Scores that differ may be equal once logarithms are undone, and then places decide. What is not on the list
-        // must be worse by more than what `exp` and the like can be wrong by.
+        // Scores that differ may be equal once logarithms are undone, and then places decide. What is not on
+        // the list must be worse by more than what `exp` and the like can be wrong by.
         let last = scratch.ranking.get(count - 1).map_or(f64::NAN, |last| last.score);
         let slack = last.abs().max(beyond.abs()) * f64::exp2(-40.0);
         Ok(if wanted.highest { beyond + slack < last } else { beyond - slack > last })

@@ -1,5 +1,5 @@
-//! Golden feature rows of attention in both encodings, bit for bit: some here, all of them where they are beside the
-//! checkout.
+//! Golden feature rows of attention in both encodings, bit for bit: some here, all of them where they are
+//! beside the checkout.
 
 use std::collections::HashMap;
 use std::io::Read;

@@ -1,7 +1,7 @@
 //! The features of every row of some measurements, as upstream's engine of 97 has them.
 //!
-//! `feature_rows TABLE` takes them a part at a time, `feature_rows TABLE --matrix` holds all of them at once. Both print the
-//! sum of each column, and how long reading and computing with adding took.
+//! `feature_rows TABLE` takes them a part at a time, `feature_rows TABLE --matrix` holds all of them at once.
+//! Both print the sum of each column, and how long reading and computing with adding took.
 
 use std::sync::Mutex;
 use std::time::Instant;

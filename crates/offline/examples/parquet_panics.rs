@@ -1,5 +1,5 @@
-//! Where the parquet crate panics on a damaged file: docs/reports/parquet-panics.md. It needs `arrow`, `parquet` and
-//! `bytes` alone.
+//! Where the parquet crate panics on a damaged file: docs/reports/parquet-panics.md. It needs `arrow`,
+//! `parquet` and `bytes` alone.
 //!
 //! ```console
 //! $ cargo run -p ck-select-offline --example parquet_panics

@@ -1,12 +1,12 @@
-//! Writes what a model was trained on into its spec (`ck_select.trained_on`) and card, if it was trained before these recorded it,
-//! from the files that it was trained on:
+//! Writes what a model was trained on into its spec (`ck_select.trained_on`) and card, if it was trained
+//! before these recorded it, from the files that it was trained on:
 //!
 //! ```console
 //! $ cargo run --release -p ck-select-offline --example trained_on -- MODEL_DIR FILE…
 //! ```
 //!
-//! The files are those that the model's card names, by their digests. As a check, the recorded ranges of the features that
-//! are numbers of the problem must come out again. Forests and all else stay as they are.
+//! The files are those that the model's card names, by their digests. As a check, the recorded ranges of the
+//! features that are numbers of the problem must come out again. Forests and all else stay as they are.
 
 use std::error::Error;
 use std::path::{Path, PathBuf};

@@ -11,8 +11,8 @@ pub struct Candidate {
     pub tflops: f64,
 }
 
-/// A problem with the candidates of one run, in the order of their first rows. A problem that was measured twice has
-/// two.
+/// A problem with the candidates of one run, in the order of their first rows. A problem that was measured
+/// twice has two.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trial {
     /// Index into [`Measurements::problems`].

@@ -1,7 +1,8 @@
 //! From any file of measurements to upstream's canonical tables.
 //!
-//! One thread reads and hands over chunks of rows; the caller's thread turns each chunk into a row group, column by column
-//! on all cores, and writes it. Only a few chunks exist at any time, so the inputs may be larger than the memory.
+//! One thread reads and hands over chunks of rows; the caller's thread turns each chunk into a row group,
+//! column by column on all cores, and writes it. Only a few chunks exist at any time, so the inputs may be
+//! larger than the memory.
 
 mod capture;
 mod chunk;
@@ -88,8 +89,8 @@ pub fn is_standard_output(output: &Path) -> bool {
     output == Path::new("-")
 }
 
-/// Converts files and folders into one table: a CSV when the output's name ends in `.csv` or is `-`, standard output, else
-/// parquet. A file is there whole or not at all.
+/// Converts files and folders into one table: a CSV when the output's name ends in `.csv` or is `-`, standard
+/// output, else parquet. A file is there whole or not at all.
 pub fn convert(
     inputs: &[PathBuf],
     output: &Path,

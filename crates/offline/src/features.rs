@@ -60,8 +60,8 @@ impl<'a> Prepared<'a> {
 /// Rows that one thread computes at a time: 1,024 of a hundred features stay in its cache.
 const CHUNK: usize = 1 << 10;
 
-/// The feature rows of `rows` (indices into [`Measurements::rows`]), row after row, computed by all threads of the current
-/// rayon pool.
+/// The feature rows of `rows` (indices into [`Measurements::rows`]), row after row, computed by all threads
+/// of the current rayon pool.
 pub fn rows(
     measurements: &Measurements,
     extractor: &Extractor,
@@ -76,8 +76,8 @@ pub fn rows(
     Ok(values)
 }
 
-/// The same rows, a part at a time and never all of them in memory. `take` gets the place of a part's first row and the
-/// part's rows, on any thread and in any order.
+/// The same rows, a part at a time and never all of them in memory. `take` gets the place of a part's first
+/// row and the part's rows, on any thread and in any order.
 pub fn parts(
     measurements: &Measurements,
     extractor: &Extractor,

@@ -1,6 +1,7 @@
 //! Figures over many problems: quantiles, means, errors of prediction.
 
-/// The quantile `share` (0 to 1) of sorted values, interpolated linearly as numpy's default; NaN without values.
+/// The quantile `share` (0 to 1) of sorted values, interpolated linearly as numpy's default; NaN without
+/// values.
 pub fn quantile(sorted: &[f64], share: f64) -> f64 {
     let Some(last) = sorted.len().checked_sub(1) else { return f64::NAN };
     let place = share.clamp(0.0, 1.0) * last as f64;
@@ -53,7 +54,8 @@ impl Spread {
 /// Errors of predicted values against measured ones.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Errors {
-    /// The share of the variance that is explained; the variance is taken for at least 1e-10, as upstream does.
+    /// The share of the variance that is explained; the variance is taken for at least 1e-10, as upstream
+    /// does.
     pub r2: f64,
     /// Root of the mean squared error.
     pub rmse: f64,

@@ -20,13 +20,14 @@ fn check(status: std::ffi::c_int) -> Result<(), LightGbmError> {
     if status == 0 {
         return Ok(());
     }
-    // SAFETY: the message is a C string in thread-local storage, copied here before another call can change it.
+    // SAFETY: the message is a C string in thread-local storage, copied here before another call can change
+    // it.
     let message = unsafe { CStr::from_ptr(lightgbm3_sys::LGBM_GetLastError()) };
     Err(LightGbmError(message.to_string_lossy().into_owned()))
 }
 
-/// Keeps LightGBM from writing to stdout: its log goes nowhere. The setting is per thread, so whatever makes a handle
-/// calls this first.
+/// Keeps LightGBM from writing to stdout: its log goes nowhere. The setting is per thread, so whatever makes
+/// a handle calls this first.
 fn silence() {
     unsafe extern "C" fn nowhere(_: *const std::ffi::c_char) {}
     // SAFETY: a callback that reads nothing is fine with whatever it is given.

@@ -161,15 +161,17 @@ impl Measurements {
         Ok(())
     }
 
-    /// Reads files and folders, in the order given; of a folder the files `*.parquet` directly in it, sorted by name.
+    /// Reads files and folders, in the order given; of a folder the files `*.parquet` directly in it, sorted
+    /// by name.
     pub fn read<P: AsRef<Path>>(paths: &[P], wanted: Wanted) -> Result<Self, DataError> {
         let mut measurements = Self::new(wanted);
         measurements.add_all(paths)?;
         Ok(measurements)
     }
 
-    /// Reads only which kernel and which problem each row is of: figures are those of rows that failed, and all rows of a
-    /// problem are one sweep. A table's other columns are not even decoded, and it need not have them.
+    /// Reads only which kernel and which problem each row is of: figures are those of rows that failed, and
+    /// all rows of a problem are one sweep. A table's other columns are not even decoded, and it need not
+    /// have them.
     ///
     /// ```no_run
     /// use ck_select_types::vocab::Op;
@@ -189,11 +191,11 @@ impl Measurements {
         Ok(measurements)
     }
 
-    /// Adds the rows of one file: a benchmark CSV, a parquet table, the JSON of a benchmark run, or a streaming log, the
-    /// three texts also compressed with gzip.
+    /// Adds the rows of one file: a benchmark CSV, a parquet table, the JSON of a benchmark run, or a
+    /// streaming log, the three texts also compressed with gzip.
     ///
-    /// A place that should hold a row and does not is an error here: whoever trains on a damaged file should know.
-    /// `ckselect convert` takes what is good in it, and counts the rest.
+    /// A place that should hold a row and does not is an error here: whoever trains on a damaged file should
+    /// know. `ckselect convert` takes what is good in it, and counts the rest.
     pub fn add_file(&mut self, path: &Path) -> Result<(), DataError> {
         self.add(path, true)
     }
@@ -295,8 +297,8 @@ impl Measurements {
         &self.failures
     }
 
-    /// The hardware constants that the data records, over those of its architecture (or, when that is not known, over
-    /// upstream's defaults); `None` when it records none.
+    /// The hardware constants that the data records, over those of its architecture (or, when that is not
+    /// known, over upstream's defaults); `None` when it records none.
     pub fn hardware(&self) -> Option<Hardware> {
         if self.hardware.is_empty() {
             return None;
@@ -310,7 +312,8 @@ impl Measurements {
         Some(hardware)
     }
 
-    /// The GPU of an architecture as the estimate sees it: its profile with the constants that the data records.
+    /// The GPU of an architecture as the estimate sees it: its profile with the constants that the data
+    /// records.
     pub fn device(&self, arch: Arch) -> Result<Device, DeviceError> {
         let mut device = Device::for_arch(arch)?;
         for &(_, name, value) in self.hardware.iter().filter(|recorded| recorded.0 == Some(arch)) {
@@ -328,8 +331,8 @@ impl Measurements {
         common("directions", directions, "choose one with the direction (--variant)")
     }
 
-    /// The element type of all inputs; `None` without rows. Two types are an error, but for attention, whose features tell
-    /// them apart: there it is `None`, too.
+    /// The element type of all inputs; `None` without rows. Two types are an error, but for attention, whose
+    /// features tell them apart: there it is `None`, too.
     pub fn common_dtype(&self) -> Result<Option<Dtype>, DataError> {
         if let Some(Problem::Fmha(first)) = self.problems.first() {
             let same = |problem: &Problem| matches!(problem, Problem::Fmha(p) if p.dtype == first.dtype);

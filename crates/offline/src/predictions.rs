@@ -148,8 +148,8 @@ impl Sheet {
 }
 
 impl Predictions {
-    /// Reads a CSV of predictions: a kernel (`kernel_name`, `kernel` or `predicted_kernel`) and its `rank` (1 where the
-    /// column is missing) for a problem, which is spelled out or numbered as in `labels`.
+    /// Reads a CSV of predictions: a kernel (`kernel_name`, `kernel` or `predicted_kernel`) and its `rank` (1
+    /// where the column is missing) for a problem, which is spelled out or numbered as in `labels`.
     pub fn read(
         path: &Path,
         measurements: &Measurements,
@@ -230,8 +230,8 @@ impl Predictions {
         self.ranking(measurements, trial)?.first().map(|place| &place.kernel)
     }
 
-    /// The order that the file gives a trial's candidates; kernels that were not measured are left out. Kernels are
-    /// the same when their descriptors are: names of different age describe one kernel.
+    /// The order that the file gives a trial's candidates; kernels that were not measured are left out.
+    /// Kernels are the same when their descriptors are: names of different age describe one kernel.
     pub fn order(&self, measurements: &Measurements, trial: &Trial) -> Option<Order> {
         let places = self.ranking(measurements, trial)?;
         let find = |place: &Place| {

@@ -1,4 +1,5 @@
-//! Pages that need nothing else: one HTML file each, no network, and a small script without which they are still whole.
+//! Pages that need nothing else: one HTML file each, no network, and a small script without which they are
+//! still whole.
 
 mod change;
 mod charts;

@@ -1,5 +1,5 @@
-//! Problems worth measuring: upstream's generators, synthetic sets, layers of real networks, attention of real models, and lists
-//! from elsewhere.
+//! Problems worth measuring: upstream's generators, synthetic sets, layers of real networks, attention of
+//! real models, and lists from elsewhere.
 
 mod conv;
 pub mod driver;

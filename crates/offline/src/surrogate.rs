@@ -1,4 +1,5 @@
-//! Searching for kernels that a model likes: GEMM kernels among more than anybody has compiled, or those of a pool.
+//! Searching for kernels that a model likes: GEMM kernels among more than anybody has compiled, or those of a
+//! pool.
 
 mod evolve;
 mod exhaust;
@@ -100,7 +101,8 @@ pub enum SearchError {
 /// Told how many points were scored, of how many.
 pub type Progress<'a> = &'a (dyn Fn(u64, u64) + Sync);
 
-/// Scores all kernels of a ranker's pool, of either operation; those that the model cannot describe count for nothing.
+/// Scores all kernels of a ranker's pool, of either operation; those that the model cannot describe count for
+/// nothing.
 pub fn search_pool(ranker: &Ranker, problem: &Problem, top: usize) -> Result<Outcome, SearchError> {
     let mut scratch = RankScratch::default();
     ranker.rank_with(problem, &mut scratch)?;

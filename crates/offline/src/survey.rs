@@ -1,5 +1,6 @@
-//! What is in a sweep: which problems and kernels were measured, which kernels win where, what fewer of them would cost,
-//! how near to the device's peaks the fastest come, how steady the times are, what failed, and where the time went.
+//! What is in a sweep: which problems and kernels were measured, which kernels win where, what fewer of them
+//! would cost, how near to the device's peaks the fastest come, how steady the times are, what failed, and
+//! where the time went.
 
 mod change;
 mod coverage;
@@ -63,7 +64,8 @@ pub struct Survey {
     pub roofline: Result<Roofline, String>,
     /// How steady the times are.
     pub noise: Noise,
-    /// What failed, the most frequent class first; rows that are not valid for no recorded reason are `not said`.
+    /// What failed, the most frequent class first; rows that are not valid for no recorded reason are
+    /// `not said`.
     pub failures: Vec<Failed>,
     /// Milliseconds of one run of each row that has a time.
     pub run_ms: f64,

@@ -1,8 +1,8 @@
-//! From measurements to a model directory: cross-validation by problem, one forest a target, and what upstream's
-//! trainer writes beside them.
+//! From measurements to a model directory: cross-validation by problem, one forest a target, and what
+//! upstream's trainer writes beside them.
 //!
-//! Each training runs on one thread with fixed seeds, so the same data and the same [`Plan`] give the same bytes.
-//! Folds are trained in parallel, on the rayon pool of the caller.
+//! Each training runs on one thread with fixed seeds, so the same data and the same [`Plan`] give the same
+//! bytes. Folds are trained in parallel, on the rayon pool of the caller.
 
 mod artifacts;
 mod average;
@@ -49,8 +49,8 @@ use fit::{Recipe, Task};
 pub enum Stop {
     /// Never: the number of trees is fixed beforehand.
     Never,
-    /// When the held-out fold no longer gains: upstream's way, which lets the fold that is reported choose the number
-    /// of trees.
+    /// When the held-out fold no longer gains: upstream's way, which lets the fold that is reported choose
+    /// the number of trees.
     HeldOut,
     /// When a fifth of the problems that are trained on, kept aside for it, no longer gains.
     Inner,

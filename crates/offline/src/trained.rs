@@ -75,8 +75,8 @@ pub fn limits(schema: &Schema, trained_on: &TrainedOn, range: &TrainedRange) -> 
     text
 }
 
-/// For each file of the measurements, whether the model was trained on it. Nothing is read for a spec that records no
-/// files.
+/// For each file of the measurements, whether the model was trained on it. Nothing is read for a spec that
+/// records no files.
 pub fn were_trained_on(spec: &FeatureSpec, measurements: &Measurements) -> Result<Vec<bool>, DataError> {
     let known = spec.trained_on.as_ref().map_or(&[][..], TrainedOn::files);
     if known.is_empty() {

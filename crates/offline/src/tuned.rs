@@ -1,7 +1,8 @@
 //! Tuned tables of others: which problems they know, and how long the kernel that they found best took.
 //!
-//! Their kernels are mostly none of ours, but their times are a roof to compare with. What a table does not say of its problems is asked of
-//! the caller, as fields of a problem: `dtype=fp8,quant=rowcolquant,arch=gfx942`.
+//! Their kernels are mostly none of ours, but their times are a roof to compare with. What a table does not
+//! say of its problems is asked of the caller, as fields of a problem:
+//! `dtype=fp8,quant=rowcolquant,arch=gfx942`.
 
 mod aiter;
 mod hipblaslt;
@@ -51,8 +52,8 @@ struct Said {
 /// The places of a table with their lines.
 type Places = Vec<(usize, Result<Said, String>)>;
 
-/// Reads a table: AITER's tuned CSV of GEMMs, hipBLASLt's logic of exact solutions (YAML) or `MIOpen`'s find-db as text, which its
-/// beginning tells apart. `fields` are added to every problem.
+/// Reads a table: AITER's tuned CSV of GEMMs, hipBLASLt's logic of exact solutions (YAML) or `MIOpen`'s
+/// find-db as text, which its beginning tells apart. `fields` are added to every problem.
 pub fn read(file: &str, text: &str, fields: &str) -> Result<Table, DataError> {
     let wrong = |line: usize, reason: String| DataError::format(file, format_args!("line {line}: {reason}"));
     let first = text.lines().next().unwrap_or_default();

@@ -1,4 +1,5 @@
-//! A model's choices from a whole pool against an oracle, problem by problem, joined by what problems and kernels are.
+//! A model's choices from a whole pool against an oracle, problem by problem, joined by what problems and
+//! kernels are.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! Damaged parquet files: errors that name the file, or rows, and never a panic, a message of the panic hook, or memory
-//! for what the damage claims.
+//! Damaged parquet files: errors that name the file, or rows, and never a panic, a message of the panic hook,
+//! or memory for what the damage claims.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::fmt::Write as _;

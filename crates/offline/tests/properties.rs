@@ -120,8 +120,8 @@ proptest! {
         prop_assert_eq!(said(&before), said(&after));
     }
 
-    /// Lines without quotes are compared with the line before, lines with quotes go another way: the same cells give the
-    /// same rows and the same complaints.
+    /// Lines without quotes are compared with the line before, lines with quotes go another way: the same
+    /// cells give the same rows and the same complaints.
     #[test]
     fn quotes_make_no_difference(rows in prop::collection::vec(odd_row(), 0..60)) {
         let folder = TempDir::new().unwrap();

@@ -1,5 +1,5 @@
-//! Tables go both ways between this crate and pandas. `CK_SELECT_PYTHON` names a Python that has pandas and pyarrow; without
-//! it the tests say so and pass over.
+//! Tables go both ways between this crate and pandas. `CK_SELECT_PYTHON` names a Python that has pandas and
+//! pyarrow; without it the tests say so and pass over.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

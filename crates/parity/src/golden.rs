@@ -26,8 +26,9 @@ pub fn models() -> io::Result<Vec<PathBuf>> {
     Ok(models)
 }
 
-/// Rows, and LightGBM's raw score and prediction for each of them, as text: `raw prediction : value value ...`. Scores
-/// are the bits in hexadecimal, values are the shortest decimals that read back as the same number.
+/// Rows, and LightGBM's raw score and prediction for each of them, as text:
+/// `raw prediction : value value ...`. Scores are the bits in hexadecimal, values are the shortest decimals
+/// that read back as the same number.
 pub fn scores(model: &str, forest: &Forest) -> Result<String, LightGbmError> {
     let booster = Booster::from_text(model)?;
     let values = synthetic::trouble(forest, ROWS, 7);

@@ -1,7 +1,7 @@
 //! What the parity tests and the benches share: made-up data to try the real LightGBM on.
 //!
-//! LightGBM itself is reached through [`ck_select_offline::lightgbm`]. Building it needs what `make lightgbm-tools`
-//! installs.
+//! LightGBM itself is reached through [`ck_select_offline::lightgbm`]. Building it needs what
+//! `make lightgbm-tools` installs.
 
 pub mod golden;
 pub mod synthetic;

@@ -72,7 +72,8 @@ fn training_value(column: usize, random: &mut Random) -> f64 {
     }
 }
 
-/// Training data in which every column but the constant one says something about the label, which is positive.
+/// Training data in which every column but the constant one says something about the label, which is
+/// positive.
 pub fn training(rows: usize, seed: u64) -> Matrix {
     let mut random = Random::new(seed);
     let mut data = Matrix { width: WIDTH, ..Matrix::default() };
@@ -106,8 +107,8 @@ pub fn ranking(rows: usize, seed: u64) -> Matrix {
     data
 }
 
-/// Rows that look for trouble: each value is one of training's, one that is special to the format, or one of the
-/// forest's own thresholds or categories or just beside it.
+/// Rows that look for trouble: each value is one of training's, one that is special to the format, or one of
+/// the forest's own thresholds or categories or just beside it.
 pub fn trouble(forest: &Forest, rows: usize, seed: u64) -> Vec<f64> {
     let mut random = Random::new(seed);
     let columns: Vec<Vec<f64>> = turning_points(forest);
@@ -125,7 +126,8 @@ pub fn trouble(forest: &Forest, rows: usize, seed: u64) -> Vec<f64> {
     values
 }
 
-/// For each feature, where the forest's answer may change: its thresholds, and the members of its category sets.
+/// For each feature, where the forest's answer may change: its thresholds, and the members of its category
+/// sets.
 fn turning_points(forest: &Forest) -> Vec<Vec<f64>> {
     let mut points = vec![Vec::new(); forest.num_features()];
     for tree in forest.trees() {

@@ -1,5 +1,5 @@
-//! Forests against the real LightGBM: raw scores and predictions must be equal bit for bit, of the scalar scorer and of
-//! the compiled form.
+//! Forests against the real LightGBM: raw scores and predictions must be equal bit for bit, of the scalar
+//! scorer and of the compiled form.
 
 mod cases;
 mod compiled;

@@ -1,4 +1,5 @@
-//! `libck_select_lgbm.so` against the real LightGBM: the same C calls must have the same results, bit for bit.
+//! `libck_select_lgbm.so` against the real LightGBM: the same C calls must have the same results, bit for
+//! bit.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::io::Read;
@@ -120,7 +121,8 @@ impl Model {
         let (data, data_type) = rows.data(row_major);
         let mut results = vec![-7.0; rows.height * (self.iterations as usize).max(1)];
         let mut length = -7;
-        // SAFETY: the data has as many numbers as its sizes say, and there is room for a result for each tree and row.
+        // SAFETY: the data has as many numbers as its sizes say, and there is room for a result for each tree
+        // and row.
         let status = unsafe {
             (self.api.predict)(
                 self.handle,
@@ -149,7 +151,8 @@ impl Model {
         let (data, data_type) = rows.data(row_major);
         let mut results = vec![-7.0; (self.iterations as usize).max(1)];
         let mut length = -7;
-        // SAFETY: the data has as many numbers as its width says, and there is room for a result for each tree.
+        // SAFETY: the data has as many numbers as its width says, and there is room for a result for each
+        // tree.
         let status = unsafe {
             (self.api.predict_one)(
                 self.handle,
@@ -356,8 +359,8 @@ fn every_way_to_ask_has_lightgbms_answer() {
     println!("{compared} rows in all");
 }
 
-/// A fresh model for each question: LightGBM's function for one row goes on with the start of an earlier call if the
-/// kind and the count are the same.
+/// A fresh model for each question: LightGBM's function for one row goes on with the start of an earlier call
+/// if the kind and the count are the same.
 #[test]
 fn one_row_at_a_time_has_lightgbms_answer() {
     let ours = ours();
@@ -419,7 +422,8 @@ fn a_text_in_memory_is_a_model_in_both() {
     }
 }
 
-/// Where one refuses the parameters, so does the other; where the parameters change nothing, they do so in both.
+/// Where one refuses the parameters, so does the other; where the parameters change nothing, they do so in
+/// both.
 #[test]
 fn parameters_mean_what_they_mean_to_lightgbm() {
     let ours = ours();

@@ -53,7 +53,8 @@ pub fn read_to_string(path: impl AsRef<Path>) -> io::Result<String> {
 /// Refuses anything but regular files, for callers that pass the path to other code that opens it.
 pub fn check(path: impl AsRef<Path>) -> io::Result<()> {
     let path = path.as_ref();
-    // Looked at before it is opened: to open a device can be an action, and a socket's error would explain nothing.
+    // Looked at before it is opened: to open a device can be an action, and a socket's error would explain
+    // nothing.
     expect_regular(&fs::metadata(path)?)?;
     match path.canonicalize() {
         Ok(path) => expect_stored(&path),
@@ -235,7 +236,8 @@ pub fn target(path: &Path) -> io::Result<PathBuf> {
     Err(io::Error::other("found too many symbolic links one behind the other"))
 }
 
-/// Whether a path is an open file of some process, as `/dev/stdout` is: such a link is no name that could be replaced.
+/// Whether a path is an open file of some process, as `/dev/stdout` is: such a link is no name that could be
+/// replaced.
 fn is_descriptor(path: &Path) -> bool {
     cfg!(target_os = "linux")
         && folder_of(path).canonicalize().is_ok_and(|folder| folder.starts_with("/proc"))

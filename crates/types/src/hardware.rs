@@ -74,8 +74,8 @@ impl Hardware {
 
     /// The profile of an architecture, for measuring and training; `None` when there is none.
     ///
-    /// A model is always asked with the constants that it was trained with, never with these: gfx950 has 160 KiB
-    /// of shared memory here, 64 KiB in every upstream model that does not record its hardware.
+    /// A model is always asked with the constants that it was trained with, never with these: gfx950 has 160
+    /// KiB of shared memory here, 64 KiB in every upstream model that does not record its hardware.
     pub fn for_arch(arch: &Arch) -> Option<Self> {
         let base = Self::default();
         Some(match arch.as_str() {
@@ -94,7 +94,8 @@ impl Hardware {
             "gfx1250" => Self { wavefront_size: 32, lds_capacity: 327_680, ..base },
             // Only the wave and the shared memory are known; the rest stays at the defaults.
             "gfx1201" => Self { wavefront_size: 32, ..base },
-            // NVIDIA's H200 (an H100 has 50 MiB of L2): a compute unit is a multiprocessor, a shader engine a processing cluster. Its last cache is L2.
+            // NVIDIA's H200 (an H100 has 50 MiB of L2): a compute unit is a multiprocessor, a shader engine a
+            // processing cluster. Its last cache is L2.
             "sm_90" => Self {
                 num_cus: 132,
                 shader_engines: 8,

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-/// The candidate that `word` was most likely meant to be, if any is near: at most a third of its letters, three at most, are
-/// wrong; the case does not count.
+/// The candidate that `word` was most likely meant to be, if any is near: at most a third of its letters,
+/// three at most, are wrong; the case does not count.
 ///
 /// ```
 /// use ck_select_types::nearest::nearest;
@@ -39,8 +39,8 @@ impl fmt::Display for Hint<'_> {
     }
 }
 
-/// How many letters to insert, leave out, replace or swap with their neighbour. Of long words the first letters count, so that
-/// a text from a stranger costs no more than a name.
+/// How many letters to insert, leave out, replace or swap with their neighbour. Of long words the first
+/// letters count, so that a text from a stranger costs no more than a name.
 pub fn distance(a: &str, b: &str) -> usize {
     const MOST: usize = 128;
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().take(MOST).collect(), b.chars().take(MOST).collect());

@@ -1,4 +1,5 @@
-//! Panics that become answers: at a boundary that they must not cross, and around code of others that panics on bad input.
+//! Panics that become answers: at a boundary that they must not cross, and around code of others that panics
+//! on bad input.
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};

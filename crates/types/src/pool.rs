@@ -59,18 +59,19 @@ impl Pool {
 
     /// Reads the contents of a file; `label` names it in errors. The format is detected:
     ///
-    /// * **JSON** begins with `{` or `[`: the export of a GEMM registry, of a convolution registry, or of Python
-    ///   configurations (an object with `kernels`, an array of kernels, or one kernel), or an array of names. Where a
-    ///   field is present it is authoritative; the name, or a GEMM's identifier, supplies what exports lose. A
-    ///   contradiction between both is an error. A GEMM kernel is called by its identifier, the key of its registry.
-    /// * **CSV** has a column `kernel` or, failing that, `kernel_name` in its first line. The first row of a kernel
-    ///   counts; its other rows are further measurements.
-    /// * **Text** has one name per line; `#` begins a comment line, blank lines are skipped, and of the tile engine's
-    ///   kernel lists (`name|tile|traits`) only the name counts. A leading `benchmark_`, as executables have, is
-    ///   dropped.
+    /// * **JSON** begins with `{` or `[`: the export of a GEMM registry, of a convolution registry, or of
+    ///   Python configurations (an object with `kernels`, an array of kernels, or one kernel), or an array of
+    ///   names. Where a field is present it is authoritative; the name, or a GEMM's identifier, supplies what
+    ///   exports lose. A contradiction between both is an error. A GEMM kernel is called by its identifier,
+    ///   the key of its registry.
+    /// * **CSV** has a column `kernel` or, failing that, `kernel_name` in its first line. The first row of a
+    ///   kernel counts; its other rows are further measurements.
+    /// * **Text** has one name per line; `#` begins a comment line, blank lines are skipped, and of the tile
+    ///   engine's kernel lists (`name|tile|traits`) only the name counts. A leading `benchmark_`, as
+    ///   executables have, is dropped.
     ///
-    /// The order is kept, and in JSON and text so are repeated names. Text must be UTF-8; a byte-order mark and CRLF
-    /// are fine.
+    /// The order is kept, and in JSON and text so are repeated names. Text must be UTF-8; a byte-order mark
+    /// and CRLF are fine.
     ///
     /// ```
     /// use ck_select_types::pool::Pool;

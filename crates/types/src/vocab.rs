@@ -1,7 +1,7 @@
 //! The closed vocabularies: data types, layouts, pipelines, schedulers, epilogues, directions, architectures.
 //!
-//! Every word that upstream writes as a free string is an enum here. A word that is not in its vocabulary is an
-//! error that lists the accepted ones; nothing falls back to a default in silence.
+//! Every word that upstream writes as a free string is an enum here. A word that is not in its vocabulary is
+//! an error that lists the accepted ones; nothing falls back to a default in silence.
 
 use std::fmt;
 use std::str::FromStr;
@@ -20,8 +20,8 @@ pub struct UnknownWord {
     pub accepted: &'static [&'static str],
 }
 
-/// Declares an enum whose variants are words: one table feeds printing, parsing, the list of accepted words and
-/// the tests. Words after `|` are accepted on reading and never printed.
+/// Declares an enum whose variants are words: one table feeds printing, parsing, the list of accepted words
+/// and the tests. Words after `|` are accepted on reading and never printed.
 macro_rules! vocabulary {
     ($(#[$meta:meta])* $name:ident, $what:literal { $($(#[$vmeta:meta])* $variant:ident = $word:literal $(| $alias:literal)*),+ $(,)? }) => {
         $(#[$meta])*
@@ -68,8 +68,8 @@ pub use fmha::{
 };
 
 vocabulary! {
-    /// Element type of an operand. `fp8` is E4M3, `bf8` is E5M2, the 4-bit types are packed. The last five are of
-    /// attention alone: what goes in, then what comes out; `mx…` is scaled in blocks of 32.
+    /// Element type of an operand. `fp8` is E4M3, `bf8` is E5M2, the 4-bit types are packed. The last five
+    /// are of attention alone: what goes in, then what comes out; `mx…` is scaled in blocks of 32.
     Dtype, "dtype" {
         Fp16 = "fp16", Bf16 = "bf16", Fp32 = "fp32", Fp64 = "fp64", Fp8 = "fp8", Bf8 = "bf8", Int8 = "int8",
         Int4 = "int4", Int32 = "int32", PkFp4 = "pk_fp4" | "fp4", PkInt4 = "pk_int4", Fp8Fp16 = "fp8fp16",
@@ -172,8 +172,8 @@ impl Direction {
 }
 
 impl ConvLayout {
-    /// The order of images, groups, channels and space, whatever the number of spatial dimensions: the layout that the
-    /// two-dimensional word names.
+    /// The order of images, groups, channels and space, whatever the number of spatial dimensions: the layout
+    /// that the two-dimensional word names.
     pub const fn order(self) -> Self {
         match self {
             Self::Nwgc | Self::Nhwgc | Self::Ndhwgc => Self::Nhwgc,

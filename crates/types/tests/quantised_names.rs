@@ -1,4 +1,5 @@
-//! Every name of upstream's manifest of quantised GEMM kernels is read, printed back, and has the manifest's fields.
+//! Every name of upstream's manifest of quantised GEMM kernels is read, printed back, and has the manifest's
+//! fields.
 
 use std::collections::{BTreeMap, HashSet};
 

@@ -26,8 +26,8 @@ pub(super) mod attribute {
 
 /// Declares the table of functions, and how it is filled from a loaded or a linked library.
 ///
-/// Error codes are plain integers here, as C has them: a Rust enum, which hip-runtime-sys has, must never hold the
-/// code of a later version.
+/// Error codes are plain integers here, as C has them: a Rust enum, which hip-runtime-sys has, must never
+/// hold the code of a later version.
 macro_rules! functions {
     (
         required { $($name:ident($($type:ty),*) -> $result:ty;)* }
@@ -52,7 +52,8 @@ macro_rules! functions {
                 Ok(Self {
                     $($name: {
                         let symbol = concat!(stringify!($name), "\0");
-                        // SAFETY: the caller says that this is HIP's function, which has this type in versions 5 to 7.
+                        // SAFETY: the caller says that this is HIP's function, which has this type in
+                        // versions 5 to 7.
                         unsafe { library.function(symbol) }.ok_or(stringify!($name))?
                     },)*
                     $($optional: {
@@ -66,7 +67,8 @@ macro_rules! functions {
             /// The functions that this library is linked with; the optional ones from what is loaded.
             #[cfg(feature = "hip-link")]
             pub(super) fn linked(loaded: &impl Symbols) -> Self {
-                // Its build script names the library to the linker; see above why its declarations are not used.
+                // Its build script names the library to the linker; see above why its declarations are not
+                // used.
                 use hip_runtime_sys as _;
 
                 unsafe extern "C" {
@@ -76,7 +78,8 @@ macro_rules! functions {
                     $($name,)*
                     $($optional: {
                         let symbol = concat!(stringify!($optional), "\0");
-                        // SAFETY: libamdhip64 is linked, so the function of this name in the process is HIP's.
+                        // SAFETY: libamdhip64 is linked, so the function of this name in the process is
+                        // HIP's.
                         unsafe { loaded.function(symbol) }
                     },)*
                 }

@@ -18,7 +18,8 @@ impl HipDevice {
     pub(super) fn new(api: Api, index: u32) -> Result<Self, DeviceError> {
         let device = index as c_int;
         let runtime_version = api.runtime_version();
-        // A later version may count its queries anew; no answer is better than the answer to another question.
+        // A later version may count its queries anew; no answer is better than the answer to another
+        // question.
         let known_queries = runtime_version.is_some_and(|version| (5 * MAJOR..8 * MAJOR).contains(&version));
         let attribute = |attribute| known_queries.then(|| api.attribute(attribute, device)).flatten();
         let facts = DeviceFacts {
@@ -46,8 +47,8 @@ impl Api {
         ErrorCode { code, name: self.error_name(code) }
     }
 
-    /// What a call answered. The runtime forgets an error that is returned here: it is told by the result, and must
-    /// not be found by the next caller who asks for the last error after a launch.
+    /// What a call answered. The runtime forgets an error that is returned here: it is told by the result,
+    /// and must not be found by the next caller who asks for the last error after a launch.
     pub(super) fn check(&self, call: &'static str, code: c_int) -> Result<(), DeviceError> {
         if code == SUCCESS {
             return Ok(());
@@ -182,8 +183,8 @@ impl Device for HipDevice {
     fn is_capturing(&self, stream: Stream) -> Result<bool, DeviceError> {
         let Some(is_capturing) = self.api.hipStreamIsCapturing else { return Ok(false) };
         let mut status = 0;
-        // SAFETY: the pointer is valid for writing an enum of the size of an integer; `Stream::from_raw` says that the
-        // stream is one.
+        // SAFETY: the pointer is valid for writing an enum of the size of an integer; `Stream::from_raw` says
+        // that the stream is one.
         let code = unsafe { is_capturing(stream.as_raw(), &raw mut status) };
         self.api.check("hipStreamIsCapturing", code)?;
         Ok(status != 0)

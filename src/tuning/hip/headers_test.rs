@@ -1,8 +1,8 @@
 //! Proves every number that is taken from HIP's headers against headers that are installed.
 //!
-//! Looked at: `/usr/include` (Debian's libamdhip64-dev has version 5), `/opt/rocm/include`, and the directories in
-//! `CK_SELECT_HIP_INCLUDE`, separated by colons. The Python package triton carries headers of version 6 (3.1) and 7
-//! (3.9) in `triton/backends/amd/include`.
+//! Looked at: `/usr/include` (Debian's libamdhip64-dev has version 5), `/opt/rocm/include`, and the
+//! directories in `CK_SELECT_HIP_INCLUDE`, separated by colons. The Python package triton carries headers of
+//! version 6 (3.1) and 7 (3.9) in `triton/backends/amd/include`.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};

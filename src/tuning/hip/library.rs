@@ -57,8 +57,8 @@ impl Library {
         Err(HipError::NotFound { tried })
     }
 
-    /// The runtime that the process already has. It must come first, since the streams that callers hand over are
-    /// that runtime's, and a second one in the process would know nothing of them.
+    /// The runtime that the process already has. It must come first, since the streams that callers hand over
+    /// are that runtime's, and a second one in the process would know nothing of them.
     #[cfg(not(feature = "hip-link"))]
     fn loaded() -> Option<Self> {
         let process = Self::process();
@@ -79,14 +79,15 @@ impl Library {
 
     fn open_with(name: &OsStr, flags: i32) -> Result<Self, Tried> {
         let display = name.to_string_lossy().into_owned();
-        // The loader would wait for a pipe's writer. A bare name is looked for where the system's libraries are.
+        // The loader would wait for a pipe's writer. A bare name is looked for where the system's libraries
+        // are.
         if display.contains('/')
             && let Err(error) = crate::files::check(name)
         {
             return Err(Tried { reason: error.to_string(), library: display });
         }
-        // SAFETY: the library's initializers run. HIP's may run in any thread and at any time; what else is opened
-        // was named by the user, who answers for it.
+        // SAFETY: the library's initializers run. HIP's may run in any thread and at any time; what else is
+        // opened was named by the user, who answers for it.
         match unsafe { unix::Library::open(Some(name), flags) } {
             Ok(inner) => Ok(Self { name: display, inner: ManuallyDrop::new(inner) }),
             Err(error) => Err(Tried { library: display, reason: error.to_string() }),

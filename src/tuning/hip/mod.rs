@@ -1,8 +1,9 @@
 //! AMD's HIP runtime, versions 5 to 7, loaded when it is first asked for.
 //!
-//! Which library: the path in `CK_SELECT_HIP_LIBRARY`, if that is set; with the feature `hip-link` the one that was
-//! linked; else the runtime that the process has already, since the streams it hands over are that runtime's; else
-//! `libamdhip64.so.7`, `.6`, `.5` or `libamdhip64.so` from the system's loader. It is never unloaded.
+//! Which library: the path in `CK_SELECT_HIP_LIBRARY`, if that is set; with the feature `hip-link` the one
+//! that was linked; else the runtime that the process has already, since the streams it hands over are that
+//! runtime's; else `libamdhip64.so.7`, `.6`, `.5` or `libamdhip64.so` from the system's loader. It is never
+//! unloaded.
 
 mod api;
 mod device;
@@ -39,7 +40,8 @@ pub struct Hip {
 }
 
 impl Hip {
-    /// The runtime of this process, loaded by the first call. What that call found stays the answer, an error, too.
+    /// The runtime of this process, loaded by the first call. What that call found stays the answer, an
+    /// error, too.
     ///
     /// ```
     /// use ck_select::tuning::hip::{Hip, HipError};
@@ -89,7 +91,8 @@ impl Hip {
 
     fn from_library(library: &Library) -> Result<Self, HipError> {
         let name = library.name.clone();
-        // SAFETY: the library is libamdhip64 by its name or by the word of whoever set the path; it is never unloaded.
+        // SAFETY: the library is libamdhip64 by its name or by the word of whoever set the path; it is never
+        // unloaded.
         match unsafe { Api::of(library) } {
             Ok(api) => Self::from_api(api, name),
             Err(symbol) => Err(HipError::MissingSymbol { library: name, symbol }),

@@ -1,9 +1,10 @@
 //! The compilation target of a device, which HIP tells only inside a structure that changed.
 //!
 //! `hipDeviceProp_t` has two layouts. Since version 6 the function's name tells which one it fills:
-//! `hipGetDevicePropertiesR0600` the new one, for good; `hipGetDeviceProperties` without a suffix is, in every
-//! library from version 5 on, the old one (headers of version 6 and later rename it in programs). So the layout goes
-//! by the symbol that is found and by nothing else. `headers_test.rs` proves the numbers against HIP's own headers.
+//! `hipGetDevicePropertiesR0600` the new one, for good; `hipGetDeviceProperties` without a suffix is, in
+//! every library from version 5 on, the old one (headers of version 6 and later rename it in programs). So
+//! the layout goes by the symbol that is found and by nothing else. `headers_test.rs` proves the numbers
+//! against HIP's own headers.
 
 use std::ffi::{c_int, c_void};
 
@@ -22,7 +23,8 @@ pub(super) const ROOM: usize = 8192;
 #[repr(C, align(16))]
 struct Properties([u8; ROOM]);
 
-/// A device's target, such as `gfx942:sramecc+:xnack-`; `None` when the runtime does not tell, or tells nonsense.
+/// A device's target, such as `gfx942:sramecc+:xnack-`; `None` when the runtime does not tell, or tells
+/// nonsense.
 pub(super) fn target(api: &Api, device: c_int) -> Option<String> {
     let (read, offset) = match (api.hipGetDevicePropertiesR0600, api.hipGetDeviceProperties) {
         (Some(read), _) => (read, TARGET_OFFSET_R0600),

@@ -34,7 +34,8 @@ pub struct Candidate<'a> {
 }
 
 impl<'a> Candidate<'a> {
-    /// A kernel by the caller's index and the callback that runs it once, with all its work on the given stream.
+    /// A kernel by the caller's index and the callback that runs it once, with all its work on the given
+    /// stream.
     pub fn new(index: usize, run: impl FnMut(Stream) -> RunOutcome + 'a) -> Self {
         Self { index, run: Box::new(run) }
     }
@@ -162,7 +163,8 @@ fn judge(
     }
 }
 
-/// The verdict of a candidate that has these times and then no more, and whether the search may go on after it.
+/// The verdict of a candidate that has these times and then no more, and whether the search may go on after
+/// it.
 fn verdict_of(timer: &Timer<'_>, trouble: Trouble, times: &[f64]) -> (Verdict, Result<(), End>) {
     match trouble {
         Trouble::OverBudget => (timer.measured(times), Err(End::Budget)),
@@ -309,7 +311,8 @@ impl<'a> Timer<'a> {
         self.stop.record(self.stream).map_err(Drain::Error)?;
         let began = self.clock.now();
         for pause in pauses() {
-            // The time is taken before the answer: a thread that was held up still gets one after its time is up.
+            // The time is taken before the answer: a thread that was held up still gets one after its time is
+            // up.
             let waited = self.clock.now().saturating_sub(began);
             if self.stop.query().map_err(Drain::Error)? {
                 break;
@@ -323,7 +326,8 @@ impl<'a> Timer<'a> {
     }
 }
 
-/// Pauses between questions: none at first, as most kernels take microseconds, then longer up to a millisecond.
+/// Pauses between questions: none at first, as most kernels take microseconds, then longer up to a
+/// millisecond.
 fn pauses() -> impl Iterator<Item = Duration> {
     let eager = std::iter::repeat_n(Duration::ZERO, 100);
     let patient = std::iter::successors(Some(Duration::from_micros(10)), |pause| {

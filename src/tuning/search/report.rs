@@ -10,8 +10,8 @@ use crate::tuning::device::{DeviceError, ErrorCode};
 pub struct SearchReport {
     /// Every candidate in the order given, with its verdict.
     pub entries: Vec<Entry>,
-    /// The candidate with the lowest median, of those that were measured again in turn if any were; of equal ones the first
-    /// in the order given.
+    /// The candidate with the lowest median, of those that were measured again in turn if any were; of equal
+    /// ones the first in the order given.
     pub winner: Option<Winner>,
     /// Candidates that were run at least once.
     pub tried: usize,

@@ -1,7 +1,8 @@
 //! The run-off: candidates that noise does not tell apart are measured again, in turn.
 //!
-//! Each candidate was measured at a time of its own, and clocks and caches drift. Of kernels of a few microseconds, for
-//! which events resolve a twentieth, the first of several equals would win by chance. In turn, all meet the same drift.
+//! Each candidate was measured at a time of its own, and clocks and caches drift. Of kernels of a few
+//! microseconds, for which events resolve a twentieth, the first of several equals would win by chance. In
+//! turn, all meet the same drift.
 
 use super::{Candidate, End, SearchReport, Timer, Trouble, Verdict, Winner, verdict_of};
 

@@ -90,12 +90,14 @@ impl Live {
         }
     }
 
-    /// Whether the path still names the file that was opened, and of one read without locks, the same contents.
+    /// Whether the path still names the file that was opened, and of one read without locks, the same
+    /// contents.
     pub(super) fn is_current(&self, path: &Path) -> bool {
         self.identity == identity(path) && (self.frozen.is_none() || self.frozen == Some(stamp(path)))
     }
 
-    /// Runs `work` in a transaction, on tables that are ours: whoever may write the file may change them at any time.
+    /// Runs `work` in a transaction, on tables that are ours: whoever may write the file may change them at
+    /// any time.
     pub(super) fn transact<T>(
         &mut self,
         behavior: TransactionBehavior,
@@ -291,7 +293,8 @@ fn open(
         connection.set_db_config(setting, on)?;
     }
     let watch = Watch::new(&connection, options.limit)?;
-    // A committed winner has reached the disk. The file's own wish for a cache, which may be any, is not granted.
+    // A committed winner has reached the disk. The file's own wish for a cache, which may be any, is not
+    // granted.
     let settings = || {
         connection.pragma_update(None, "synchronous", "FULL")?;
         connection.pragma_update(None, "cache_size", -2000)?;
@@ -359,7 +362,8 @@ fn set_journal(connection: &Connection, journal: Journal) -> rusqlite::Result<()
     }
 }
 
-/// Makes the tables unless another process was faster. Taking the lock shows whether the store can be written.
+/// Makes the tables unless another process was faster. Taking the lock shows whether the store can be
+/// written.
 fn prepare(connection: &mut Connection) -> rusqlite::Result<()> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     if schema::inspect(&transaction)? == Contents::Nothing {
@@ -382,8 +386,8 @@ fn may_be_readable(error: &rusqlite::Error) -> bool {
     )
 }
 
-/// Repeats what other processes' locks prevent, until a moment. SQLite's own waiting leaves out a few cases: changing
-/// the journal, recovering after a crash, races for the log's locks.
+/// Repeats what other processes' locks prevent, until a moment. SQLite's own waiting leaves out a few cases:
+/// changing the journal, recovering after a crash, races for the log's locks.
 pub(super) fn retry<T>(
     until: Instant,
     mut attempt: impl FnMut() -> rusqlite::Result<T>,

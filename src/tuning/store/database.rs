@@ -10,8 +10,8 @@ use super::connect::{self, Live, Refused, retry};
 use super::winners::Saved;
 use super::{Mode, Record, StoreError, StoreOptions, rows};
 
-/// How long the end of a process waits for others, if it has winners that are not written yet: they took longer to
-/// measure.
+/// How long the end of a process waits for others, if it has winners that are not written yet: they took
+/// longer to measure.
 const LAST_WAIT: Duration = Duration::from_secs(2);
 
 /// What a reader has seen: while it is the same, there is nothing new.
@@ -80,8 +80,8 @@ impl Database {
         Ok(())
     }
 
-    /// Opens the file unless it is open, and anew where the connection must not be used any more. There is none when
-    /// there is nothing to read yet.
+    /// Opens the file unless it is open, and anew where the connection must not be used any more. There is
+    /// none when there is nothing to read yet.
     pub(super) fn open(&mut self) -> Result<Option<&mut Live>, StoreError> {
         self.leave_to_parent();
         if self.live.as_ref().is_some_and(|live| !live.is_current(&self.path)) {

@@ -109,7 +109,8 @@ impl StoreError {
             Some(ErrorCode::NotADatabase) => {
                 Self::NotAStore { path, found: "not an SQLite file, or an encrypted one".to_owned() }
             }
-            // Its tables are as they must be, so nothing that follows from the contents is the fault of a statement.
+            // Its tables are as they must be, so nothing that follows from the contents is the fault of a
+            // statement.
             Some(
                 ErrorCode::DatabaseCorrupt
                 | ErrorCode::TooBig

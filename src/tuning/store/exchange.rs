@@ -128,9 +128,9 @@ const COLUMNS: [&str; 14] = [
     "source",
 ];
 
-/// Reads the records in the contents of a file; `label` names it in errors. JSON lines begin with `{`, everything else
-/// is CSV. Only `driver` and `source` may be missing; then they are empty and `import`. The first line that cannot be
-/// taken is an error: there is no half a file.
+/// Reads the records in the contents of a file; `label` names it in errors. JSON lines begin with `{`,
+/// everything else is CSV. Only `driver` and `source` may be missing; then they are empty and `import`. The
+/// first line that cannot be taken is an error: there is no half a file.
 pub fn read_records(label: &str, bytes: &[u8]) -> Result<Vec<Record>, StoreError> {
     let at = |line: u64, reason: String| StoreError::Line { file: label.to_owned(), line, reason };
     let text = match std::str::from_utf8(bytes) {

@@ -30,8 +30,8 @@ impl StableHash {
     }
 }
 
-/// Hashes problems in memory. The keys are the process's own problems, so nothing is gained by std's protection
-/// against chosen keys, which costs several times as much.
+/// Hashes problems in memory. The keys are the process's own problems, so nothing is gained by std's
+/// protection against chosen keys, which costs several times as much.
 ///
 /// Arrays of extents go one way and single values the other, so that the multiplications of the two overlap.
 #[derive(Debug, Clone, Copy, Default)]

@@ -19,11 +19,12 @@ impl Location {
     /// The environment variable that says where the store lies; `off` switches it off.
     pub const VARIABLE: &str = "CK_SELECT_STORE";
 
-    /// Decides from an option and from the values of environment variables: the option, else `CK_SELECT_STORE`,
-    /// else `$XDG_CACHE_HOME/ck-select/winners.db`, else `$HOME/.cache/ck-select/winners.db`.
+    /// Decides from an option and from the values of environment variables: the option, else
+    /// `CK_SELECT_STORE`, else `$XDG_CACHE_HOME/ck-select/winners.db`, else
+    /// `$HOME/.cache/ck-select/winners.db`.
     ///
-    /// The word `off`, as option or as value, switches the store off. Empty values count as unset, and so does a
-    /// relative `XDG_CACHE_HOME`, as its specification demands.
+    /// The word `off`, as option or as value, switches the store off. Empty values count as unset, and so
+    /// does a relative `XDG_CACHE_HOME`, as its specification demands.
     ///
     /// ```
     /// use ck_select::tuning::store::Location;
@@ -65,8 +66,8 @@ fn path(environment: impl Fn(&str) -> Option<OsString>, name: &str) -> Option<Pa
     environment(name).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
-/// File systems that several hosts may share, or that a user-space server answers for: there, memory that is mapped
-/// by two processes need not be the same memory, which SQLite's write-ahead log takes for granted.
+/// File systems that several hosts may share, or that a user-space server answers for: there, memory that is
+/// mapped by two processes need not be the same memory, which SQLite's write-ahead log takes for granted.
 const SHARED: &[&str] = &[
     "9p",
     "afs",

@@ -41,8 +41,8 @@ impl Names {
 const WINNER_COLUMNS: &str = "w.op, w.problem, w.key, w.kernel, w.median_ms, w.cv, w.repeats, w.candidates,
     w.measured_at, w.source";
 
-/// The winner in the columns from `at` on; `None` when this version cannot make sense of it, or when the key shows
-/// that the problem is not the one that was written.
+/// The winner in the columns from `at` on; `None` when this version cannot make sense of it, or when the key
+/// shows that the problem is not the one that was written.
 fn winner(row: &Row<'_>, at: usize, names: &mut Names) -> Option<(Problem, Winner)> {
     let text = |column: usize| row.get_ref(at + column).ok()?.as_str().ok();
     let (op, problem) = (text(0)?.parse::<Op>().ok()?, text(1)?);
@@ -87,8 +87,8 @@ pub(super) fn load(connection: &Connection, scope: &Scope, since: i64) -> rusqli
     Ok(loaded)
 }
 
-/// The number of a winner in the first column, which must be above the one before it: the pages of a damaged file may
-/// form a circle, and then its rows never end.
+/// The number of a winner in the first column, which must be above the one before it: the pages of a damaged
+/// file may form a circle, and then its rows never end.
 fn rising(last: i64, row: &Row<'_>) -> rusqlite::Result<i64> {
     let id = row.get(0)?;
     if id > last { Ok(id) } else { Err(damaged(format!("winner {id} comes after winner {last}"))) }

@@ -26,11 +26,13 @@ impl Object {
     }
 }
 
-/// Everything in a store. SQLite keeps a definition as it was written, so files are compared with these texts: a view
-/// or a trigger in a stranger's file would run whatever it likes, and so would an expression in a table's definition.
+/// Everything in a store. SQLite keeps a definition as it was written, so files are compared with these
+/// texts: a view or a trigger in a stranger's file would run whatever it likes, and so would an expression in
+/// a table's definition.
 ///
-/// `id` is never reused (AUTOINCREMENT) and every write takes a new one, so that readers ask for what is newer than
-/// what they know. `key` is the stable hash of `problem`: an index over the texts would double the file.
+/// `id` is never reused (AUTOINCREMENT) and every write takes a new one, so that readers ask for what is
+/// newer than what they know. `key` is the stable hash of `problem`: an index over the texts would double the
+/// file.
 const OBJECTS: [Object; 6] = [
     Object::table(
         "scope",

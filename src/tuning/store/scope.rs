@@ -10,9 +10,9 @@ use crate::vocab::Arch;
 
 /// A stable hash of the names in a pool, written as 32 hexadecimal digits.
 ///
-/// It is FNV-1a (128 bits) over the *set* of names: sorted by bytes, each once, each preceded by its length as eight
-/// bytes, little-endian. Neither order nor repetition decides which kernel is fastest, so neither changes the hash.
-/// Equal sets have equal hashes in every release: the hash is part of the file format.
+/// It is FNV-1a (128 bits) over the *set* of names: sorted by bytes, each once, each preceded by its length
+/// as eight bytes, little-endian. Neither order nor repetition decides which kernel is fastest, so neither
+/// changes the hash. Equal sets have equal hashes in every release: the hash is part of the file format.
 ///
 /// ```
 /// use ck_select::tuning::store::PoolHash;
@@ -63,8 +63,8 @@ impl FromStr for PoolHash {
     }
 }
 
-/// Where a winner is valid. A winner is found only in the scope that it was measured in, so a changed pool, driver
-/// or library never gets a stale one.
+/// Where a winner is valid. A winner is found only in the scope that it was measured in, so a changed pool,
+/// driver or library never gets a stale one.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Scope {
     /// The architecture.

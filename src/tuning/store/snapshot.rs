@@ -65,7 +65,8 @@ impl Snapshot {
     }
 }
 
-/// A snapshot that is being read. Keep it for one selection, not for long: it keeps an old snapshot in memory.
+/// A snapshot that is being read. Keep it for one selection, not for long: it keeps an old snapshot in
+/// memory.
 pub struct SnapshotRef(pub(super) arc_swap::Guard<Arc<Snapshot>>);
 
 impl Deref for SnapshotRef {

@@ -97,8 +97,8 @@ impl Winner {
         Ok(())
     }
 
-    /// Which of two winners of one problem stays when stores are put together: the newer, else the faster, else the
-    /// one whose name comes first, so that the order of merging does not matter.
+    /// Which of two winners of one problem stays when stores are put together: the newer, else the faster,
+    /// else the one whose name comes first, so that the order of merging does not matter.
     pub(super) fn supersedes(&self, other: &Self) -> bool {
         let by_time = self.measured_at.cmp(&other.measured_at);
         by_time

@@ -19,15 +19,16 @@ pub enum Saved {
     Disk,
     /// In this process only: the store is switched off.
     MemoryOnly,
-    /// In this process, until the store can be written: it could not a moment ago, and is left alone for a while.
+    /// In this process, until the store can be written: it could not a moment ago, and is left alone for a
+    /// while.
     Later,
 }
 
 /// The winners of one scope of a [`Store`].
 ///
-/// [`Winners::snapshot`] is for the hot path: it takes no lock, reads no file, makes no system call, and allocates
-/// nothing after a thread's first call. [`Winners::put`] and [`Winners::refresh`] may wait for other processes; call
-/// them elsewhere.
+/// [`Winners::snapshot`] is for the hot path: it takes no lock, reads no file, makes no system call, and
+/// allocates nothing after a thread's first call. [`Winners::put`] and [`Winners::refresh`] may wait for
+/// other processes; call them elsewhere.
 pub struct Winners {
     store: Store,
     scope: Scope,
@@ -69,15 +70,15 @@ impl Winners {
         SnapshotRef(self.snapshot.load())
     }
 
-    /// Keeps the winner for a problem, in place of an older one: what was measured last counts, also when another
-    /// process measured the same.
+    /// Keeps the winner for a problem, in place of an older one: what was measured last counts, also when
+    /// another process measured the same.
     ///
     /// The winner is in memory first, so lookups find it whatever happens to the file. When this returns
-    /// [`Saved::Disk`], it is on the disk, too. After an error and after [`Saved::Later`] it is known to this process
-    /// only, and is written together with a later winner, by [`Winners::refresh`], by [`Store::flush`], or when the
-    /// store is dropped, unless the store was opened for reading. After an error the store is left alone for a
-    /// second, and twice as long each time that it fails again, up to a minute. A winner with senseless fields, or
-    /// for another architecture, is refused and kept nowhere.
+    /// [`Saved::Disk`], it is on the disk, too. After an error and after [`Saved::Later`] it is known to this
+    /// process only, and is written together with a later winner, by [`Winners::refresh`], by
+    /// [`Store::flush`], or when the store is dropped, unless the store was opened for reading. After an
+    /// error the store is left alone for a second, and twice as long each time that it fails again, up to a
+    /// minute. A winner with senseless fields, or for another architecture, is refused and kept nowhere.
     pub fn put(&self, problem: &Problem, winner: &Winner) -> Result<Saved, StoreError> {
         let record = Record::new(self.scope.clone(), problem, winner.clone())?;
         let key = record.problem;
@@ -105,8 +106,8 @@ impl Winners {
         self.snapshot.store(Arc::new(next));
     }
 
-    /// Takes in what other processes wrote, and writes what waits. Costs a few microseconds when there is nothing of
-    /// either. True when there was something to read.
+    /// Takes in what other processes wrote, and writes what waits. Costs a few microseconds when there is
+    /// nothing of either. True when there was something to read.
     pub fn refresh(&self) -> Result<bool, StoreError> {
         let Some(database) = self.store.database() else { return Ok(false) };
         let mut state = lock(&self.state);
@@ -118,8 +119,8 @@ impl Winners {
         read
     }
 
-    /// Reads the winners if that failed so far, unless the store is to be left alone for now. Returns whether there
-    /// are any.
+    /// Reads the winners if that failed so far, unless the store is to be left alone for now. Returns whether
+    /// there are any.
     pub(crate) fn load_late(&self) -> bool {
         let loaded = lock(&self.state).version.is_some();
         let rests = || self.store.database().is_none_or(|database| lock(database).backlog.rests());

@@ -35,7 +35,8 @@ exit code is 3.";
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The old model: a directory, embedded:NAME, a CSV of choices, or `estimate`, which needs --arch or --hardware
+    /// The old model: a directory, embedded:NAME, a CSV of choices, or `estimate`, which needs --arch or
+    /// --hardware
     #[arg(value_name = "OLD")]
     old: PathBuf,
     /// The new one

@@ -35,7 +35,8 @@ pub(crate) fn op(word: &str) -> Result<Op, String> {
 }
 
 impl Data {
-    /// Reads what a model is for; of a forced or a generic one, rows of any architecture unless one is asked for.
+    /// Reads what a model is for; of a forced or a generic one, rows of any architecture unless one is asked
+    /// for.
     pub(crate) fn read_for(&self, model: &Model, arch: Option<Arch>) -> Result<Measurements, CliError> {
         let spec = model.spec();
         self.read(Wanted {

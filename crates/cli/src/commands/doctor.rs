@@ -145,7 +145,8 @@ fn gpus(variable: &impl Fn(&str) -> Option<OsString>) -> Vec<Finding> {
             }
         }
     }
-    // AMD's driver: without this file there is no GPU of theirs, without the right to it the runtime sees none.
+    // AMD's driver: without this file there is no GPU of theirs, without the right to it the runtime sees
+    // none.
     let driver = Path::new("/dev/kfd");
     if driver.exists() && access(driver, Access::READ_OK | Access::WRITE_OK).is_err() {
         let effect = "the runtime sees no device; add the user to the groups render and video";

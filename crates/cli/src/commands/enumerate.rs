@@ -29,8 +29,8 @@ and never executed as code. docs/enumeration.md describes the configurations and
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The configuration, upstream's JSON: traits of a convolution sweep, a list of convolution instances, or ranges of
-    /// GEMM tiles
+    /// The configuration, upstream's JSON: traits of a convolution sweep, a list of convolution instances, or
+    /// ranges of GEMM tiles
     #[arg(value_name = "CONFIG.json", required_unless_present = "list_fields")]
     config: Option<PathBuf>,
     /// The architecture

@@ -50,8 +50,8 @@ pub(crate) struct Args {
     /// Only the COUNT most important features
     #[arg(long, value_name = "COUNT")]
     top: Option<usize>,
-    /// Write a page: the ranking, why the first is before the second, what the estimate says, and whether the problem is inside of what
-    /// the model was trained on
+    /// Write a page: the ranking, why the first is before the second, what the estimate says, and whether the
+    /// problem is inside of what the model was trained on
     #[cfg(feature = "offline")]
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,

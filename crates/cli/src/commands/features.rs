@@ -31,8 +31,8 @@ of these are refused as misspelt; other unknown columns are named and ignored.";
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES, group = clap::ArgGroup::new("schema").required(true).multiple(true))]
 pub(crate) struct Args {
-    /// Schema: gemm55, gemm72, gemm78vec, conv74, conv83, conv91, conv97, conv_superset, conv_gfx942, conv_gfx950,
-    /// conv_select, conv_work, fmha68, fmha68_python
+    /// Schema: gemm55, gemm72, gemm78vec, conv74, conv83, conv91, conv97, conv_superset, conv_gfx942,
+    /// conv_gfx950, conv_select, conv_work, fmha68, fmha68_python
     #[arg(long, value_name = "NAME", group = "schema", value_parser = engine)]
     engine: Option<Engine>,
     /// Take columns, rules and hardware from this model directory instead

@@ -14,8 +14,9 @@ use crate::error::CliError;
 /// Whose constants features are computed with.
 #[derive(clap::Args)]
 pub(crate) struct HardwareOption {
-    /// GPU constants to use instead of the model's: an architecture with a profile (an unknown one lists them), or a JSON
-    /// file with an object of constants, which override the model's (`ckselect inspect` shows their names)
+    /// GPU constants to use instead of the model's: an architecture with a profile (an unknown one lists
+    /// them), or a JSON file with an object of constants, which override the model's (`ckselect inspect`
+    /// shows their names)
     #[arg(long, value_name = "FILE|NAME")]
     hardware: Option<String>,
 }
@@ -46,7 +47,8 @@ impl HardwareOption {
         })
     }
 
-    /// The model, asked with these constants. What differs from its training is said: it has never seen such a GPU.
+    /// The model, asked with these constants. What differs from its training is said: it has never seen such
+    /// a GPU.
     pub(crate) fn ask(&self, model: Model) -> Result<Model, CliError> {
         let own = model.extractor().hardware;
         let hardware = self.over(own)?;

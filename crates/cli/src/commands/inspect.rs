@@ -37,7 +37,8 @@ pub(crate) struct Args {
     /// Write the spec of --schema and --arch into the model directory, where it is read from then on
     #[arg(long, requires = "schema")]
     write_spec: bool,
-    /// Show what a registry of the model and the kernels of --pool takes, part by part, in bytes and milliseconds
+    /// Show what a registry of the model and the kernels of --pool takes, part by part, in bytes and
+    /// milliseconds
     #[arg(long, requires = "pool")]
     memory: bool,
     /// The kernels for --memory: a list of names, or the JSON of a registry

@@ -11,8 +11,8 @@ use ck_select::registry::{NewKernel, Options, Priority, Registry, TuneBudget, Us
 use crate::error::CliError;
 use crate::table::{Cell, Table};
 
-/// Bytes that the allocator has given out. The counter is glibc's older one, which wraps at 4 GiB and which every version has;
-/// differences of less than 2 GiB are right.
+/// Bytes that the allocator has given out. The counter is glibc's older one, which wraps at 4 GiB and which
+/// every version has; differences of less than 2 GiB are right.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[allow(clippy::unnecessary_wraps, reason = "one form for all systems")]
 fn allocated() -> Option<u32> {

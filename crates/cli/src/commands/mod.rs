@@ -95,8 +95,8 @@ pub(crate) struct ModelAndPool {
     /// Model directory: feature_spec.json and model_<target>.lgbm or .lgbm.gz; or embedded:NAME
     #[arg(long, value_name = "DIR", required = true)]
     model: Option<PathBuf>,
-    /// Kernels to choose from: a text file of names, a CSV with a `kernel` column, or the JSON of `enumerate` or
-    /// of a CK registry
+    /// Kernels to choose from: a text file of names, a CSV with a `kernel` column, or the JSON of `enumerate`
+    /// or of a CK registry
     #[arg(long, value_name = "FILE")]
     pool: PathBuf,
     /// How to treat words without a number in the model's encoding (pipelines, dtypes, layouts); by default
@@ -117,8 +117,8 @@ pub(crate) struct ModelAndPool {
 /// What a model without a spec is.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Bare {
-    /// For a model directory, or a forest's file, without feature_spec.json: its columns, fmha68. --arch says what it was
-    /// trained for
+    /// For a model directory, or a forest's file, without feature_spec.json: its columns, fmha68. --arch says
+    /// what it was trained for
     #[arg(long, value_name = "NAME", requires_all = ["model", "arch"], value_parser = word::<Engine>)]
     pub(crate) schema: Option<Engine>,
 }
@@ -172,7 +172,8 @@ pub(crate) fn target(word: &str) -> Result<Target, String> {
 }
 
 impl ModelAndPool {
-    /// Loads both, and what to assume of a problem that does not say. `arch` is that of a model without a spec.
+    /// Loads both, and what to assume of a problem that does not say. `arch` is that of a model without a
+    /// spec.
     pub(crate) fn load(&self, arch: Option<Arch>) -> Result<(Ranker, ProblemDefaults), CliError> {
         let directory = self.model.as_ref().ok_or_else(|| CliError::usage("give --model"))?;
         self.load_with(directory, arch, |model| self.hardware.ask(model))

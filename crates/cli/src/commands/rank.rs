@@ -71,8 +71,8 @@ pub(crate) struct Args {
 /// The model that ranks where none is given.
 const UNIVERSAL: &str = "universal";
 
-/// The model to ask: without one the universal model, which answers for every GPU that the estimate knows, if it is for the
-/// pool's operation. `None` is the estimate.
+/// The model to ask: without one the universal model, which answers for every GPU that the estimate knows, if
+/// it is for the pool's operation. `None` is the estimate.
 fn model(args: &Args) -> Result<Option<PathBuf>, CliError> {
     if args.ranker.model.is_some() || args.estimate.estimate {
         return Ok(args.ranker.model.clone());

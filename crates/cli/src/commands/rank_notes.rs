@@ -1,4 +1,5 @@
-//! What `ckselect rank` says beside the scores: ties, kernels unlike the measured ones, problems out of range.
+//! What `ckselect rank` says beside the scores: ties, kernels unlike the measured ones, problems out of
+//! range.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -35,7 +35,8 @@ const SHARE: f64 = 0.99;
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Measurements: logs of `ckselect bench`, benchmark CSVs, the output of `ckselect convert`; folders of parquet
+    /// Measurements: logs of `ckselect bench`, benchmark CSVs, the output of `ckselect convert`; folders of
+    /// parquet
     #[arg(value_name = "SWEEP", required = true)]
     sweeps: Vec<PathBuf>,
     /// Also say what changed from these sweeps to others: warm and cold, two drivers, two devices

@@ -46,11 +46,12 @@ pub(crate) struct Args {
     /// Draw this many problems, to judge a model on
     #[arg(long, value_name = "COUNT", groups = ["source", "avoiding"])]
     validation: Option<usize>,
-    /// The `oof_predictions.parquet` of a trained model of convolutions: a dense grid of the strata where it chooses badly,
-    /// of the file's direction and type, without the problems that it was trained on
+    /// The `oof_predictions.parquet` of a trained model of convolutions: a dense grid of the strata where it
+    /// chooses badly, of the file's direction and type, without the problems that it was trained on
     #[arg(long, value_name = "FILE", groups = ["source", "avoiding"])]
     targeted: Option<PathBuf>,
-    /// What is bad: a stratum whose chosen kernels reach less than this share of the fastest ones' speed, on average
+    /// What is bad: a stratum whose chosen kernels reach less than this share of the fastest ones' speed, on
+    /// average
     #[arg(long, value_name = "SHARE", default_value_t = 0.9, requires = "targeted", value_parser = share)]
     below: f64,
     /// List the sets with their sizes
@@ -72,7 +73,8 @@ pub(crate) struct Args {
     /// Only draw problems of at most this many GFLOP for --validation, to bound the sweep's time
     #[arg(long, value_name = "GFLOP", requires = "validation")]
     most_gflop: Option<f64>,
-    /// Files of problems that --validation or --targeted must avoid: as `rank --problems` reads them, or benchmark CSVs
+    /// Files of problems that --validation or --targeted must avoid: as `rank --problems` reads them, or
+    /// benchmark CSVs
     #[arg(long, value_name = "FILE", requires = "avoiding", num_args = 1..)]
     apart_from: Vec<PathBuf>,
     /// Seed of --validation and --training-set: the same seed draws the same problems
@@ -93,7 +95,8 @@ pub(crate) struct Args {
     /// At most this many problems, evenly spaced
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
-    /// At most this many convolutions, as many of each stratum as there are (filter, stride, groups, maps, channels)
+    /// At most this many convolutions, as many of each stratum as there are (filter, stride, groups, maps,
+    /// channels)
     #[arg(long, value_name = "COUNT", conflicts_with = "count", value_parser = clap::value_parser!(u64).range(1..))]
     stratify: Option<u64>,
     /// Only the I-th of N equal parts, for sweeps on N GPUs; every N-th problem, so that parts are alike

@@ -49,14 +49,16 @@ pub(crate) struct Args {
     /// The operation: gemm_universal or grouped_conv
     #[arg(long, value_parser = word::<Op>, required_unless_present = "universal")]
     op: Option<Op>,
-    /// The architecture that was measured, such as gfx950; of a universal training, that of rows that record none
+    /// The architecture that was measured, such as gfx950; of a universal training, that of rows that record
+    /// none
     #[arg(long, value_parser = word::<Arch>, required_unless_present = "universal")]
     arch: Option<Arch>,
-    /// Train a universal model (docs/estimate.md): one forest on data of any devices, directions and types, each row on
-    /// the GPU that it names, with the estimate as prior. It ranks only
+    /// Train a universal model (docs/estimate.md): one forest on data of any devices, directions and types,
+    /// each row on the GPU that it names, with the estimate as prior. It ranks only
     #[arg(long, conflicts_with_all = ["targets", "objective", "rank_target", "features"])]
     universal: bool,
-    /// In place of folds, leave out each device, each direction, each type, or the problems of one file of --data
+    /// In place of folds, leave out each device, each direction, each type, or the problems of one file of
+    /// --data
     #[arg(long, value_name = "device|direction|dtype|FILE", conflicts_with_all = ["folds", "fold_seed", "group_by"])]
     holdout: Option<String>,
     /// Only kernels with inputs of this type; if not given, the data must have a single type

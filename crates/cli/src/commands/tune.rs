@@ -58,7 +58,8 @@ pub(crate) struct Args {
     /// Measure no longer than this: 90s, 30m, 2h
     #[arg(long, value_name = "TIME", value_parser = super::bench::duration, conflicts_with = "simulate")]
     budget: Option<Duration>,
-    /// Measure this many problems, rounded up to fives [default: 10 of a simulation, else as many as is worth it]
+    /// Measure this many problems, rounded up to fives [default: 10 of a simulation, else as many as is worth
+    /// it]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
     measure: Option<u32>,
     /// Simulate so often, from other first problems; the last line has the medians

@@ -142,7 +142,8 @@ pub(super) fn read_predictions(
     measurements: &Measurements,
 ) -> Result<Predictions, CliError> {
     let labels = data.files.first().map(|first| Labels::read(first, measurements));
-    // Measurements without numbers are no mistake unless the predictions need them, and then the reader says so.
+    // Measurements without numbers are no mistake unless the predictions need them, and then the reader says
+    // so.
     let labels = labels.and_then(Result::ok);
     let predictions = Predictions::read(path, measurements, labels.as_ref())?;
     if !predictions.unknown().is_empty() {

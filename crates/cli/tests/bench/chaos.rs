@@ -1,4 +1,5 @@
-//! Kills at random moments: nothing is lost but the row in flight, nothing is measured twice, nobody is left behind.
+//! Kills at random moments: nothing is lost but the row in flight, nothing is measured twice, nobody is left
+//! behind.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -109,7 +109,8 @@ fn a_gpu_in_use_is_waited_for_and_a_log_in_use_is_refused() {
     assert_eq!(found(&fakes.path("a.csv")).len(), 10);
 }
 
-/// Two at once with `--resume` and no output: one of them measures, the other names it, and neither spoils the log.
+/// Two at once with `--resume` and no output: one of them measures, the other names it, and neither spoils
+/// the log.
 #[test]
 fn of_two_that_begin_at_once_one_names_the_other() {
     let fakes = Fakes::library(10, 5);

@@ -33,7 +33,8 @@ pub(crate) fn open(browser: &str, page: &Path, more: &[&str]) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// What a phone's owner sees, with everything unfolded: widths, whether the title is cut, and tables with their boxes.
+/// What a phone's owner sees, with everything unfolded: widths, whether the title is cut, and tables with
+/// their boxes.
 pub(crate) const PHONE: &str = r#"
   for (const details of page.querySelectorAll("details")) details.open = true;
   const wide = (element) => element.scrollWidth > element.clientWidth;

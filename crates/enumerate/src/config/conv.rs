@@ -23,7 +23,8 @@ pub struct ConvConfig {
     pub double_smem_buffer: Option<Vec<bool>>,
     /// Splitting of images; by default not.
     pub split_image: Option<Vec<bool>>,
-    /// Running as a plain GEMM; by default not. It is in no name, so both values give the kernels of the first.
+    /// Running as a plain GEMM; by default not. It is in no name, so both values give the kernels of the
+    /// first.
     pub explicit_gemm: Option<Vec<bool>>,
     /// Converting in a second launch; by default both for backward weight.
     pub two_stage: Option<Vec<bool>>,

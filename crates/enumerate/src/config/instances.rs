@@ -1,7 +1,8 @@
 //! Lists of convolution kernels: what upstream builds for production, one instance after another.
 //!
-//! Most instances are implicit GEMMs, which the library knows as [`ConvKernel`]s. Direct and depthwise convolutions stand
-//! in the same files; they have no tile along m, n and k, so nothing of them but the name can be told here.
+//! Most instances are implicit GEMMs, which the library knows as [`ConvKernel`]s. Direct and depthwise
+//! convolutions stand in the same files; they have no tile along m, n and k, so nothing of them but the name
+//! can be told here.
 
 use ck_select_types::kernel::{ConvKernel, Mnk, StreamK};
 use ck_select_types::vocab::{ConvLayout, Direction, Dtype, Specialization, StreamKReduction};
@@ -119,7 +120,8 @@ fn implicit_gemm(object: &mut Object<'_>, shared: &Shared) -> Result<ConvKernel,
         pipeline: object.needed("pipeline", "a pipeline", word)?,
         scheduler: object.needed("scheduler", "a scheduler", word)?,
         epilogue: object.needed("epilogue", "an epilogue", word)?,
-        // Newer generators derive it from the pipeline and leave it out of names; then 1 is what the name means.
+        // Newer generators derive it from the pipeline and leave it out of names; then 1 is what the name
+        // means.
         block_per_cu: counted(object, "block_per_cu")?,
         num_wave_groups: counted(object, "num_wave_groups")?,
         num_groups_to_merge: counted(object, "num_groups_to_merge")?,
@@ -151,7 +153,8 @@ fn stream_k(object: &mut Object<'_>) -> Result<Option<StreamK>, Fault> {
     }
 }
 
-/// The name of a direct convolution. What its `config` holds goes to its C++ template and into no name: the number does.
+/// The name of a direct convolution. What its `config` holds goes to its C++ template and into no name: the
+/// number does.
 fn direct(object: &mut Object<'_>, shared: &Shared) -> Result<String, Fault> {
     let Shared { direction, ndim, layout, dtype } = shared;
     let family = object.needed("channel_family", "4, 8, 16 or 32", count(1, MAX_EXTENT))?;
@@ -173,8 +176,8 @@ fn direct(object: &mut Object<'_>, shared: &Shared) -> Result<String, Fault> {
     ))
 }
 
-/// The name of a depthwise convolution. Upstream's own files say three dimensions with the layout of two; the name
-/// repeats it.
+/// The name of a depthwise convolution. Upstream's own files say three dimensions with the layout of two; the
+/// name repeats it.
 fn depthwise_name(object: &mut Object<'_>, shared: &Shared) -> Result<String, Fault> {
     let Shared { ndim, layout, dtype, .. } = shared;
     let [tile_h, tile_w, filter] = numbers(object, ["tile_h", "tile_w", "filt"], MAX_EXTENT)?;

@@ -1,7 +1,7 @@
 //! Configurations: which kernels to enumerate, in upstream's JSON.
 //!
-//! Upstream passes over keys that it does not know, so that a misspelt one silently means its default. Here such a key is
-//! an error. What upstream's files cannot say stands under a key of our own, `ck_select`.
+//! Upstream passes over keys that it does not know, so that a misspelt one silently means its default. Here
+//! such a key is an error. What upstream's files cannot say stands under a key of our own, `ck_select`.
 
 mod conv;
 mod fmha;
@@ -88,8 +88,9 @@ impl Config {
         Self::from_json(&label, &bytes, op)
     }
 
-    /// Reads the contents of a file; `label` names it in errors. Without `op` the file tells the operation: a `variant` is
-    /// a convolution's, a `tile_config` a GEMM's; attention, whose files have a `variant`, too, must be asked for.
+    /// Reads the contents of a file; `label` names it in errors. Without `op` the file tells the operation: a
+    /// `variant` is a convolution's, a `tile_config` a GEMM's; attention, whose files have a `variant`, too,
+    /// must be asked for.
     ///
     /// ```
     /// use ck_select_enumerate::config::Config;

@@ -1,4 +1,5 @@
-//! Walking through a configuration's JSON with names for places, keeping count of the keys that nobody asked for.
+//! Walking through a configuration's JSON with names for places, keeping count of the keys that nobody asked
+//! for.
 
 use std::fmt::Display;
 use std::str::FromStr;
@@ -102,7 +103,8 @@ impl<'a> Object<'a> {
         items.iter().enumerate().map(item).collect()
     }
 
-    /// Refuses keys that were not asked for. What a key would have changed nobody can know, so it is never passed over.
+    /// Refuses keys that were not asked for. What a key would have changed nobody can know, so it is never
+    /// passed over.
     pub(super) fn finish(self) -> Result<(), Fault> {
         self.finish_with(&[])
     }

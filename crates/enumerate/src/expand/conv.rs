@@ -108,8 +108,8 @@ fn push_flags(
 
 type Group = (Pipeline, Vec<Traits>);
 
-/// Every combination of the lists; groups of one pipeline and scheduler, because merging loops between those and the
-/// flags.
+/// Every combination of the lists; groups of one pipeline and scheduler, because merging loops between those
+/// and the flags.
 fn product(rules: &Rules, direction: &DirectionRules, config: &ConvConfig) -> Vec<Group> {
     let buffers = sorted(config.double_smem_buffer.as_deref().unwrap_or(&[false]));
     let splits = sorted(config.split_image.as_deref().unwrap_or(&[false]));

@@ -1,4 +1,5 @@
-//! Forward attention kernels: types, head sizes, modes, features, pipelines with their paddings, tiles, in this order.
+//! Forward attention kernels: types, head sizes, modes, features, pipelines with their paddings, tiles, in
+//! this order.
 
 use ck_select_types::kernel::{FmhaKernel, FmhaTile, Kernel, KernelKind};
 use ck_select_types::vocab::{Arch, FmhaBias, FmhaFamily, FmhaMask, FmhaMode, FmhaPipeline, FmhaQscale};

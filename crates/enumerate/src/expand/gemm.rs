@@ -33,7 +33,8 @@ pub(super) fn expand(
     }
 }
 
-/// Tile by tile, and for each tile trait by trait. A tile is judged for each pipeline by that pipeline's own rules.
+/// Tile by tile, and for each tile trait by trait. A tile is judged for each pipeline by that pipeline's own
+/// rules.
 fn expand_ranges(shared: Shared<'_>, ranges: &GemmRanges) -> Result<Kernels, EnumerateError> {
     let lengths = [&ranges.tile, &ranges.wave, &ranges.warp_tile].into_iter().flatten().map(Vec::len);
     let combinations = lengths.chain([ranges.pipelines.len()]).map(|len| len as u64);

@@ -177,8 +177,8 @@ fn true_quotient(a: i64, b: i64) -> f64 {
     if a.unsigned_abs() <= EXACT && b.unsigned_abs() <= EXACT {
         return a as f64 / b as f64;
     }
-    // At least 64 digits of the quotient, and one more that says whether the rest is zero: rounding that to a double rounds
-    // as the full quotient would.
+    // At least 64 digits of the quotient, and one more that says whether the rest is zero: rounding that to a
+    // double rounds as the full quotient would.
     let (dividend, divisor) = (u128::from(a.unsigned_abs()), u128::from(b.unsigned_abs()));
     let shift = dividend.leading_zeros().min(127);
     let shifted = dividend << shift;

@@ -6,10 +6,11 @@
 //! 64 <= c.tile_k < 256 and c.name.endswith(('_dsb', '_si'))
 //! ```
 //!
-//! There are numbers, texts in either quotes, `True`, `False`, `None`, lists and tuples; `and`, `or`, `not`; `in`, `not in` and
-//! chained comparisons; `+ - * / // %` and signs, of numbers; `abs`, `len`, `max`, `min`; `startswith` and `endswith` of a text. All
-//! mean what they mean in Python, also between types, except that whole numbers have 64 bits (beyond is an error) and
-//! that an unknown field is an error before anything is evaluated. Line ends count as blanks, and `#` begins a comment.
+//! There are numbers, texts in either quotes, `True`, `False`, `None`, lists and tuples; `and`, `or`, `not`;
+//! `in`, `not in` and chained comparisons; `+ - * / // %` and signs, of numbers; `abs`, `len`, `max`, `min`;
+//! `startswith` and `endswith` of a text. All mean what they mean in Python, also between types, except that
+//! whole numbers have 64 bits (beyond is an error) and that an unknown field is an error before anything is
+//! evaluated. Line ends count as blanks, and `#` begins a comment.
 
 mod error;
 mod eval;
@@ -79,7 +80,8 @@ impl Filter {
         Ok(Self { op, expression: Expression::parse(text, &names)? })
     }
 
-    /// The same for the text of a file. Python code, which upstream would run, is told from an expression and refused.
+    /// The same for the text of a file. Python code, which upstream would run, is told from an expression and
+    /// refused.
     pub fn parse_file(op: Op, text: &str) -> Result<Self, FilterError> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         Self::parse(op, text).map_err(|error| python(text).unwrap_or(error))
@@ -90,7 +92,8 @@ impl Filter {
         self.op
     }
 
-    /// Whether the filter is true for a kernel. A kernel of another operation has none of the fields and is not kept.
+    /// Whether the filter is true for a kernel. A kernel of another operation has none of the fields and is
+    /// not kept.
     pub fn keeps(&self, kernel: &Kernel) -> Result<bool, FilterError> {
         let value = match (&kernel.kind, self.op) {
             (KernelKind::Conv(conv), Op::GroupedConv) => {

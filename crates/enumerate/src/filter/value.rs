@@ -70,7 +70,8 @@ impl Value {
         }
     }
 
-    /// `==`: numbers by value, texts by characters, lists and tuples item by item; other types are never equal.
+    /// `==`: numbers by value, texts by characters, lists and tuples item by item; other types are never
+    /// equal.
     pub(super) fn equals(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::None, Self::None) => true,
@@ -85,8 +86,8 @@ impl Value {
         }
     }
 
-    /// The order that `<` and its kin see: `Ok(None)` when a NaN has none, `Err` with the pair of types that Python does
-    /// not order.
+    /// The order that `<` and its kin see: `Ok(None)` when a NaN has none, `Err` with the pair of types that
+    /// Python does not order.
     pub(super) fn compare(&self, other: &Self) -> Result<Option<Ordering>, (&'static str, &'static str)> {
         match (self, other) {
             (Self::Str(a), Self::Str(b)) => Ok(Some(a.cmp(b))),

@@ -81,14 +81,16 @@ pub struct ArchTable {
 }
 
 impl ArchTable {
-    /// The types that convolution kernels are made for: those that are said, or those that its instructions multiply.
+    /// The types that convolution kernels are made for: those that are said, or those that its instructions
+    /// multiply.
     pub fn conv_dtypes(&self) -> Vec<Dtype> {
         let own = || self.warp_tiles.keys().filter_map(|types| types.parse().ok()).collect();
         self.conv_dtypes.clone().unwrap_or_else(own)
     }
 }
 
-/// Combinations of pipeline, epilogue and scheduler that are refused: any of each list with any of the others.
+/// Combinations of pipeline, epilogue and scheduler that are refused: any of each list with any of the
+/// others.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TraitRefusal {

@@ -10,7 +10,8 @@ use super::words::{self, NamedShapes};
 
 /// Tiles by direction, dimensions and type, and the waves that may share a tile's work.
 ///
-/// Upstream makes kernels of these by rules for instructions and vectors that are not known, so nothing here is expanded.
+/// Upstream makes kernels of these by rules for instructions and vectors that are not known, so nothing here
+/// is expanded.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FullRules {
@@ -68,7 +69,8 @@ fn strategies<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<Str
 }
 
 impl FullRules {
-    /// The tiles of a direction with so many dimensions for a type, in order; none when the rule set has no such kernels.
+    /// The tiles of a direction with so many dimensions for a type, in order; none when the rule set has no
+    /// such kernels.
     pub fn tiles(&self, direction: Direction, ndim: u8, dtype: Dtype) -> &[Mnk] {
         let group = self.dtypes.iter().find(|(_, DtypeList(dtypes))| dtypes.contains(&dtype));
         let lists = self.tiles.get(&direction);

@@ -24,8 +24,8 @@ pub struct GemmRules {
     /// Pipelines for which covers and instructions are checked.
     #[serde(deserialize_with = "words::list")]
     pub cover_pipelines: Vec<Pipeline>,
-    /// Widths of a load that are tried, in this order; one below 16 bytes only for elements of at least that size when it
-    /// is 4 or less.
+    /// Widths of a load that are tried, in this order; one below 16 bytes only for elements of at least that
+    /// size when it is 4 or less.
     pub load_bytes: Vec<u32>,
     /// Width of a store of the cshuffle epilogue.
     pub cshuffle_bytes: u32,

@@ -1,4 +1,5 @@
-//! Upstream's rules as data: the files of `rules/`, built in, and replaceable by a directory of the same files.
+//! Upstream's rules as data: the files of `rules/`, built in, and replaceable by a directory of the same
+//! files.
 
 mod arch;
 mod conv;

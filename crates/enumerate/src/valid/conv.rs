@@ -1,7 +1,8 @@
 //! Which convolution kernels can be built.
 //!
-//! Upstream's sweep asks none of this: its build step corrects or drops what does not work. Instances of a list bring
-//! their own waves, vectors and instructions, and are asked what upstream's generator asks of them.
+//! Upstream's sweep asks none of this: its build step corrects or drops what does not work. Instances of a
+//! list bring their own waves, vectors and instructions, and are asked what upstream's generator asks of
+//! them.
 
 use std::fmt;
 
@@ -65,8 +66,8 @@ impl fmt::Display for ConvRefusal {
     }
 }
 
-/// The first rule that a kernel breaks. `arch` names the architecture; one that the rules do not have is not asked for
-/// its waves and instructions.
+/// The first rule that a kernel breaks. `arch` names the architecture; one that the rules do not have is not
+/// asked for its waves and instructions.
 pub fn conv_refusal(rules: &Rules, kernel: &ConvKernel, arch: &str) -> Option<ConvRefusal> {
     let (table, warp_size) = architecture(rules, arch);
     let checks: [(bool, ConvRefusal); 11] = [

@@ -81,9 +81,9 @@ pub struct GemmValidator<'a> {
 impl<'a> GemmValidator<'a> {
     /// For A and B of one type. `None` when the rules do not know the size of its elements.
     ///
-    /// What the tile engine's tables lack of an architecture is its own in `arch.json`. `target` is upstream's: with flags, as
-    /// in `gfx942:xnack+`, it is in no table, and then waves and instructions are not checked. Only shared memory and the size
-    /// of a wave go by the name without flags.
+    /// What the tile engine's tables lack of an architecture is its own in `arch.json`. `target` is
+    /// upstream's: with flags, as in `gfx942:xnack+`, it is in no table, and then waves and instructions are
+    /// not checked. Only shared memory and the size of a wave go by the name without flags.
     pub fn new(
         rules: &'a Rules,
         target: &'a str,
@@ -115,7 +115,8 @@ impl<'a> GemmValidator<'a> {
         })
     }
 
-    /// The same for kernels that read B as it was stored for them, which have instructions and loads of their own.
+    /// The same for kernels that read B as it was stored for them, which have instructions and loads of their
+    /// own.
     pub fn with_shuffled_b(mut self, dtype: Dtype) -> Self {
         self.preshuffle = true;
         let table = self.rules.arch.architectures.get(self.target);
@@ -185,7 +186,8 @@ impl<'a> GemmValidator<'a> {
         other_instruction()
     }
 
-    /// Whether a wave loads its rows of A in whole vectors of 16 bytes, and the waves together the whole tile.
+    /// Whether a wave loads its rows of A in whole vectors of 16 bytes, and the waves together the whole
+    /// tile.
     fn loads_beside_shuffled(&self, tile: Mnk, wave: Mnk, warp_tile: Mnk) -> bool {
         let [m, k] = [tile.m, tile.k].map(u64::from);
         let (waves, lanes) =
@@ -214,7 +216,8 @@ impl<'a> GemmValidator<'a> {
         }
     }
 
-    /// Whether a workgroup loads a matrix of `other` x `depth` in whole vectors; `along_depth` when depth is contiguous.
+    /// Whether a workgroup loads a matrix of `other` x `depth` in whole vectors; `along_depth` when depth is
+    /// contiguous.
     fn covers(&self, other: u64, depth: u64, threads: u64, along_depth: bool) -> bool {
         let width = self.load_width(if along_depth { depth } else { other }, other * depth, threads);
         self.cover(depth, other, width, threads) && (along_depth || self.cover(other, depth, width, threads))
@@ -250,7 +253,8 @@ impl<'a> GemmValidator<'a> {
             let across = x / width;
             return across * (wave / across) == wave;
         }
-        // A thread's share is less than one load, so the threads across are `threads / y`, which may be no whole number.
+        // A thread's share is less than one load, so the threads across are `threads / y`, which may be no
+        // whole number.
         threads * (wave * y / threads) == wave * y
     }
 

@@ -1,5 +1,5 @@
-//! A formula for how long kernels take. It knows tiles, waves of workgroups, arithmetic and memory, and is made up
-//! otherwise: fit for dry runs and tests, not for choosing kernels of a real GPU.
+//! A formula for how long kernels take. It knows tiles, waves of workgroups, arithmetic and memory, and is
+//! made up otherwise: fit for dry runs and tests, not for choosing kernels of a real GPU.
 
 use ck_select::kernel::{Kernel, KernelKind, Mnk};
 use ck_select::problem::{ConvProblem, Problem};

@@ -18,7 +18,8 @@ use crate::process::{Ended, Process, Wake, signal_name};
 use crate::protocol::{Answer, Item, Request, VERSION};
 use crate::template::Template;
 
-/// What a worker may take to start and to find its device: the first start of a GPU runtime on a busy host is slow.
+/// What a worker may take to start and to find its device: the first start of a GPU runtime on a busy host is
+/// slow.
 const START: Duration = Duration::from_secs(60);
 /// What a worker gets beyond a kernel's own time, to load it and to notice itself that it hangs.
 const GRACE: Duration = Duration::from_secs(2);
@@ -222,7 +223,8 @@ impl Conversation<'_> {
                     }
                 }
             }
-            // The worker goes on meanwhile; rows that it has finished by then wait together for the next time.
+            // The worker goes on meanwhile; rows that it has finished by then wait together for the next
+            // time.
             report(Report::Settle)?;
             match wake {
                 Wake::Output => {}

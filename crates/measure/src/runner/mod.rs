@@ -159,13 +159,14 @@ pub trait Runner: Sync {
     /// Whether it measures on a GPU, which must then be its own for that time.
     fn uses_gpu(&self) -> bool;
 
-    /// Looks, and does nothing else, whether any of these kernels can be measured. The error says why none can.
+    /// Looks, and does nothing else, whether any of these kernels can be measured. The error says why none
+    /// can.
     fn check(&self, _kernels: &[&Kernel]) -> Result<(), MeasureError> {
         Ok(())
     }
 
-    /// Gets ready for these kernels, before anything is measured. A kernel that cannot be got ready fails when it is
-    /// measured.
+    /// Gets ready for these kernels, before anything is measured. A kernel that cannot be got ready fails
+    /// when it is measured.
     fn prepare(
         &mut self,
         kernels: &[&Kernel],
@@ -173,8 +174,8 @@ pub trait Runner: Sync {
         progress: Progress<'_>,
     ) -> Result<(), MeasureError>;
 
-    /// Measures a batch and reports each job as soon as it is known, and [`Report::Settle`] before it waits. An error means
-    /// that nothing can be measured.
+    /// Measures a batch and reports each job as soon as it is known, and [`Report::Settle`] before it waits.
+    /// An error means that nothing can be measured.
     fn measure(
         &self,
         batch: Batch<'_>,

@@ -30,8 +30,8 @@ impl Recorded {
         Self { source: source.into(), outcomes: HashMap::new() }
     }
 
-    /// Adds a record, which replaces an earlier one of the same kernel and problem. The architecture is no part of the
-    /// question: benchmark CSVs do not record it.
+    /// Adds a record, which replaces an earlier one of the same kernel and problem. The architecture is no
+    /// part of the question: benchmark CSVs do not record it.
     pub fn insert(&mut self, kernel: &str, problem: &Problem, outcome: Outcome) {
         let problem = anywhere(problem);
         if let Some(known) = self.outcomes.get_mut(kernel) {
@@ -46,8 +46,9 @@ impl Recorded {
         Self::from_reader(path, ck_select::files::open(path).map_err(at(path))?, op)
     }
 
-    /// Reads a benchmark CSV of an operation: columns `kernel`, the problem's, `latency_ms` and, if they are there,
-    /// `tflops`, `non_zero` and `error_msg`. Of repeated measurements the last counts. `label` names the text in errors.
+    /// Reads a benchmark CSV of an operation: columns `kernel`, the problem's, `latency_ms` and, if they are
+    /// there, `tflops`, `non_zero` and `error_msg`. Of repeated measurements the last counts. `label` names
+    /// the text in errors.
     pub fn from_reader(label: &Path, text: impl std::io::Read, op: Op) -> Result<Self, MeasureError> {
         let malformed = |error: csv::Error| MeasureError::file(label, error);
         let mut reader = csv::ReaderBuilder::new().comment(Some(b'#')).trim(csv::Trim::All).from_reader(text);

@@ -7,8 +7,9 @@ use crate::outcome::{Failure, FailureClass, Measurement};
 
 /// The measurement in an executable's output.
 ///
-/// The last object that has a `perf_result` counts. It must be of this kernel and problem, as far as it says. Numbers
-/// that JSON cannot hold, which C++ streams print as `nan` and `inf`, make it a result without a time.
+/// The last object that has a `perf_result` counts. It must be of this kernel and problem, as far as it says.
+/// Numbers that JSON cannot hold, which C++ streams print as `nan` and `inf`, make it a result without a
+/// time.
 pub(super) fn parse(output: &[u8], kernel: &str, problem: &Problem) -> Result<Measurement, Failure> {
     let text = String::from_utf8_lossy(output);
     let Some((object, odd)) = last_result(&text) else {

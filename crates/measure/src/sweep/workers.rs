@@ -1,5 +1,6 @@
-//! One GPU's part of a sweep: its problems, one after the other, all kernels of a problem on this GPU. Batches hold as many
-//! whole problems as they have room for, since starting a worker can take longer than measuring a problem.
+//! One GPU's part of a sweep: its problems, one after the other, all kernels of a problem on this GPU.
+//! Batches hold as many whole problems as they have room for, since starting a worker can take longer than
+//! measuring a problem.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -84,8 +85,8 @@ impl<'a, 'l> Workers<'a, 'l> {
         self.context.settings.batch.max(1)
     }
 
-    /// The next problem, with those after it that fit into the same batch. Towards the end only as many as leave some for
-    /// the other GPUs.
+    /// The next problem, with those after it that fit into the same batch. Towards the end only as many as
+    /// leave some for the other GPUs.
     fn take(&self) -> Vec<Pair> {
         let problems = self.plan.problems();
         let mut next = lock(&self.next);
@@ -104,7 +105,8 @@ impl<'a, 'l> Workers<'a, 'l> {
         taken
     }
 
-    /// Measures a batch; what a failure left behind is measured in smaller ones, until each kernel has its row.
+    /// Measures a batch; what a failure left behind is measured in smaller ones, until each kernel has its
+    /// row.
     fn batch(&self, gpu: &Gpu, pairs: Vec<Pair>) -> Result<Option<StopReason>, MeasureError> {
         let mut stack = vec![pairs];
         while let Some(pairs) = stack.pop() {
@@ -129,8 +131,9 @@ impl<'a, 'l> Workers<'a, 'l> {
         Ok(None)
     }
 
-    /// Who is to blame, and how to go on. A kernel that broke its worker alone, or that took all its time, is recorded
-    /// so; one that broke it after others gets a worker of its own, since they may have spoilt its memory.
+    /// Who is to blame, and how to go on. A kernel that broke its worker alone, or that took all its time, is
+    /// recorded so; one that broke it after others gets a worker of its own, since they may have spoilt its
+    /// memory.
     fn retry(
         &self,
         gpu: &Gpu,

@@ -44,7 +44,8 @@ impl KernelLibrary {
     pub(super) fn open(path: &str) -> Result<Self, String> {
         // The loader would wait for a pipe's writer.
         files::check(path).map_err(|error| format!("{path}: {error}"))?;
-        // SAFETY: whoever names a library wants its code to run; this process exists so that it may do what it likes.
+        // SAFETY: whoever names a library wants its code to run; this process exists so that it may do what
+        // it likes.
         let library = unsafe { Library::new(path) }.map_err(|error| format!("{path}: {error}"))?;
         // Never unloaded: GPU runtimes register the code of a library for the life of the process.
         let library: &'static Library = Box::leak(Box::new(library));
@@ -152,8 +153,8 @@ impl KernelLibrary {
 /// What a library calls for each of its kernels.
 ///
 /// # Safety
-/// `context` is the map of [`KernelLibrary::open`]; `name` is a NUL-terminated text; `hooks` points to hooks of the size
-/// that they say.
+/// `context` is the map of [`KernelLibrary::open`]; `name` is a NUL-terminated text; `hooks` points to hooks
+/// of the size that they say.
 unsafe extern "C" fn add_kernel(
     context: *mut c_void,
     name: *const c_char,

@@ -1,8 +1,8 @@
 //! What a universal model reads: how the estimate sees a kernel, relative to the fastest of its pool.
 //!
-//! Every value is a ratio, a count or a size that is held within bounds, so that a device, a type or a direction that a forest
-//! never saw lies where others lay; no extent of the problem is among them. Training and serving fill them by the same function,
-//! [`UniversalPool::fill`].
+//! Every value is a ratio, a count or a size that is held within bounds, so that a device, a type or a
+//! direction that a forest never saw lies where others lay; no extent of the problem is among them. Training
+//! and serving fill them by the same function, [`UniversalPool::fill`].
 
 use super::device::Device;
 use super::load::Load;
@@ -118,9 +118,9 @@ impl UniversalPool {
         self.shapes.get(kernel)?.as_ref().err().copied()
     }
 
-    /// Fills in the columns of the kernels that `counts`, which are the pool for this problem: column after column, with a
-    /// value for each kernel. `log_times` gets the logarithm of each one's estimated time over the shortest; NaN where a
-    /// kernel does not count or has no estimate, whose columns mean nothing.
+    /// Fills in the columns of the kernels that `counts`, which are the pool for this problem: column after
+    /// column, with a value for each kernel. `log_times` gets the logarithm of each one's estimated time over
+    /// the shortest; NaN where a kernel does not count or has no estimate, whose columns mean nothing.
     pub fn fill(
         &self,
         columns: &[&'static UniversalColumn],

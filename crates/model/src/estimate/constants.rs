@@ -1,9 +1,10 @@
 //! What is measured of a library's kernels and not of a device, with units.
 //!
-//! Those of `composable_kernel` were chosen on the MI355X training sweep (188 problems x 20 kernels; never on its oracle
-//! problems), those of the CUDA kernels on the H200 data of `data/h200` (2,964 problems x 30 kernels, three directions). Both
-//! by the same search for the least regret of the choice and error of the time, from the same start; rounded to two digits.
-//! `docs/estimate.md` says how good they are where they were chosen and elsewhere.
+//! Those of `composable_kernel` were chosen on the MI355X training sweep (188 problems x 20 kernels; never on
+//! its oracle problems), those of the CUDA kernels on the H200 data of `data/h200` (2,964 problems x 30
+//! kernels, three directions). Both by the same search for the least regret of the choice and error of the
+//! time, from the same start; rounded to two digits. `docs/estimate.md` says how good they are where they
+//! were chosen and elsewhere.
 
 use super::device::Library;
 
@@ -16,12 +17,13 @@ pub(super) struct Constants {
     pub fragment_share: f64,
     /// Lane-cycles that one access to memory takes to address and issue, see [`LANES`].
     pub issue: f64,
-    /// Accesses to the image as a multiple of accesses to a matrix: addresses are computed, padding is tested.
+    /// Accesses to the image as a multiple of accesses to a matrix: addresses are computed, padding is
+    /// tested.
     pub gather: f64,
     /// Most bytes of one access.
     pub access_bytes: f64,
-    /// Accesses that one element costs where bytes of a whole access do not lie together; 0: as many elements as do are
-    /// moved at once.
+    /// Accesses that one element costs where bytes of a whole access do not lie together; 0: as many elements
+    /// as do are moved at once.
     pub narrow: f64,
     /// Cycles that each workgroup of a compute unit adds to a step: barriers and loop.
     pub barrier: f64,
@@ -70,7 +72,8 @@ pub(super) struct Constants {
 /// Lanes of a compute unit that issue accesses at the same time.
 pub(super) const LANES: f64 = 128.0;
 
-/// Share of the ideal, in which a compute unit takes the next workgroup as soon as one ends; the rest goes in whole rounds.
+/// Share of the ideal, in which a compute unit takes the next workgroup as soon as one ends; the rest goes in
+/// whole rounds.
 pub(super) const FLOWING: f64 = 0.35;
 
 const COMPOSABLE_KERNEL: Constants = Constants {

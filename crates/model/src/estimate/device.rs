@@ -41,7 +41,8 @@ pub struct Rates {
     pub macs_int8: f64,
     /// The same on fp4.
     pub macs_4bit: f64,
-    /// Least product of rows and depth of a 16-bit matrix instruction at full rate; smaller ones run at half of it.
+    /// Least product of rows and depth of a 16-bit matrix instruction at full rate; smaller ones run at half
+    /// of it.
     pub full_rate_16bit: f64,
     /// The same of 8-bit ones.
     pub full_rate_8bit: f64,
@@ -86,8 +87,8 @@ impl Device {
         profiles::of(arch.as_str()).ok_or(DeviceError::NoProfile { arch })
     }
 
-    /// Reads a JSON object of constants: those of [`Hardware`] and of [`Rates`], by name. They replace those of the
-    /// profile that `based_on` names; without it, every constant that is needed must be there.
+    /// Reads a JSON object of constants: those of [`Hardware`] and of [`Rates`], by name. They replace those
+    /// of the profile that `based_on` names; without it, every constant that is needed must be there.
     pub fn from_json(fields: &Map<String, Value>) -> Result<Self, DeviceError> {
         let mut device = match fields.get("based_on") {
             Some(Value::String(word)) => {

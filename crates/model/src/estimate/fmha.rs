@@ -1,4 +1,5 @@
-//! The estimate of attention: two products and a softmax for each pair of a tile of queries and a tile of keys.
+//! The estimate of attention: two products and a softmax for each pair of a tile of queries and a tile of
+//! keys.
 //!
 //! ```text
 //! workgroup  = one tile of queries of one head, one part of the keys, one tile of elements of values
@@ -7,8 +8,9 @@
 //! time       = launch + norm4(cycles of the rounds, caches, memory) + what adds up the parts
 //! ```
 //!
-//! Queries and keys of other families are the same work in another order: backward kernels take keys as rows and form five
-//! products, combining and appending kernels and those that only convert move bytes. `docs/fmha.md` has the terms.
+//! Queries and keys of other families are the same work in another order: backward kernels take keys as rows
+//! and form five products, combining and appending kernels and those that only convert move bytes.
+//! `docs/fmha.md` has the terms.
 
 use super::constants::{FLOWING, LANES};
 use super::device::{Device, Library};
@@ -41,7 +43,8 @@ struct Constants {
     softmax: f64,
     /// Operations of a lane for each element of the result, which a new maximum scales down.
     rescale: f64,
-    /// More operations for each score: of a soft cap, of a bias, of dropout, and of a mask where it cuts the tile.
+    /// More operations for each score: of a soft cap, of a bias, of dropout, and of a mask where it cuts the
+    /// tile.
     extras: [f64; 4],
     /// Share of the fragments of keys and values that is read from shared memory.
     fragment_share: f64,
@@ -49,9 +52,11 @@ struct Constants {
     issue: f64,
     /// Cycles that each workgroup of a compute unit adds to a step.
     barrier: f64,
-    /// Cycles that a step waits for memory where loads do not run ahead, and where they do; and for each access of a thread.
+    /// Cycles that a step waits for memory where loads do not run ahead, and where they do; and for each
+    /// access of a thread.
     waits: [f64; 3],
-    /// Multiple of the waits and of the accesses for keys that lie in pages of one key; it falls with their size.
+    /// Multiple of the waits and of the accesses for keys that lie in pages of one key; it falls with their
+    /// size.
     paged: f64,
     /// Share of a step's work that one workgroup's others do not hide, and the same of a workgroup alone.
     unhidden: [f64; 2],
@@ -65,8 +70,8 @@ struct Constants {
     registers: [f64; 2],
 }
 
-/// Where a constant means the same as for its GEMMs, it is theirs (`constants.rs`); softmax, rescaling and extras are the CUDA
-/// kernels'. No public measurements tell attention kernels of this library apart.
+/// Where a constant means the same as for its GEMMs, it is theirs (`constants.rs`); softmax, rescaling and
+/// extras are the CUDA kernels'. No public measurements tell attention kernels of this library apart.
 const COMPOSABLE_KERNEL: Constants = Constants {
     matrix_share: 0.85,
     softmax: 7.6,
@@ -84,8 +89,8 @@ const COMPOSABLE_KERNEL: Constants = Constants {
     registers: [55.0, 512.0],
 };
 
-/// Chosen on every second problem of `data/h100/attention.csv` (105 of 210, 28 kernels each), by a search from reasoned values;
-/// rounded to two digits. Soft cap, bias, dropout and pages were not measured.
+/// Chosen on every second problem of `data/h100/attention.csv` (105 of 210, 28 kernels each), by a search
+/// from reasoned values; rounded to two digits. Soft cap, bias, dropout and pages were not measured.
 const CUDA: Constants = Constants {
     matrix_share: 0.38,
     softmax: 7.6,

@@ -15,7 +15,8 @@ pub struct FmhaLoad {
     element: f64,
     /// Elements of the result.
     pub(super) results: f64,
-    /// Keys that a query sees before and behind its own place, which lies `shift` keys further than its number.
+    /// Keys that a query sees before and behind its own place, which lies `shift` keys further than its
+    /// number.
     window: [f64; 2],
     shift: f64,
 }

@@ -14,7 +14,8 @@ pub struct Load {
     pub(super) groups: f64,
     /// A list of GEMMs, of which the extents are the largest's.
     pub(super) list: Groups,
-    /// Elements that lie together in A, B and the result: the largest power of two that divides the contiguous extent.
+    /// Elements that lie together in A, B and the result: the largest power of two that divides the
+    /// contiguous extent.
     pub(super) together: [f64; 3],
     /// Accesses to A and to B as multiples of those to a matrix.
     pub(super) gather: [f64; 2],
@@ -127,7 +128,8 @@ fn contiguous(problem: &GemmProblem, axis: usize) -> f64 {
     problem.gemms().map(|(extents, _)| together(extents[axis])).fold(f64::INFINITY, f64::min)
 }
 
-/// Bytes of scales: one of 32 bits for each group, each row and column, or each operand; microscaling has 8 bits.
+/// Bytes of scales: one of 32 bits for each group, each row and column, or each operand; microscaling has 8
+/// bits.
 fn scales([m, n, k]: [f64; 3], quant: &Quant) -> f64 {
     let groups = |[rows, depth]: [f64; 2], [of_rows, of_depth]: [u32; 2]| {
         (rows / f64::from(of_rows.max(1))).ceil() * (depth / f64::from(of_depth.max(1))).ceil()

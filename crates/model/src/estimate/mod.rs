@@ -15,8 +15,8 @@
 //! - `rank`: the kernels of a pool in its order
 //! - `columns`: what a universal model reads of it
 //!
-//! `docs/estimate.md` says what each term is, what is left out, and how good the order is where. It is an order by a model
-//! with few numbers: never more than a guess, and always the same one.
+//! `docs/estimate.md` says what each term is, what is left out, and how good the order is where. It is an
+//! order by a model with few numbers: never more than a guess, and always the same one.
 
 mod columns;
 mod constants;

@@ -1,11 +1,12 @@
 //! The numbers of known GPUs, with where they come from.
 //!
-//! Peak multiply-adds of a compute unit in a cycle are the maker's peak operations divided by two, by compute units and by
-//! the clock that they are stated for. Bandwidths of the caches of AMD's devices are those that its GEMM library Origami
-//! measured (`shared/origami/include/origami/hardware.hpp` of ROCm/rocm-libraries, in TB/s: `mem1_perf_ratio`); its table of
-//! matrix instructions gives `full_rate_*`: cycles an instruction against multiply-adds of it. Compute units, caches,
-//! shared memory and registers: <https://rocm.docs.amd.com/en/latest/reference/gpu-specs.html>. `docs/estimate.md` has the
-//! same as a table.
+//! Peak multiply-adds of a compute unit in a cycle are the maker's peak operations divided by two, by compute
+//! units and by the clock that they are stated for. Bandwidths of the caches of AMD's devices are those that
+//! its GEMM library Origami measured (`shared/origami/include/origami/hardware.hpp` of ROCm/rocm-libraries,
+//! in TB/s: `mem1_perf_ratio`); its table of matrix instructions gives `full_rate_*`: cycles an instruction
+//! against multiply-adds of it. Compute units, caches, shared memory and registers:
+//! <https://rocm.docs.amd.com/en/latest/reference/gpu-specs.html>. `docs/estimate.md` has the same as a
+//! table.
 
 use super::device::{Device, Library, Rates};
 use crate::hardware::Hardware;
@@ -21,7 +22,8 @@ pub(super) fn blank() -> Device {
     Device { hardware: Hardware::default(), rates: GFX950, library: Library::ComposableKernel }
 }
 
-/// MI210, or one die of an MI250X: 1.6 TB/s; 383 TFLOPS on both dies of 110 units at 1.7 GHz; no cache behind L2.
+/// MI210, or one die of an MI250X: 1.6 TB/s; 383 TFLOPS on both dies of 110 units at 1.7 GHz; no cache behind
+/// L2.
 const GFX90A: Rates = Rates {
     registers_per_cu: CDNA_REGISTERS,
     lds_bytes_per_cycle: BANKS,
@@ -50,7 +52,8 @@ const GFX942: Rates = Rates {
     ..GFX90A
 };
 
-/// MI355X: 8 TB/s; 2.5 PFLOPS on 256 units at 2.4 GHz, twice that on 8 bits, four times on 4 bits; half of MI300's fp64.
+/// MI355X: 8 TB/s; 2.5 PFLOPS on 256 units at 2.4 GHz, twice that on 8 bits, four times on 4 bits; half of
+/// MI300's fp64.
 const GFX950: Rates = Rates {
     memory_gb_s: 8000.0,
     macs_fp64: 64.0,
@@ -63,8 +66,9 @@ const GFX950: Rates = Rates {
     ..GFX942
 };
 
-/// RX 9070 XT: 256 bits at 20 Gbit/s; a 16x16x16 instruction takes 16 cycles, half of that on 8 bits (Origami), on two
-/// SIMDs; fp32 on the vector unit, two instructions at once; 64 MiB behind L2; 384 KiB of registers a unit.
+/// RX 9070 XT: 256 bits at 20 Gbit/s; a 16x16x16 instruction takes 16 cycles, half of that on 8 bits
+/// (Origami), on two SIMDs; fp32 on the vector unit, two instructions at once; 64 MiB behind L2; 384 KiB of
+/// registers a unit.
 const GFX1201: Rates = Rates {
     registers_per_cu: 98_304.0,
     lds_bytes_per_cycle: BANKS,
@@ -81,8 +85,8 @@ const GFX1201: Rates = Rates {
     full_rate_8bit: 0.0,
 };
 
-/// Announced: 19.6 TB/s. Rates from Origami's instructions, which call themselves preliminary; caches are gfx950's for want
-/// of better.
+/// Announced: 19.6 TB/s. Rates from Origami's instructions, which call themselves preliminary; caches are
+/// gfx950's for want of better.
 const GFX1250: Rates = Rates {
     memory_gb_s: 19_600.0,
     macs_fp64: 256.0,
@@ -96,8 +100,8 @@ const GFX1250: Rates = Rates {
     ..GFX950
 };
 
-/// A100 of 80 GB: 2.04 TB/s; 312 TFLOPS on 108 units at 1.41 GHz; L2 of 40 MiB with 5,120 bytes a cycle, of which kernels
-/// get about 60 %.
+/// A100 of 80 GB: 2.04 TB/s; 312 TFLOPS on 108 units at 1.41 GHz; L2 of 40 MiB with 5,120 bytes a cycle, of
+/// which kernels get about 60 %.
 const SM_80: Rates = Rates {
     registers_per_cu: 65_536.0,
     lds_bytes_per_cycle: BANKS,

@@ -21,8 +21,9 @@ pub const TERMS: [&str; 11] = [
     "second_stage",
 ];
 
-/// What a kernel's time on a problem is made of, in microseconds. A term is what the time grows by when it is taken into
-/// account after those before it, so that the terms add up, and one that hides behind others is small.
+/// What a kernel's time on a problem is made of, in microseconds. A term is what the time grows by when it is
+/// taken into account after those before it, so that the terms add up, and one that hides behind others is
+/// small.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Terms {
     /// What they are called: [`TERMS`], or [`super::FMHA_TERMS`].
@@ -89,7 +90,8 @@ impl Parts {
         let [tiles_m, tiles_n, mut all_steps] = along.map(f64::ceil);
         let mut tiles = tiles_m * tiles_n * (load.groups / shape.merged).ceil();
         if !load.list.is_empty() {
-            // One launch has the tiles of all GEMMs of a list; a round takes as many steps as its tiles have on average.
+            // One launch has the tiles of all GEMMs of a list; a round takes as many steps as its tiles have
+            // on average.
             let mut steps = 0.0;
             tiles = 0.0;
             for group in load.list.as_slice() {
@@ -164,8 +166,8 @@ impl Parts {
     #[inline]
     pub(super) fn time(&self) -> f64 {
         let work = self.work();
-        // Cycles of so many workgroups that a compute unit works on at the same time: either it is busy with all of them,
-        // or each waits for its own loads.
+        // Cycles of so many workgroups that a compute unit works on at the same time: either it is busy with
+        // all of them, or each waits for its own loads.
         let cycles = |workgroups: f64| {
             let busy = workgroups * (work + self.barriers);
             let own = work / self.occupied * self.unhidden + self.waits;
@@ -221,7 +223,8 @@ impl Parts {
     }
 }
 
-/// What takes as long as the longest of three that mostly happen at the same time, and longer where they are equal.
+/// What takes as long as the longest of three that mostly happen at the same time, and longer where they are
+/// equal.
 #[inline]
 pub(super) fn norm(a: f64, b: f64, c: f64) -> f64 {
     (a * a + b * b + c * c).sqrt()

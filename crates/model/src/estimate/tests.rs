@@ -141,7 +141,8 @@ fn gemms_of_all_kinds_have_a_time() {
     assert!(of(4096, 4096, 4097) > of(4096, 4096, 4096));
 }
 
-/// A batch, and a list of as many equal GEMMs, take as long as one GEMM with as many times the rows where tiles divide all of it.
+/// A batch, and a list of as many equal GEMMs, take as long as one GEMM with as many times the rows where
+/// tiles divide all of it.
 #[test]
 fn many_gemms_are_the_sum_of_their_tiles() {
     let name =
@@ -262,7 +263,8 @@ proptest! {
         }
     }
 
-    /// More images, larger images and more taps are no faster. Channels may be: they change what lies together.
+    /// More images, larger images and more taps are no faster. Channels may be: they change what lies
+    /// together.
     #[test]
     fn times_grow_with_the_problem(problem in problems(), place in 0_usize..5, arch in prop::sample::select(Device::PROFILES.to_vec())) {
         let of = |problem: ConvProblem| time(arch, problem, NAMES[place]);

@@ -10,8 +10,8 @@ blocks! {
         pub(super) quotient: f64,
         /// Tiles, the last one filled or not.
         pub(super) tiles: f64,
-        /// Upstream's tile efficiency: the *remainder's* share of a tile, 1 when the tile divides the extent (129 on 128
-        /// gives 1/128). Not the share of useful work; models were trained on it.
+        /// Upstream's tile efficiency: the *remainder's* share of a tile, 1 when the tile divides the extent
+        /// (129 on 128 gives 1/128). Not the share of useful work; models were trained on it.
         pub(super) efficiency: f64,
         /// 1 if the extent is smaller than the tile, else 0.
         pub(super) smaller: f64,

@@ -3,8 +3,8 @@
 /// How many pairs stand side by side. A block of pairs is some KiB, and most pools fit in one or two.
 pub(crate) const BLOCK: usize = 32;
 
-/// What is known of one pair (or of one kernel), and its form for [`BLOCK`] of them, in which equal numbers are
-/// neighbours.
+/// What is known of one pair (or of one kernel), and its form for [`BLOCK`] of them, in which equal numbers
+/// are neighbours.
 pub trait InBlocks: Copy + Default {
     /// The same of [`BLOCK`] pairs: an array for each number.
     type Block: Clone;
@@ -19,7 +19,8 @@ pub trait InBlocks: Copy + Default {
     fn set(self, block: &mut Self::Block, place: usize);
 }
 
-/// The only number: of a loop that stores numbers of different sizes to one block the compiler makes no vectors.
+/// The only number: of a loop that stores numbers of different sizes to one block the compiler makes no
+/// vectors.
 impl InBlocks for f64 {
     type Block = [f64; BLOCK];
 

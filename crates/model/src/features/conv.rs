@@ -1,4 +1,5 @@
-//! Upstream's features of grouped convolutions: the superset of 113, from which all its convolution schemas pick.
+//! Upstream's features of grouped convolutions: the superset of 113, from which all its convolution schemas
+//! pick.
 
 use super::exact::{flag, float, log2, max1, product, ratio};
 use super::{ConvPair, Feature, conv_work, hardware_features};
@@ -40,11 +41,12 @@ pub struct ConvSide {
     pub(super) work: Work,
 }
 
-/// The GEMM that a direction makes of one group. Upstream's features count that of forward for every direction.
+/// The GEMM that a direction makes of one group. Upstream's features count that of forward for every
+/// direction.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Work {
-    /// Rows, columns and depth: floats, because every pair of features begins with them; columns as a quotient, as upstream
-    /// divides channels by groups.
+    /// Rows, columns and depth: floats, because every pair of features begins with them; columns as a
+    /// quotient, as upstream divides channels by groups.
     pub extents: [f64; 3],
     /// Bytes of the operands of rows and of columns, of all groups.
     pub loaded: [f64; 2],

@@ -1,9 +1,9 @@
 //! Features of our own for grouped convolutions: how much work a kernel makes of a problem, and who does it.
 //!
-//! Upstream's features say how large a problem and a tile are. These say what follows: how much of the tiles is padding,
-//! how often the device is filled, what the busiest compute unit computes, loads and stores, and how often operands
-//! are read again. `docs/features.md` has the formulas. Groups are counted here: a group has `C / G` and `K / G`
-//! channels, and its workgroups are its own.
+//! Upstream's features say how large a problem and a tile are. These say what follows: how much of the tiles
+//! is padding, how often the device is filled, what the busiest compute unit computes, loads and stores, and
+//! how often operands are read again. `docs/features.md` has the formulas. Groups are counted here: a group
+//! has `C / G` and `K / G` channels, and its workgroups are its own.
 
 use super::block::blocks;
 use super::conv::{ConvKernelSide, ConvSide, Work, compute_units};
@@ -15,7 +15,8 @@ use crate::vocab::Direction;
 /// Elements that one memory access moves at most.
 const WIDEST_ACCESS: f64 = 8.0;
 
-/// The largest power of two, 64 at most, that divides the channels of a group; 1 where groups do not divide them.
+/// The largest power of two, 64 at most, that divides the channels of a group; 1 where groups do not divide
+/// them.
 pub(super) fn alignment(channels: i64, groups: i64) -> f64 {
     match channels.checked_rem(groups) {
         Some(0) if channels > 0 => f64::from(1_u32 << (channels / groups).trailing_zeros().min(6)),
@@ -23,8 +24,8 @@ pub(super) fn alignment(channels: i64, groups: i64) -> f64 {
     }
 }
 
-/// Elements of one access to the operands, of which the one that is read worse counts, and to the result: as many as the
-/// alignment of what lies together in memory allows.
+/// Elements of one access to the operands, of which the one that is read worse counts, and to the result: as
+/// many as the alignment of what lies together in memory allows.
 pub(super) fn accesses(direction: Direction, [input, output]: [f64; 2]) -> [f64; 2] {
     match direction {
         Direction::Forward => [input, output],
@@ -62,8 +63,8 @@ blocks! {
     /// What [`WorkPair`]s ask of a kernel.
     pub(super) struct WorkShape in WorkShapes {
         tile: [f64; 3],
-        /// Tiles in shared memory. compv4 takes twice its tile. A `dsb` in a name does not count: no measurement says what
-        /// it does.
+        /// Tiles in shared memory. compv4 takes twice its tile. A `dsb` in a name does not count: no
+        /// measurement says what it does.
         buffers: f64,
         /// Waves of a workgroup.
         waves: f64,
@@ -174,8 +175,8 @@ impl WorkPair {
         }
     }
 
-    /// Elements that the busiest compute unit stores. The product from the left, as everywhere: another order would round
-    /// otherwise.
+    /// Elements that the busiest compute unit stores. The product from the left, as everywhere: another order
+    /// would round otherwise.
     fn cu_results(&self) -> f64 {
         let [m, n, _] = self.tile;
         self.rounds * m * n
@@ -202,8 +203,8 @@ fn last_round_share(w: &WorkPair, cus: f64) -> f64 {
     if rest > 0.0 { rest / cus } else { 1.0 }
 }
 
-/// Those that tell directions and stages apart. A schema for forward kernels of one stage does without: they would only
-/// repeat what others say.
+/// Those that tell directions and stages apart. A schema for forward kernels of one stage does without: they
+/// would only repeat what others say.
 pub(super) const OF_DIRECTIONS: &[&str] = &["work_m", "work_n", "work_k", "is_two_stage", "blocks"];
 
 /// The features, none of which upstream has.
@@ -334,7 +335,8 @@ mod tests {
     #[test]
     fn many_rounds_by_hand() {
         let problem = ConvProblem { n: 64, c: 65, k: 256, ..ConvProblem::new_2d([56, 56], [1, 1]) };
-        // 200,704 rows in 12,544 x 4 tiles of 2 steps; 8 workgroups of four waves fill a compute unit's 32 places.
+        // 200,704 rows in 12,544 x 4 tiles of 2 steps; 8 workgroups of four waves fill a compute unit's 32
+        // places.
         check(
             &problem,
             "16x64x64_compv3",

@@ -103,9 +103,10 @@ const CONV_NOT_ON_GFX950: &[&str] = &[
     "waves_per_max_occ",
 ];
 
-/// Upstream's features that our own schema takes over. No number of the pipeline and no flag of `compv3`: a pipeline that
-/// was never measured then looks like compv3. No wave mode, no suffixes: kernels that differ only in them have equal
-/// features, and so equal scores. No images and extents: how a GEMM's rows come about made no choice better.
+/// Upstream's features that our own schema takes over. No number of the pipeline and no flag of `compv3`: a
+/// pipeline that was never measured then looks like compv3. No wave mode, no suffixes: kernels that differ
+/// only in them have equal features, and so equal scores. No images and extents: how a GEMM's rows come about
+/// made no choice better.
 const CONV_SELECT: &[&str] = &[
     "C",
     "K",
@@ -202,8 +203,8 @@ impl Engine {
         }
     }
 
-    /// The constants of the GPU that upstream's tools assume with it: those of attention were never told that an MI355X
-    /// has 256 compute units.
+    /// The constants of the GPU that upstream's tools assume with it: those of attention were never told that
+    /// an MI355X has 256 compute units.
     pub fn hardware(self) -> Hardware {
         let usual = Hardware::default();
         if self.op() == Op::Fmha { Hardware { num_cus: 304, ..usual } } else { usual }

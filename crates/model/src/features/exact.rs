@@ -1,8 +1,8 @@
 //! Number rules that all features share.
 //!
-//! Upstream's integers are Python's, unbounded. `i128` holds every product of real problems; beyond it (extents that
-//! no GPU can address) sums and products saturate instead of failing, so that a senseless problem gets a senseless
-//! feature and never a panic.
+//! Upstream's integers are Python's, unbounded. `i128` holds every product of real problems; beyond it
+//! (extents that no GPU can address) sums and products saturate instead of failing, so that a senseless
+//! problem gets a senseless feature and never a panic.
 
 /// Product of exact integers.
 pub(crate) fn product<const N: usize>(factors: [i128; N]) -> i128 {
@@ -54,8 +54,8 @@ pub(crate) fn modulo(a: i128, b: i128) -> i128 {
     if rest != 0 && (rest < 0) != (b < 0) { rest + b } else { rest }
 }
 
-/// `a % b` of whole numbers, but for the sign of 0. `%` calls a function; where quotient and product are exact, they say the
-/// same.
+/// `a % b` of whole numbers, but for the sign of 0. `%` calls a function; where quotient and product are
+/// exact, they say the same.
 #[inline(always)]
 pub(crate) fn rest(a: f64, b: f64) -> f64 {
     const EXACT: f64 = (1_u64 << 52) as f64;

@@ -1,9 +1,9 @@
 //! Features of attention: the 68 of upstream's engine, in its two encodings.
 //!
-//! Upstream's C++ header converts every number to a float first and computes in floats; its Python twin, with which the
-//! shipped forest was trained, keeps integers exact. Both are computed here by the same formulas: for the header, integers
-//! are rounded to floats before ([`FmhaInputs::side`]), and products of them are formed in floats
-//! (`FmhaSide::product`).
+//! Upstream's C++ header converts every number to a float first and computes in floats; its Python twin, with
+//! which the shipped forest was trained, keeps integers exact. Both are computed here by the same formulas:
+//! for the header, integers are rounded to floats before ([`FmhaInputs::side`]), and products of them are
+//! formed in floats (`FmhaSide::product`).
 
 use super::axis::{Axis, AxisBlock, Cut};
 use super::block::blocks;

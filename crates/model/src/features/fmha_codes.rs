@@ -1,5 +1,5 @@
-//! What the features know of attention and its kernels, from values and from cells: words become the numbers of the
-//! model's encoding.
+//! What the features know of attention and its kernels, from values and from cells: words become the numbers
+//! of the model's encoding.
 
 use super::fields::Reader;
 use super::fmha::{FmhaInputs, FmhaKernelSide, FmhaSide};
@@ -90,7 +90,8 @@ impl Extractor {
             tile: k.tile.numbers().map(i64::from),
             pad: k.pad,
             mask_code: mask.into(),
-            // Tables that the Python twin read say `bias` where it expects `elementwise`, and so learned it as none.
+            // Tables that the Python twin read say `bias` where it expects `elementwise`, and so learned it
+            // as none.
             bias_code: if python && bias == 1 { 0.0 } else { bias.into() },
             qscale_code: if python { f64::from(qscale.min(1)) } else { 0.0 },
             lse: k.lse,

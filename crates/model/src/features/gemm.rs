@@ -127,7 +127,8 @@ fn quotient(a: i64, b: i64) -> f64 {
     ratio(a.into(), b.into())
 }
 
-/// Fixed width as the kernel stores it; NaN cannot reach a model: its schema asks for the widths, see `Schema`.
+/// Fixed width as the kernel stores it; NaN cannot reach a model: its schema asks for the widths, see
+/// `Schema`.
 fn stored(k: &GemmKernelSide, operand: Operand) -> f64 {
     k.vector.map_or(f64::NAN, |widths| widths.fixed(operand) as f64)
 }
@@ -141,7 +142,8 @@ fn fraction(p: &GemmSide, k: &GemmKernelSide, operand: Operand) -> f64 {
     }
 }
 
-/// Every feature of GEMMs, in the order of upstream's engine with vector widths, the hardware last but for those.
+/// Every feature of GEMMs, in the order of upstream's engine with vector widths, the hardware last but for
+/// those.
 pub static FEATURES: &[Feature<GemmSide, GemmKernelSide>] = hardware_features! { <GemmSide, GemmKernelSide> [
     Problem M = |p| p.m as f64, "rows";
     Problem N = |p| p.n as f64, "columns";

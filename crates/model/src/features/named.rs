@@ -7,7 +7,8 @@ use crate::kernel::{ConvKernel, FmhaKernel, GemmKernel, Kernel, KernelKind, Mnk}
 use crate::problem::InvalidField;
 use crate::vocab::{Direction, Pipeline};
 
-/// The cells that may hold a kernel's name: ours and upstream's tables have the first, benchmark CSVs the second.
+/// The cells that may hold a kernel's name: ours and upstream's tables have the first, benchmark CSVs the
+/// second.
 pub const NAME_COLUMNS: [&str; 2] = ["kernel_name", "kernel"];
 
 /// What a name says of a cell.
@@ -82,7 +83,8 @@ pub(crate) struct Named {
     problem: NamedProblem,
 }
 
-/// What the name of a kernel says of the problems that it computes: cells that need not be given, and may not differ.
+/// What the name of a kernel says of the problems that it computes: cells that need not be given, and may not
+/// differ.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct NamedProblem(Vec<(&'static str, Said)>);
 
@@ -112,8 +114,9 @@ impl NamedProblem {
 impl Named {
     /// The kernel that a row names, `None` when it names none. Cells that contradict the name are errors.
     ///
-    /// A name of no kernel's grammar is a label, as upstream's tools take any text. One that begins like a kernel's is
-    /// most likely a mistake: it is an error where absent cells are, and where there is nothing else to go by.
+    /// A name of no kernel's grammar is a label, as upstream's tools take any text. One that begins like a
+    /// kernel's is most likely a mistake: it is an error where absent cells are, and where there is nothing
+    /// else to go by.
     pub(crate) fn read(extractor: &Extractor, row: &dyn Fields) -> Result<Option<Self>, FieldError> {
         let mut found: Option<(&'static str, &str, KernelKind)> = None;
         let reader = Reader::new(extractor, row);
@@ -207,8 +210,8 @@ impl NamedProblem {
     }
 }
 
-/// What a kernel's name says, as the cells that upstream's converters make of it: the numbers of a convolution's tile in
-/// the order of the name. Names of GEMMs have more cells than upstream reads.
+/// What a kernel's name says, as the cells that upstream's converters make of it: the numbers of a
+/// convolution's tile in the order of the name. Names of GEMMs have more cells than upstream reads.
 pub fn cells_of_name(kernel: &KernelKind) -> Vec<(&'static str, Said)> {
     let mut cells = vec![("op_type", Said::Word(kernel.op().as_str()))];
     cells.extend(said_of_kernel(kernel));
@@ -305,8 +308,9 @@ fn agree(
     Ok(())
 }
 
-/// The numbers of a tile stand in tables in two ways: in the order of the name, which upstream's converters and ours
-/// write, and as what they are. Which of the two a table has, its names do not say; both agree with the name.
+/// The numbers of a tile stand in tables in two ways: in the order of the name, which upstream's converters
+/// and ours write, and as what they are. Which of the two a table has, its names do not say; both agree with
+/// the name.
 fn agree_on_blocks(
     extractor: &Extractor,
     kernel: &ConvKernel,

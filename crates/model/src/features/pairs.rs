@@ -87,8 +87,8 @@ impl<P: Meets<K>, K> Shapes<P, K> {
     }
 }
 
-/// The tiles of a block's kernels along one axis. Kernels share extents, so that what is exact but slow, integers of 128 bits and
-/// their remainders, is computed once for each extent.
+/// The tiles of a block's kernels along one axis. Kernels share extents, so that what is exact but slow,
+/// integers of 128 bits and their remainders, is computed once for each extent.
 #[derive(Debug, Clone)]
 struct Tiles {
     extents: Vec<i64>,

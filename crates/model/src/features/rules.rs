@@ -1,7 +1,7 @@
 //! Rules: where two upstream versions give different values under one name, the choice between them.
 //!
-//! Both values exist here, and a model says which it was trained on. Models that say nothing (all of upstream's) get
-//! the choice that upstream's own code made for them; `docs/decisions.md` lists each.
+//! Both values exist here, and a model says which it was trained on. Models that say nothing (all of
+//! upstream's) get the choice that upstream's own code made for them; `docs/decisions.md` lists each.
 
 use serde::{Deserialize, Serialize};
 
@@ -23,7 +23,8 @@ pub enum KTile {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PipelineCodes {
-    /// compv3 0, compv4 1, compv5 2, mem 3, preshufflev2 4, `basic_v1` 5, compv6 6: the Python engines of today.
+    /// compv3 0, compv4 1, compv5 2, mem 3, preshufflev2 4, `basic_v1` 5, compv6 6: the Python engines of
+    /// today.
     Python,
     /// The first five of those: the first GEMM engine (55 features).
     PythonFirst,
@@ -45,15 +46,16 @@ pub enum ElementBytes {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum KernelMapping {
-    /// In the name's order `block_size`, `gemm_m_per_block`, `gemm_n_per_block`: how upstream's converters read
-    /// names, and so what models of the 97 line were trained on.
+    /// In the name's order `block_size`, `gemm_m_per_block`, `gemm_n_per_block`: how upstream's converters
+    /// read names, and so what models of the 97 line were trained on.
     NameOrder,
-    /// What they are: tile m and n are `gemm_m_per_block` and `gemm_n_per_block`, tile k is `gemm_k_per_block`, and
-    /// `block_size` is the threads of a workgroup (waves times their threads).
+    /// What they are: tile m and n are `gemm_m_per_block` and `gemm_n_per_block`, tile k is
+    /// `gemm_k_per_block`, and `block_size` is the threads of a workgroup (waves times their threads).
     Tile,
 }
 
-/// What happens to a word that has no number in the model's encoding (a `wavelet` pipeline, an `fp64` operand).
+/// What happens to a word that has no number in the model's encoding (a `wavelet` pipeline, an `fp64`
+/// operand).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Uncoded {
@@ -134,8 +136,9 @@ impl Rules {
     pub const SUPERSET: Self =
         Self { k_tile: KTile::GemmKPerBlock, kernel_mapping: KernelMapping::Tile, ..Self::CONV97 };
 
-    /// The rules of a model that records none, from its feature names: 55 GEMM features are the first engine's, and
-    /// `gemm_k_per_block`, `K_per_C` or one of the fourteen log and wave features betrays the 113 line.
+    /// The rules of a model that records none, from its feature names: 55 GEMM features are the first
+    /// engine's, and `gemm_k_per_block`, `K_per_C` or one of the fourteen log and wave features betrays the
+    /// 113 line.
     pub fn of_upstream<S: AsRef<str>>(names: &[S]) -> Self {
         if names.iter().any(|name| super::conv::ONLY_IN_SUPERSET.contains(&name.as_ref())) {
             Self::SUPERSET

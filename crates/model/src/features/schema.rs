@@ -68,8 +68,8 @@ enum Columns {
     Conv(Vec<&'static Feature<ConvSide, ConvKernelSide>>),
     Gemm(Vec<&'static Feature<GemmSide, GemmKernelSide>>),
     Fmha(Vec<&'static Feature<FmhaSide, FmhaKernelSide>>),
-    /// Those of a universal model, which are relative to a pool; then features of problem and kernel, of one that was adapted to a GPU
-    /// of one's own.
+    /// Those of a universal model, which are relative to a pool; then features of problem and kernel, of one
+    /// that was adapted to a GPU of one's own.
     Universal(Op, Vec<&'static UniversalColumn>, Option<Box<Schema>>),
 }
 
@@ -139,7 +139,8 @@ impl Schema {
         Ok(Self { columns, needs })
     }
 
-    /// Columns of a universal model; all that there are without names. Behind them there may be names of features.
+    /// Columns of a universal model; all that there are without names. Behind them there may be names of
+    /// features.
     pub fn universal<S: AsRef<str>>(op: Op, names: Option<&[S]>) -> Result<Self, SchemaError> {
         let all = UNIVERSAL_COLUMNS;
         let Some(names) = names else {
@@ -182,8 +183,8 @@ impl Schema {
         Ok(Self { columns: Columns::Universal(op, columns, own), needs: Needs::NONE })
     }
 
-    /// The same columns of a universal model, followed by features of problem and kernel. Others are left as they are, and so is one
-    /// that has such features already.
+    /// The same columns of a universal model, followed by features of problem and kernel. Others are left as
+    /// they are, and so is one that has such features already.
     pub fn followed_by(self, features: Self) -> Self {
         match self.columns {
             Columns::Universal(op, columns, None) if features.op() == op => Self {

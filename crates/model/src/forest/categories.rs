@@ -7,7 +7,8 @@ use super::text::Count;
 /// The sets of categories that the categorical nodes of one tree ask about.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CategorySets {
-    /// Set `i` is `words[bounds[i]..bounds[i + 1]]`. Empty, or starting with 0, never falling, ending at the words' length.
+    /// Set `i` is `words[bounds[i]..bounds[i + 1]]`. Empty, or starting with 0, never falling, ending at the
+    /// words' length.
     bounds: Vec<u32>,
     words: Vec<u32>,
 }

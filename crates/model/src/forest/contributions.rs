@@ -6,10 +6,10 @@ use super::tree::Tree;
 
 /// What each feature adds to a raw score.
 ///
-/// Each step of the row's way down a tree, from a node to its child, adds the difference of their values to the node's
-/// feature (Saabas' method). What the roots hold before any step is the bias. The parts add up exactly: summed with
-/// plain `f64` additions, [`bias`](Self::bias), then [`features`](Self::features) in any order, then
-/// [`rounding`](Self::rounding) give the raw score bit for bit.
+/// Each step of the row's way down a tree, from a node to its child, adds the difference of their values to
+/// the node's feature (Saabas' method). What the roots hold before any step is the bias. The parts add up
+/// exactly: summed with plain `f64` additions, [`bias`](Self::bias), then [`features`](Self::features) in any
+/// order, then [`rounding`](Self::rounding) give the raw score bit for bit.
 ///
 /// The raw score is a sum over the trees also where the prediction is their average.
 #[derive(Debug, Clone, PartialEq)]
@@ -59,9 +59,10 @@ impl Tree {
     }
 }
 
-/// Rounds the parts to multiples of one power of two, coarse enough that every partial sum of them is exact in `f64`
-/// and in whatever order. The bias takes up what the rounded steps leave of the score on that grid; what is finer than
-/// the grid is the rounding, and adding that last is exact too, because the score itself is an `f64`.
+/// Rounds the parts to multiples of one power of two, coarse enough that every partial sum of them is exact
+/// in `f64` and in whatever order. The bias takes up what the rounded steps leave of the score on that grid;
+/// what is finer than the grid is the rounding, and adding that last is exact too, because the score itself
+/// is an `f64`.
 fn add_up(score: f64, bias: f64, mut features: Vec<f64>) -> Contributions {
     let size = features.iter().fold(score.abs() + bias.abs(), |size, part| size + part.abs());
     let grid = grid(size);
@@ -73,8 +74,9 @@ fn add_up(score: f64, bias: f64, mut features: Vec<f64>) -> Contributions {
     Contributions { bias: rest, features, rounding: score - round(score, grid) }
 }
 
-/// The power of two that is 2^-51 of `size`, or the smallest there is. Parts of at most `size` are then fewer than 2^52
-/// grid steps, which leaves room in the 53 bits of an `f64` for what rounding the parts adds to their sums.
+/// The power of two that is 2^-51 of `size`, or the smallest there is. Parts of at most `size` are then fewer
+/// than 2^52 grid steps, which leaves room in the 53 bits of an `f64` for what rounding the parts adds to
+/// their sums.
 fn grid(size: f64) -> f64 {
     const STEPS: f64 = (1u64 << 51) as f64;
     let power = f64::from_bits(size.to_bits() & f64::INFINITY.to_bits());

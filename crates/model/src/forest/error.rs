@@ -128,7 +128,8 @@ pub enum Reason {
     Unreached,
 }
 
-/// Where in the text: carried by every field while it is parsed, so that any step can say what it found where.
+/// Where in the text: carried by every field while it is parsed, so that any step can say what it found
+/// where.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Place {
     line: usize,

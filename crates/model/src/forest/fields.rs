@@ -4,8 +4,8 @@ use super::error::{ForestError, Place, Reason, cut};
 use super::number::Packed;
 use super::text::Field;
 
-/// The values of the keys that a part of the text may have. Other keys are passed over: later versions of LightGBM
-/// may add some, and older ones wrote some that no prediction needs.
+/// The values of the keys that a part of the text may have. Other keys are passed over: later versions of
+/// LightGBM may add some, and older ones wrote some that no prediction needs.
 pub(super) struct Fields<'a> {
     /// Where the part begins: what is missing is missing from there.
     start: Place,

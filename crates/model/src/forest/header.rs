@@ -28,8 +28,8 @@ pub(super) struct Header {
     pub(super) feature_infos: Vec<FeatureInfo>,
     pub(super) objective: Objective,
     pub(super) averaged: bool,
-    /// Where the sizes of the trees stand, and how many there are. The sizes themselves are not used: they no longer
-    /// fit when a tool has converted the text's line ends.
+    /// Where the sizes of the trees stand, and how many there are. The sizes themselves are not used: they no
+    /// longer fit when a tool has converted the text's line ends.
     tree_sizes: Option<(Place, usize)>,
 }
 
@@ -81,8 +81,8 @@ impl Header {
         })
     }
 
-    /// Checks the number of trees that were read against what the header announced, and that an average has a count
-    /// to divide by.
+    /// Checks the number of trees that were read against what the header announced, and that an average has a
+    /// count to divide by.
     pub(super) fn validate_trees(&self, trees: usize, end: Place) -> Result<(), ForestError> {
         if let Some((place, sizes)) = self.tree_sizes {
             Count { expected: trees, because: "trees in the text" }.check(place, sizes)?;

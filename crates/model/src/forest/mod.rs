@@ -1,9 +1,9 @@
 //! LightGBM's text model, checked once and then scored exactly.
 //!
-//! [`Forest::parse`] takes the whole text of a model (versions 3 and 4 of the format, which LightGBM 2.2 and later
-//! write) and either refuses it with the line, the tree and the field at fault, or makes a [`Forest`]. A forest never
-//! changes, so any number of threads may score rows with it at once. Its raw scores and predictions have LightGBM
-//! 4.7's bits: [`Forest::raw_score`] and [`Forest::predict`].
+//! [`Forest::parse`] takes the whole text of a model (versions 3 and 4 of the format, which LightGBM 2.2 and
+//! later write) and either refuses it with the line, the tree and the field at fault, or makes a [`Forest`].
+//! A forest never changes, so any number of threads may score rows with it at once. Its raw scores and
+//! predictions have LightGBM 4.7's bits: [`Forest::raw_score`] and [`Forest::predict`].
 //!
 //! ```
 //! use ck_select_model::forest::Forest;
@@ -49,14 +49,15 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Not every model that LightGBM reads is a forest here: one output, constant leaves, and an [`Objective`] whose
-//! prediction is a simple function of the sum. The error says what is supported.
+//! Not every model that LightGBM reads is a forest here: one output, constant leaves, and an [`Objective`]
+//! whose prediction is a simple function of the sum. The error says what is supported.
 
-// How the files divide the work. `parts` reads the bytes and shares the trees out to threads, `text` cuts them into lines
-// and lists, `tokens` finds where their numbers are, `vectors` reads several of these at once and `number` those that are
-// odd. `packed` reads what the build script made of a text. `fields` sorts the lines of a header or tree by key. `header`, `tree_text` (with `categories` and `shape`) and
-// `sections` say what the keys mean and check it; what they let through and `nodes` keeps, `row`, `together` and `contributions`
-// walk without asking again. `error` is where any of them says what is wrong.
+// How the files divide the work. `parts` reads the bytes and shares the trees out to threads, `text` cuts
+// them into lines and lists, `tokens` finds where their numbers are, `vectors` reads several of these at once
+// and `number` those that are odd. `packed` reads what the build script made of a text. `fields` sorts the
+// lines of a header or tree by key. `header`, `tree_text` (with `categories` and `shape`) and `sections` say
+// what the keys mean and check it; what they let through and `nodes` keeps, `row`, `together` and
+// `contributions` walk without asking again. `error` is where any of them says what is wrong.
 
 mod categories;
 mod contributions;
@@ -99,8 +100,8 @@ use parts::{Contents, Fault, Plan, Reader};
 /// Values of a row up to this size count as zero, as they do in LightGBM: 1e-35 in single precision.
 pub const ZERO_THRESHOLD: f64 = 1e-35f32 as f64;
 
-/// The largest size of a leaf's or node's value. LightGBM sets no bound; with this one no sum over a forest can
-/// overflow, so that every raw score is a finite number.
+/// The largest size of a leaf's or node's value. LightGBM sets no bound; with this one no sum over a forest
+/// can overflow, so that every raw score is a finite number.
 pub const MAX_VALUE: f64 = 1e290;
 
 /// Why a reader gave no forest.
@@ -140,8 +141,8 @@ impl Forest {
         }
     }
 
-    /// [`Forest::parse`] of what a reader gives, in one pass and without holding the whole text. `size` is about how
-    /// long the text is: it decides whether threads are worth it, and nothing else.
+    /// [`Forest::parse`] of what a reader gives, in one pass and without holding the whole text. `size` is
+    /// about how long the text is: it decides whether threads are worth it, and nothing else.
     pub(crate) fn read(reader: impl io::Read + Send, size: u64) -> Result<Forest, ReadError> {
         match parts::read(Reader(reader), Plan::new(size)) {
             Ok(contents) => Ok(Forest::of(contents)),
@@ -229,8 +230,8 @@ impl Forest {
         Ok(self.row(values)?.contributions())
     }
 
-    /// The prediction for a raw score: the average if the forest is averaged, then the objective's transform. For
-    /// scorers that find the sum in another way.
+    /// The prediction for a raw score: the average if the forest is averaged, then the objective's transform.
+    /// For scorers that find the sum in another way.
     pub fn finish(&self, raw_score: f64) -> f64 {
         let sum = if self.averaged { raw_score / self.trees.len() as f64 } else { raw_score };
         self.objective.transform().apply(sum)

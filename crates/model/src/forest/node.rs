@@ -27,13 +27,14 @@ pub enum Split {
     },
     /// Is the value, cut to an integer, a member of the set? NaN and negative integers never are.
     Categorical {
-        /// The set, for [`CategorySets::contains`](super::CategorySets::contains) and [`CategorySets::words`](super::CategorySets::words).
+        /// The set, for [`CategorySets::contains`](super::CategorySets::contains) and
+        /// [`CategorySets::words`](super::CategorySets::words).
         set: u32,
     },
 }
 
-/// The number that a numeric split compares with, in halves: so a node needs no more than four bytes' alignment, and a
-/// large forest less memory.
+/// The number that a numeric split compares with, in halves: so a node needs no more than four bytes'
+/// alignment, and a large forest less memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Threshold([u32; 2]);
 

@@ -4,8 +4,8 @@ use super::node::{Child, Missing, Node, Split, Threshold};
 
 /// The inner nodes of one tree.
 ///
-/// A large forest is nodes for the most part, and nearly all trees have features and children whose numbers fit into
-/// sixteen bits: two thirds of the memory, and as much less to read on a row's way down.
+/// A large forest is nodes for the most part, and nearly all trees have features and children whose numbers
+/// fit into sixteen bits: two thirds of the memory, and as much less to read on a row's way down.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Nodes {
     Narrow(Vec<Narrow>),

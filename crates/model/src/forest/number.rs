@@ -1,7 +1,8 @@
 //! Numbers as the text writes them.
 //!
-//! A large forest is millions of numbers, so those of a list are read several at a time ([`vectors`](super::vectors)). What
-//! is odd there, and what stands alone, is read here. Both ways round correctly, as LightGBM reads what scores depend on.
+//! A large forest is millions of numbers, so those of a list are read several at a time
+//! ([`vectors`](super::vectors)). What is odd there, and what stands alone, is read here. Both ways round
+//! correctly, as LightGBM reads what scores depend on.
 
 use super::tokens::Tokens;
 use super::vectors::{self, Several};
@@ -52,8 +53,8 @@ impl Packed<'_> {
         self.bytes.len().div_ceil(self.width())
     }
 
-    /// Gives `put` the numbers, at most so many, each with its index, and `None` for one that is not of the type. Returns the
-    /// index of the first that it does not take.
+    /// Gives `put` the numbers, at most so many, each with its index, and `None` for one that is not of the
+    /// type. Returns the index of the first that it does not take.
     #[inline]
     pub(super) fn each<T: Number>(
         self,

@@ -1,7 +1,8 @@
 //! A forest as the build script packs it into the library (`build/pack.rs`): its text, with the numbers of
 //! its trees as bytes.
 //!
-//! What the text says is checked by the same code either way, so that a packed forest is the forest of its text.
+//! What the text says is checked by the same code either way, so that a packed forest is the forest of its
+//! text.
 
 use super::error::{Before, ForestError, Place, Reason};
 use super::header::Header;

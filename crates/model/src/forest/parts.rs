@@ -8,8 +8,8 @@
 //! then, part by part: trees in order, or the first fault, its numbers shifted by what came before
 //! ```
 //!
-//! The text is never in memory as a whole, only a part a thread. A compressed text is inflated by the thread that
-//! cuts, while the others parse.
+//! The text is never in memory as a whole, only a part a thread. A compressed text is inflated by the thread
+//! that cuts, while the others parse.
 
 use std::convert::Infallible;
 use std::io;
@@ -109,7 +109,8 @@ impl Plan {
         } else {
             worth.min(std::thread::available_parallelism().map_or(1, NonZero::get))
         };
-        // A few trees, which stay in the cache from being read to being parsed; larger parts only take more memory.
+        // A few trees, which stay in the cache from being read to being parsed; larger parts only take more
+        // memory.
         Plan { part: 1 << 16, threads }
     }
 }
@@ -248,7 +249,8 @@ impl<S: Source> Cutter<S> {
         Ok((header, before))
     }
 
-    /// Puts the next part into `into`: its length, and whether something follows it, so that its last tree is whole.
+    /// Puts the next part into `into`: its length, and whether something follows it, so that its last tree is
+    /// whole.
     fn cut(&mut self, into: &mut Vec<u8>) -> Result<Option<(usize, bool)>, S::Error> {
         if self.stage != Stage::Trees {
             return Ok(None);
@@ -317,7 +319,8 @@ fn seen_up_to(used: usize) -> usize {
     used.saturating_sub(END.len() + 3)
 }
 
-/// The text up to where it shows that the header is over, if it does behind `seen`. `whole`: there is no more text.
+/// The text up to where it shows that the header is over, if it does behind `seen`. `whole`: there is no more
+/// text.
 fn header_length(text: &[u8], seen: usize, whole: bool) -> Option<usize> {
     let starts = std::iter::once(0).chain(memchr_iter(b'\n', &text[seen..]).map(|line| seen + line + 1));
     let mut trees = starts.filter(|&start| text[start..].starts_with(TREE));
@@ -360,8 +363,9 @@ pub(super) fn utf8(text: &[u8]) -> Result<&str, ForestError> {
 
 /// A tree of which there may be more lines.
 ///
-/// LightGBM ends a tree at the first blank line. Until then it takes what lies between line ends and `=` for a key: a line
-/// without `=` makes the next one's key unknown, and a comment does the same. Texts that it would read so are refused.
+/// LightGBM ends a tree at the first blank line. Until then it takes what lies between line ends and `=` for
+/// a key: a line without `=` makes the next one's key unknown, and a comment does the same. Texts that it
+/// would read so are refused.
 struct Open<'a> {
     place: Place,
     first: &'a str,

@@ -12,8 +12,9 @@
 //! prediction = transform(sum, or sum / trees if averaged)
 //! ```
 //!
-//! That is LightGBM's own order of operations, and so gives its bits. Departures: none in the result; a row of the
-//! wrong length is refused where LightGBM reads out of bounds or fills in zeros. Faster scorers answer to this one.
+//! That is LightGBM's own order of operations, and so gives its bits. Departures: none in the result; a row
+//! of the wrong length is refused where LightGBM reads out of bounds or fills in zeros. Faster scorers answer
+//! to this one.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -63,15 +64,15 @@ impl<'a> Row<'a> {
         self.forest.trees().iter().fold(0.0, |sum, tree| sum + tree.value(&self.values))
     }
 
-    /// [`Row::raw_score`] of some trees only: LightGBM's `start_iteration` and `num_iteration`. Trees that the forest
-    /// does not have add nothing.
+    /// [`Row::raw_score`] of some trees only: LightGBM's `start_iteration` and `num_iteration`. Trees that
+    /// the forest does not have add nothing.
     pub fn raw_score_of(&self, trees: Range<usize>) -> f64 {
         let trees = self.forest.trees().get(trees.start..trees.end.min(self.forest.trees().len()));
         trees.unwrap_or_default().iter().fold(0.0, |sum, tree| sum + tree.value(&self.values))
     }
 
-    /// The leaf of a tree that the row reaches, as an index into [`Tree::leaf_values`]; `None` for a tree that the
-    /// forest does not have.
+    /// The leaf of a tree that the row reaches, as an index into [`Tree::leaf_values`]; `None` for a tree
+    /// that the forest does not have.
     pub fn leaf(&self, tree: usize) -> Option<usize> {
         self.forest.trees().get(tree).map(|tree| tree.leaf(&self.values))
     }
@@ -140,7 +141,8 @@ mod tests {
 
     const TINY: f64 = 1e-40;
 
-    /// Missing type x default side x value: NaN, both zeros, nearly zero, and below, at and above the threshold.
+    /// Missing type x default side x value: NaN, both zeros, nearly zero, and below, at and above the
+    /// threshold.
     #[test]
     fn every_kind_of_value_goes_where_lightgbm_sends_it() {
         let above = 1.5f64.next_up();

@@ -4,8 +4,8 @@ use super::error::{ForestError, Reason};
 use super::fields::Fields;
 use super::node::{Child, Node, Target};
 
-/// The most nodes on a way from the root to a leaf, or where the nodes fail to be a tree: from the root, each node
-/// and each leaf must be reached in exactly one way. Children must be in range already.
+/// The most nodes on a way from the root to a leaf, or where the nodes fail to be a tree: from the root, each
+/// node and each leaf must be reached in exactly one way. Children must be in range already.
 pub(super) fn depth(fields: &Fields<'_>, nodes: &[Node]) -> Result<usize, ForestError> {
     if nodes.is_empty() {
         return Ok(0);
@@ -13,8 +13,8 @@ pub(super) fn depth(fields: &Fields<'_>, nodes: &[Node]) -> Result<usize, Forest
     depth_in_order(nodes).map_or_else(|| depth_in_any_order(fields, nodes), Ok)
 }
 
-/// The same for nodes that all stand behind those that lead to them, as LightGBM writes them, in one pass; `None` for
-/// any others.
+/// The same for nodes that all stand behind those that lead to them, as LightGBM writes them, in one pass;
+/// `None` for any others.
 fn depth_in_order(nodes: &[Node]) -> Option<usize> {
     let leaves = nodes.len() + 1;
     // Of the leaves, last one first, and then of the nodes: so that nothing asks which of them a child is.

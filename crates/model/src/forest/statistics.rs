@@ -24,7 +24,8 @@ impl Forest {
         for tree in self.trees() {
             for (node, &gain) in tree.nodes().zip(tree.gains()) {
                 let feature = node.feature as usize;
-                // As LightGBM counts them: forced splits may have no gain, and then are no sign of importance.
+                // As LightGBM counts them: forced splits may have no gain, and then are no sign of
+                // importance.
                 if gain > 0.0 {
                     uses[feature].splits += 1;
                     uses[feature].gain += f64::from(gain);

@@ -4,7 +4,8 @@ use super::error::{ForestError, Place, Reason};
 use super::number::{Number, Packed};
 use super::tokens::Tokens;
 
-/// The lines of the text with their numbers, each without its line end. As an iterator, without blank lines and `#` comments.
+/// The lines of the text with their numbers, each without its line end. As an iterator, without blank lines
+/// and `#` comments.
 #[derive(Clone)]
 pub(super) struct Lines<'a> {
     rest: &'a str,

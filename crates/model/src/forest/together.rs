@@ -1,7 +1,8 @@
 //! Up to [`TOGETHER`] rows down each tree at once: a node is asked once for all rows that reach it.
 //!
-//! Rows of one pool differ in few values, so most nodes send all of them the same way: a small part of the nodes that the
-//! rows would meet one by one. The sums are those of [`Forest::raw_score`]: the same leaf values, added in the same order.
+//! Rows of one pool differ in few values, so most nodes send all of them the same way: a small part of the
+//! nodes that the rows would meet one by one. The sums are those of [`Forest::raw_score`]: the same leaf
+//! values, added in the same order.
 
 use super::node::{Child, Missing, Node, Split, Target};
 use super::row::{goes_left, is_zero};
@@ -15,7 +16,8 @@ pub(crate) const TOGETHER: usize = 32;
 pub(crate) type Values = [f64; TOGETHER];
 
 impl Forest {
-    /// The raw scores of the first `rows` rows. `columns` has the values of each feature; `waiting` is working memory.
+    /// The raw scores of the first `rows` rows. `columns` has the values of each feature; `waiting` is
+    /// working memory.
     pub(crate) fn raw_scores(
         &self,
         columns: &mut [Values],

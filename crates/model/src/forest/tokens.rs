@@ -6,8 +6,8 @@ use std::ops::Range;
 
 /// Where the blank-separated parts of a value are.
 ///
-/// Blanks are looked for in blocks of 64 bytes, one bit a byte. So finding a number's end does not wait for the number
-/// before it, and the processor reads several at a time.
+/// Blanks are looked for in blocks of 64 bytes, one bit a byte. So finding a number's end does not wait for
+/// the number before it, and the processor reads several at a time.
 #[derive(Clone)]
 pub(super) struct Tokens<'a> {
     value: &'a [u8],
@@ -59,8 +59,8 @@ impl Iterator for Tokens<'_> {
     }
 }
 
-/// Which of 64 bytes are blanks, the first in the lowest bit. The end of the value counts as one, and is the last; behind
-/// it there are none.
+/// Which of 64 bytes are blanks, the first in the lowest bit. The end of the value counts as one, and is the
+/// last; behind it there are none.
 #[inline(always)]
 fn blanks_at(value: &[u8], at: usize) -> u64 {
     let Some(rest) = value.get(at..) else { return 0 };

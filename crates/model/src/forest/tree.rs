@@ -4,8 +4,8 @@ use super::categories::CategorySets;
 use super::node::{Child, Node};
 use super::nodes::Nodes;
 
-/// One tree of a forest. Every child leads to a node or leaf of this tree, every feature to a value of a row, every
-/// category set to a set: the parser checks it once, and nothing changes a tree after that.
+/// One tree of a forest. Every child leads to a node or leaf of this tree, every feature to a value of a row,
+/// every category set to a set: the parser checks it once, and nothing changes a tree after that.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tree {
     pub(super) nodes: Nodes,
@@ -50,8 +50,8 @@ impl Tree {
         &self.category_sets
     }
 
-    /// What each inner node would add were it a leaf, to the six digits that LightGBM writes; zeros where the text
-    /// has none.
+    /// What each inner node would add were it a leaf, to the six digits that LightGBM writes; zeros where the
+    /// text has none.
     pub fn internal_values(&self) -> &[f64] {
         &self.internal_values
     }
@@ -71,7 +71,8 @@ impl Tree {
         &self.leaf_counts
     }
 
-    /// The factor that training multiplied into the values, already contained in them; 1 where the text has none.
+    /// The factor that training multiplied into the values, already contained in them; 1 where the text has
+    /// none.
     pub fn shrinkage(&self) -> f64 {
         self.shrinkage
     }

@@ -161,8 +161,8 @@ fn missing(bits: u8) -> Option<Missing> {
     }
 }
 
-/// A list that LightGBM takes as all zeros where the text has none. To be asked for once a list that must be there
-/// has proved the count.
+/// A list that LightGBM takes as all zeros where the text has none. To be asked for once a list that must be
+/// there has proved the count.
 fn list_or_zeros<T: Number + Default>(
     fields: &Fields<'_>,
     key: &'static str,

@@ -5,9 +5,10 @@
 //! for each number:  mask what is not its own, join the digits, multiply by a power of five, round
 //! ```
 //!
-//! The second loop has no branch and the same steps for all numbers, so that compilers make vectors of it: with AVX-512
-//! eight numbers a step, with AVX2 four. What it cannot read or cannot round by one multiplication is *odd* and left to
-//! the caller: more digits than fit, large exponents, words, what lies halfway between two doubles or too near to tell.
+//! The second loop has no branch and the same steps for all numbers, so that compilers make vectors of it:
+//! with AVX-512 eight numbers a step, with AVX2 four. What it cannot read or cannot round by one
+//! multiplication is *odd* and left to the caller: more digits than fit, large exponents, words, what lies
+//! halfway between two doubles or too near to tell.
 
 #![allow(clippy::inline_always, clippy::needless_bitwise_bool)] // for vectors
 
@@ -127,7 +128,8 @@ const TOP_BITS: u64 = 0x8080_8080_8080_8080;
 /// Not zero if a byte is above nine.
 #[inline(always)]
 fn others(digits: u64) -> u64 {
-    // 0 to 9 stay below 0x80 when 0x76 is added, as nothing else does. A carry only leaves a byte that counts by itself.
+    // 0 to 9 stay below 0x80 when 0x76 is added, as nothing else does. A carry only leaves a byte that counts
+    // by itself.
     (digits.wrapping_add(0x7676_7676_7676_7676) | digits) & TOP_BITS
 }
 
@@ -365,9 +367,10 @@ fn singles_body<const VECTORS: bool>(tokens: &mut Tokens<'_>, most: usize) -> Se
 
 /// The bits of the double nearest to a decimal, and whether that is odd.
 ///
-/// Lemire, "Number parsing at a gigabyte per second" (2021): the upper bits of the product with 128 bits of the power of
-/// five decide, except where the notes below say otherwise. For these exponents the powers are exact, or their
-/// reciprocals exact enough for any mantissa of 64 bits, and results are never too small or too large.
+/// Lemire, "Number parsing at a gigabyte per second" (2021): the upper bits of the product with 128 bits of
+/// the power of five decide, except where the notes below say otherwise. For these exponents the powers are
+/// exact, or their reciprocals exact enough for any mantissa of 64 bits, and results are never too small or
+/// too large.
 #[inline(always)]
 fn nearest<const VECTORS: bool>(decimal: Decimal) -> (u64, bool) {
     let Decimal { mantissa, exponent, odd } = decimal;
@@ -379,7 +382,8 @@ fn nearest<const VECTORS: bool>(decimal: Decimal) -> (u64, bool) {
     let bits = upper >> drop;
     let odd = odd
         | (index > 2 * LARGEST_POWER as u32)
-        // Nine bits lie below those that are rounded to: if all are set, what the rest of the power adds may carry.
+        // Nine bits lie below those that are rounded to: if all are set, what the rest of the power adds may
+        // carry.
         | (upper & 0x1ff == 0x1ff)
         // Perhaps halfway between two doubles.
         | ((lower <= 1) & (bits & 3 == 1) & (bits << drop == upper));
@@ -501,8 +505,8 @@ mod tests {
     }
 
     proptest! {
-        /// The form that this processor takes, and the others without its instructions, read the same and find the
-        /// same odd.
+        /// The form that this processor takes, and the others without its instructions, read the same and
+        /// find the same odd.
         #[test]
         fn forms_agree(text in "([-+]?[0-9]{0,9}[.]?[0-9]{0,20}(e[-+][0-9]{2})? {1,2}){0,40}") {
             for form in [integers_body::<false>, integers_body::<true>] {

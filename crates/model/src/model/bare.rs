@@ -10,11 +10,12 @@ use crate::features::{Engine, FmhaEncoding};
 use crate::vocab::{Arch, Op};
 
 impl FeatureSpec {
-    /// The spec that upstream's trainer would have written for a forest of these columns, as a document. Only attention has
-    /// trainers that write none: its 68 columns, encoded as they were in training, its target as ln(1 + TFLOPS).
+    /// The spec that upstream's trainer would have written for a forest of these columns, as a document. Only
+    /// attention has trainers that write none: its 68 columns, encoded as they were in training, its target
+    /// as ln(1 + TFLOPS).
     ///
-    /// `fmha68` names the columns, and so does `fmha68_python`: a forest is asked as it was trained, which is not how
-    /// upstream's header asks it.
+    /// `fmha68` names the columns, and so does `fmha68_python`: a forest is asked as it was trained, which is
+    /// not how upstream's header asks it.
     pub fn of_bare(engine: Engine, arch: Arch) -> Option<Value> {
         if engine.op() != Op::Fmha {
             return None;
@@ -33,7 +34,8 @@ impl FeatureSpec {
 }
 
 impl Model {
-    /// Loads a directory that has a forest and no spec, or a forest's file, under the spec of [`FeatureSpec::of_bare`].
+    /// Loads a directory that has a forest and no spec, or a forest's file, under the spec of
+    /// [`FeatureSpec::of_bare`].
     pub fn load_bare(path: impl AsRef<Path>, spec: &Value) -> Result<Self, ModelError> {
         let path = path.as_ref();
         let label = path.display().to_string();

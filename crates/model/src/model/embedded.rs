@@ -17,7 +17,8 @@ impl EmbeddedModel {
     /// What the names of embedded models begin with where a directory could stand, too.
     pub const PREFIX: &'static str = "embedded:";
 
-    /// A model of these parts: its name in ASCII, its spec, and its forests as the build script of `ck-select` packs them.
+    /// A model of these parts: its name in ASCII, its spec, and its forests as the build script of
+    /// `ck-select` packs them.
     pub const fn new(
         name: &'static CStr,
         spec: &'static [u8],
@@ -42,8 +43,8 @@ impl EmbeddedModel {
         FeatureSpec::from_json(&self.label(), self.spec)
     }
 
-    /// What the library has of it: the spec as it lies in `models/`, and the forests in the form into which the build
-    /// script packed them, with `.packed` behind their names.
+    /// What the library has of it: the spec as it lies in `models/`, and the forests in the form into which
+    /// the build script packed them, with `.packed` behind their names.
     pub fn files(&self) -> impl Iterator<Item = (String, &'static [u8])> + '_ {
         let forests = self.forests.iter().map(|&(target, packed)| (target.file_name() + ".packed", packed));
         std::iter::once(("feature_spec.json".to_owned(), self.spec)).chain(forests)

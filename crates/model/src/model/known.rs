@@ -1,4 +1,5 @@
-//! Models that others ship whose specs leave out what they were trained with: found by name, filled in with the reason.
+//! Models that others ship whose specs leave out what they were trained with: found by name, filled in with
+//! the reason.
 
 use super::FeatureSpec;
 use crate::features::KernelMapping;
@@ -16,8 +17,9 @@ pub struct Filled {
     pub reason: &'static str,
 }
 
-/// A model of CK's DSL provider for convolutions, forward and fp16. Its converter of measurements writes the hardware, 256 threads a
-/// workgroup and the tile into the rows that it is trained on; its trainer writes none of that into the spec.
+/// A model of CK's DSL provider for convolutions, forward and fp16. Its converter of measurements writes the
+/// hardware, 256 threads a workgroup and the tile into the rows that it is trained on; its trainer writes
+/// none of that into the spec.
 struct Known {
     name: &'static str,
     arch: &'static str,

@@ -23,7 +23,8 @@ pub struct Limits {
 }
 
 impl Default for Limits {
-    /// 1 GiB for a forest, 16 MiB for a spec; upstream's default forest of 2000 x 255 leaves is about 40 MB of text.
+    /// 1 GiB for a forest, 16 MiB for a spec; upstream's default forest of 2000 x 255 leaves is about 40 MB
+    /// of text.
     fn default() -> Self {
         Self { forest_bytes: 1 << 30, spec_bytes: 16 << 20 }
     }
@@ -93,7 +94,8 @@ impl Model {
         Self::assemble(name.to_owned(), spec, parsed)
     }
 
-    /// The estimate of a GPU as a model: a universal one that has learned nothing, whose scores are logarithms of times.
+    /// The estimate of a GPU as a model: a universal one that has learned nothing, whose scores are
+    /// logarithms of times.
     pub fn of_estimate(op: Op, device: Device) -> Result<Self, ModelError> {
         let spec = format!(r#"{{"op_type":"{op}","ck_select":{{"prior":1,"rank_by":"relative"}}}}"#);
         let names: Vec<&str> = UNIVERSAL_COLUMNS.iter().map(|column| column.name).collect();

@@ -139,9 +139,9 @@ impl Model {
         &self.name
     }
 
-    /// The argument with which `ck_select::embedded::open` loads this model again, from any working directory: a
-    /// directory or `embedded:NAME`. `None` for models from single files or from memory, and for those
-    /// changed after loading.
+    /// The argument with which `ck_select::embedded::open` loads this model again, from any working
+    /// directory: a directory or `embedded:NAME`. `None` for models from single files or from memory, and for
+    /// those changed after loading.
     pub fn place(&self) -> Option<&Path> {
         self.place.as_deref()
     }
@@ -163,8 +163,8 @@ impl Model {
         self
     }
 
-    /// Whether it ranks kernels of any device, direction and type, by what the estimate says of them. One that was trained for
-    /// some of them goes before it.
+    /// Whether it ranks kernels of any device, direction and type, by what the estimate says of them. One
+    /// that was trained for some of them goes before it.
     pub const fn is_generic(&self) -> bool {
         self.spec.prior.is_some() && self.spec.arch.is_none()
     }

@@ -34,8 +34,8 @@ pub struct FeatureSpec {
     pub trained_range: Option<TrainedRange>,
     /// Which problems and kernels it was trained on, when recorded.
     pub trained_on: Option<TrainedOn>,
-    /// Of a universal model, how much the estimate counts: what is taken from a score for each time that the estimate says
-    /// that a kernel takes longer, as a logarithm, than the fastest of the pool.
+    /// Of a universal model, how much the estimate counts: what is taken from a score for each time that the
+    /// estimate says that a kernel takes longer, as a logarithm, than the fastest of the pool.
     pub prior: Option<f64>,
     /// Training parameters, as the trainer wrote them.
     pub params: Value,
@@ -118,7 +118,8 @@ impl FeatureSpec {
         let mut filled = Vec::new();
         let (categorical_features, stray): (Vec<String>, Vec<String>) =
             parsed.categorical_features.into_iter().partition(|name| names.contains(name));
-        // A trainer that narrows its features may keep the list of all categories; a name that no engine has is a mistake.
+        // A trainer that narrows its features may keep the list of all categories; a name that no engine has
+        // is a mistake.
         for stray in stray {
             if Schema::by_names(kind.op(), &[&stray]).is_err() {
                 let expected = "names that are in feature_names";
@@ -177,7 +178,8 @@ impl FeatureSpec {
         self.extractor.schema.op()
     }
 
-    /// What to assume of a problem that does not say: what the model was trained on, else upstream's defaults.
+    /// What to assume of a problem that does not say: what the model was trained on, else upstream's
+    /// defaults.
     pub fn problem_defaults(&self) -> ProblemDefaults {
         let base = ProblemDefaults::of(self.op());
         ProblemDefaults {

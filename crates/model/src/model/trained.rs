@@ -205,7 +205,8 @@ impl TrainedFields {
         fields
     }
 
-    /// The fields of a problem that training did not have. An architecture that nobody names is not held against it.
+    /// The fields of a problem that training did not have. An architecture that nobody names is not held
+    /// against it.
     pub(crate) fn outside(&self, problem: &Problem, arch: Option<Arch>) -> FieldSet {
         let mut outside = 0;
         let first = fields::numbers(self.op);

@@ -1,7 +1,9 @@
-//! Problems and kernels as named cells, as upstream's Python tools have them: mappings and tables instead of names.
+//! Problems and kernels as named cells, as upstream's Python tools have them: mappings and tables instead of
+//! names.
 //!
-//! A [`Table`] has columns with types of their own, an [`Object`] is one row as JSON. [`RowModel`] is one forest with
-//! the features that upstream's predictor would compute for it; [`RowPool`] prepares it for the kernels of a table.
+//! A [`Table`] has columns with types of their own, an [`Object`] is one row as JSON. [`RowModel`] is one
+//! forest with the features that upstream's predictor would compute for it; [`RowPool`] prepares it for the
+//! kernels of a table.
 
 mod engine;
 mod model;
@@ -69,7 +71,8 @@ impl RowsError {
     }
 }
 
-/// An empty list with room for so many values of each row. A number of rows is its caller's word, and may be anything.
+/// An empty list with room for so many values of each row. A number of rows is its caller's word, and may be
+/// anything.
 fn with_room<T>(rows: usize, each: usize) -> Result<Vec<T>, RowsError> {
     let mut list = Vec::new();
     let reserved = rows.checked_mul(each).and_then(|count| list.try_reserve_exact(count).ok());

@@ -24,10 +24,11 @@ use crate::vocab::{Arch, Op};
 pub enum EngineChoice {
     /// What the spec says: class, operation and names.
     Spec,
-    /// A class of engines, given by its newest member. The spec may leave out what it is for, but not contradict.
+    /// A class of engines, given by its newest member. The spec may leave out what it is for, but not
+    /// contradict.
     Class(Engine),
-    /// An engine that the caller names, as upstream's predictor is given one. The columns are the spec's all the same
-    /// when it lists them.
+    /// An engine that the caller names, as upstream's predictor is given one. The columns are the spec's all
+    /// the same when it lists them.
     Named(Engine),
 }
 

@@ -13,8 +13,8 @@ use crate::select::{Ranked, order};
 
 /// The kernels of a table, prepared for one forest: everything that depends on them alone is computed once.
 ///
-/// Nothing in it changes, so any number of threads may rank at once. It holds no lock while it works, and a process
-/// that is forked while others rank may go on ranking.
+/// Nothing in it changes, so any number of threads may rank at once. It holds no lock while it works, and a
+/// process that is forked while others rank may go on ranking.
 #[derive(Debug)]
 pub struct RowPool {
     model: Arc<RowModel>,
@@ -65,8 +65,8 @@ impl Fields for Merged<'_> {
 }
 
 impl RowPool {
-    /// Prepares a forest for the kernels of a table. A row that names its kernel is described by the name, with which its
-    /// cells must agree; columns that describe neither a kernel nor a problem are passed over.
+    /// Prepares a forest for the kernels of a table. A row that names its kernel is described by the name,
+    /// with which its cells must agree; columns that describe neither a kernel nor a problem are passed over.
     pub fn new(model: Arc<RowModel>, table: &Table<'_>) -> Result<Self, RowsError> {
         let extractor = model.model().extractor();
         let problem_inputs = cells::of_problem(extractor.schema.op());
@@ -102,8 +102,8 @@ impl RowPool {
         self.kernels == 0
     }
 
-    /// Ranks all kernels for a problem, best first, and hands each place to `place`. Equal scores keep the table's order;
-    /// NaN comes last.
+    /// Ranks all kernels for a problem, best first, and hands each place to `place`. Equal scores keep the
+    /// table's order; NaN comes last.
     pub fn rank(&self, problem: &dyn Fields, place: impl FnMut(Ranked)) -> Result<(), RowsError> {
         let mut scratch = self.scratches.take();
         let done = self.rank_with(problem, &mut scratch);
@@ -143,7 +143,8 @@ impl RowPool {
         let ranked = |(index, &raw)| Ranked { index, score: model.score(target, raw) };
         scratch.ranking.extend(scratch.scores.iter().enumerate().map(ranked));
         let higher = target.higher_is_better();
-        // With the index as a tie-break no two are equal, and an unstable sort, which does not allocate, will do.
+        // With the index as a tie-break no two are equal, and an unstable sort, which does not allocate, will
+        // do.
         scratch.ranking.sort_unstable_by(|a, b| order(a.score, b.score, higher).then(a.index.cmp(&b.index)));
         Ok(())
     }
@@ -181,8 +182,8 @@ struct RowScratch {
     ranking: Vec<Ranked>,
 }
 
-/// Working memories by the number of simultaneous calls. A slot that another thread holds is passed over, so nobody ever
-/// waits: not even a forked process, in which a slot may be held for ever.
+/// Working memories by the number of simultaneous calls. A slot that another thread holds is passed over, so
+/// nobody ever waits: not even a forked process, in which a slot may be held for ever.
 #[derive(Debug, Default)]
 struct Scratches([Mutex<Option<Box<RowScratch>>>; 8]);
 

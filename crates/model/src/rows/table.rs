@@ -43,7 +43,8 @@ pub struct Table<'a> {
 }
 
 impl<'a> Table<'a> {
-    /// A table of so many rows. Columns of another length, names that stand twice and codes without a word are errors.
+    /// A table of so many rows. Columns of another length, names that stand twice and codes without a word
+    /// are errors.
     pub fn new(columns: Vec<Column<'a>>, rows: usize) -> Result<Self, TableError> {
         for (place, column) in columns.iter().enumerate() {
             let fault = |reason: String| TableError { column: column.name.to_owned(), reason };

@@ -15,8 +15,8 @@ use crate::hardware::Hardware;
 use crate::isa::Isa;
 use crate::vocab::{Epilogue, Op};
 
-/// The features of a pool's kernels: what [`PoolScorer::compile`](super::PoolScorer::compile) asks of the kernels, and
-/// what [`PoolScorer::score`](super::PoolScorer::score) asks of a problem.
+/// The features of a pool's kernels: what [`PoolScorer::compile`](super::PoolScorer::compile) asks of the
+/// kernels, and what [`PoolScorer::score`](super::PoolScorer::score) asks of a problem.
 #[derive(Debug, Clone)]
 pub struct PoolFeatures {
     columns: Vec<Column>,
@@ -43,7 +43,8 @@ pub struct CallValues {
 #[derive(Debug, Clone, Default)]
 pub struct RowValues {
     uniform: Vec<f64>,
-    /// Rows of the classes that were asked for, class after class, in which only what the kernel alone decides is missing.
+    /// Rows of the classes that were asked for, class after class, in which only what the kernel alone
+    /// decides is missing.
     classes: Vec<f64>,
     /// The problem for which a class was asked last, by class.
     asked: Vec<u64>,
@@ -152,9 +153,9 @@ impl PoolFeatures {
         PoolTable { columns: &self.columns, classes: &self.classes, kernel_values: &self.kernel_values }
     }
 
-    /// Whole feature rows of some of the kernels for one problem, row after row: what [`crate::features::Schema::fill`]
-    /// gives, with everything that rows share computed once. Places that the pool does not have get rows of zeros, and
-    /// so does a problem of the other operation.
+    /// Whole feature rows of some of the kernels for one problem, row after row: what
+    /// [`crate::features::Schema::fill`] gives, with everything that rows share computed once. Places that
+    /// the pool does not have get rows of zeros, and so does a problem of the other operation.
     pub fn rows(
         &self,
         problem: &ProblemSide,
@@ -339,8 +340,8 @@ fn prepare<P: Meets<K>, K: Copy>(
     (Parts { columns, classes, kernel_values }, table)
 }
 
-/// All that pair features read of a kernel: kernels that agree in it have equal pair values for every problem. The
-/// tests hold the features to it.
+/// All that pair features read of a kernel: kernels that agree in it have equal pair values for every
+/// problem. The tests hold the features to it.
 type PairInputs = [i64; 17];
 
 fn conv_pair_inputs(kernel: &ConvKernelSide) -> PairInputs {

@@ -1,18 +1,20 @@
 //! A forest compiled for a pool: scores all kernels of the pool at once, with the forest's own bits.
 //!
-//! [`PoolScorer::compile`] does once what depends on forest and pool alone; [`PoolScorer::score`] then walks every tree
-//! once for all kernels together. Each kernel's score is the sum of its leaf values in the order of the trees, one
-//! `f64` addition each, and so equal to [`Forest::raw_score`] in every bit, on every CPU.
+//! [`PoolScorer::compile`] does once what depends on forest and pool alone; [`PoolScorer::score`] then walks
+//! every tree once for all kernels together. Each kernel's score is the sum of its leaf values in the order
+//! of the trees, one `f64` addition each, and so equal to [`Forest::raw_score`] in every bit, on every CPU.
 //!
-//! A scorer is immutable: any number of threads may use one at the same time, each call with a [`Scratch`] of its own.
+//! A scorer is immutable: any number of threads may use one at the same time, each call with a [`Scratch`] of
+//! its own.
 
-// How the files divide the work. `compile` makes what a forest and a pool are once they have met. `narrow` and `wide` walk, for
-// pools of up to 32 lanes and of more, each with a form for CPUs with AVX-512 (`vectors` is what these share); narrow pools
-// are answered by `narrow::rungs` there, and their small trees are not walked but `narrow::flat`. `shortlist` finds the best
-// kernels of a wide pool alone. `crate::isa` says which loops this CPU can run.
+// How the files divide the work. `compile` makes what a forest and a pool are once they have met. `narrow`
+// and `wide` walk, for pools of up to 32 lanes and of more, each with a form for CPUs with AVX-512 (`vectors`
+// is what these share); narrow pools are answered by `narrow::rungs` there, and their small trees are not
+// walked but `narrow::flat`. `shortlist` finds the best kernels of a wide pool alone. `crate::isa` says which
+// loops this CPU can run.
 
-// Loops are compiled once for each instruction set that calls them, so they must be inlined into the callers. Branches that
-// cannot be predicted are kept out by computing with booleans.
+// Loops are compiled once for each instruction set that calls them, so they must be inlined into the callers.
+// Branches that cannot be predicted are kept out by computing with booleans.
 #![allow(clippy::inline_always, clippy::needless_bitwise_bool)]
 
 mod compile;
@@ -147,8 +149,8 @@ impl PoolScorer {
         PoolScorer::compile_for(forest, pool, Isa::best())
     }
 
-    /// The same, but for a pool of up to 32 lanes the forest is compiled by the second call: the first walks the forest as it was
-    /// read, which takes less time than compiling. Many processes never ask twice.
+    /// The same, but for a pool of up to 32 lanes the forest is compiled by the second call: the first walks
+    /// the forest as it was read, which takes less time than compiling. Many processes never ask twice.
     pub fn deferred(forest: &Arc<Forest>, pool: &PoolTable<'_>) -> Result<PoolScorer, PoolError> {
         let scorer = PoolScorer::uncompiled(forest, pool, Isa::best())?;
         if scorer.lanes.len() > LANES {
@@ -190,7 +192,8 @@ impl PoolScorer {
         self.way.get_or_init(|| Way::new(self).unwrap_or(Way::Uncompiled));
     }
 
-    /// How this call finds its scores. The second call of a deferred scorer compiles; others at the same time do not wait for it.
+    /// How this call finds its scores. The second call of a deferred scorer compiles; others at the same time
+    /// do not wait for it.
     fn way(&self) -> &Way {
         if self.way.get().is_none() && self.calls.fetch_add(1, Ordering::Relaxed) == 1 {
             self.prepare();
@@ -225,8 +228,8 @@ impl PoolScorer {
 
     /// The raw score of every kernel, in the pool's order.
     ///
-    /// `uniform` has the [`Column::Uniform`] values; `pair` the [`Column::Pair`] values, column after column, each with
-    /// one a class.
+    /// `uniform` has the [`Column::Uniform`] values; `pair` the [`Column::Pair`] values, column after column,
+    /// each with one a class.
     pub fn score(
         &self,
         uniform: &[f64],
@@ -243,8 +246,8 @@ impl PoolScorer {
         Ok(())
     }
 
-    /// Asks for what a call reads first, so that it comes while the problem's features are computed: after other work it is in
-    /// main memory.
+    /// Asks for what a call reads first, so that it comes while the problem's features are computed: after
+    /// other work it is in main memory.
     pub(crate) fn fetch(&self) {
         if let Some(Way::Narrow { walk, cells, .. }) = self.way.get() {
             walk.fetch(cells);

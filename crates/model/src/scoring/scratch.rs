@@ -3,8 +3,8 @@
 use super::compile::lanes::LANES;
 use crate::forest;
 
-/// Working memory of one call at a time. It grows to what a scorer needs and is not freed in between, so that calls
-/// after the first do not allocate. Any scratch works with any scorer.
+/// Working memory of one call at a time. It grows to what a scorer needs and is not freed in between, so that
+/// calls after the first do not allocate. Any scratch works with any scorer.
 #[derive(Debug, Default)]
 pub struct Scratch {
     /// Narrow: the lanes that answer a question with yes. Wide: which mask that is.

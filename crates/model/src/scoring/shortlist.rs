@@ -7,15 +7,18 @@
 //! score[lane]  = the exact sum, tree after tree                 only for lanes with about[lane] >= cutoff
 //! ```
 //!
-//! Why that misses no kernel. Let `s` be a kernel's score, `r` the same sum in real numbers, `a` its whole number, `T` the
-//! trees and `M` the sum over trees of the largest size of a leaf value; `F * M <= 2^30` and `T < 2^20`.
+//! Why that misses no kernel. Let `s` be a kernel's score, `r` the same sum in real numbers, `a` its whole
+//! number, `T` the trees and `M` the sum over trees of the largest size of a leaf value; `F * M <= 2^30` and
+//! `T < 2^20`.
 //!
-//! 1. `F` is a power of two, so `F * v` is exact for each leaf value `v` (or both are far below 1/2), and rounding it moves
-//!    it by at most 1/2: `|a - F r| <= T / 2`. So `|a| <= 2^30 + 2^19`, and no sum of 32 bits overflows.
-//! 2. `s` comes from `T` additions, each of which rounds a number of at most `2 M` by at most `2^-53` of its size:
-//!    `|s - r| <= T * 2^-52 * M`, and times `F` that is at most `2^20 * 2^-52 * 2^30 < 1`.
-//! 3. So `|a - F s| <= E` for `E = T / 2 + 1`. The `count` kernels with the highest `a`, of which the lowest is `c`, have
-//!    `F s >= c - E`. A kernel with `a < c - 2 E` has `F s <= a + E < c - E`: each of those is better than it.
+//! 1. `F` is a power of two, so `F * v` is exact for each leaf value `v` (or both are far below 1/2), and
+//!    rounding it moves it by at most 1/2: `|a - F r| <= T / 2`. So `|a| <= 2^30 + 2^19`, and no sum of 32
+//!    bits overflows.
+//! 2. `s` comes from `T` additions, each of which rounds a number of at most `2 M` by at most `2^-53` of its
+//!    size: `|s - r| <= T * 2^-52 * M`, and times `F` that is at most `2^20 * 2^-52 * 2^30 < 1`.
+//! 3. So `|a - F s| <= E` for `E = T / 2 + 1`. The `count` kernels with the highest `a`, of which the lowest
+//!    is `c`, have `F s >= c - E`. A kernel with `a < c - 2 E` has `F s <= a + E < c - E`: each of those is
+//!    better than it.
 //!
 //! For the lowest scores the same holds with the signs turned.
 
@@ -57,19 +60,21 @@ impl Scale {
         let largest =
             |values: &[f64]| values.iter().fold(0.0, |largest: f64, value| largest.max(value.abs()));
         let sum: f64 = trees.iter().map(|tree| largest(tree.leaf_values())).sum();
-        // The exponent of the power of two above the sum; adding may have rounded it down, but not past one more.
+        // The exponent of the power of two above the sum; adding may have rounded it down, but not past one
+        // more.
         let above = ((sum.to_bits() >> 52) as i32 - 1023 + 2).max(-900);
         Some(Scale { factor: 2f64.powi(30 - above), error: trees.len() as i64 / 2 + 2 })
     }
 }
 
 impl PoolScorer {
-    /// Lists the kernels that can be among the best of those that `may` says yes to, into [`Scratch::shortlist`], in the
-    /// pool's order. Each of the `count` best is there, whatever kernels of equal score; no other's raw
-    /// score is better than [`Scratch::beyond`].
+    /// Lists the kernels that can be among the best of those that `may` says yes to, into
+    /// [`Scratch::shortlist`], in the pool's order. Each of the `count` best is there, whatever kernels of
+    /// equal score; no other's raw score is better than [`Scratch::beyond`].
     ///
-    /// `false`, and no list, where scoring the whole pool is the better way: for a pool of up to 32 lanes, for many
-    /// kernels, where many are too close to each other. Other arguments as in [`score`](Self::score).
+    /// `false`, and no list, where scoring the whole pool is the better way: for a pool of up to 32 lanes,
+    /// for many kernels, where many are too close to each other. Other arguments as in
+    /// [`score`](Self::score).
     pub fn shortlist(
         &self,
         uniform: &[f64],
@@ -134,8 +139,8 @@ impl Scratch {
         &self.listed
     }
 
-    /// No kernel that is not on the shortlist, of those it was made for, has a better raw score than this; all of its
-    /// `count` best have one.
+    /// No kernel that is not on the shortlist, of those it was made for, has a better raw score than this;
+    /// all of its `count` best have one.
     pub fn beyond(&self) -> f64 {
         self.beyond
     }

@@ -83,8 +83,8 @@ struct Sizes {
     chains: bool,
 }
 
-/// The text of a random forest: unbalanced trees of 1 to `leaves` leaves, of that many if they are large, with each
-/// kind of split.
+/// The text of a random forest: unbalanced trees of 1 to `leaves` leaves, of that many if they are large,
+/// with each kind of split.
 fn forest_text(random: &mut Random, sizes: &Sizes) -> String {
     let names: Vec<String> = (0..sizes.features).map(|feature| format!("f{feature}")).collect();
     let infos = vec!["[-100:100]"; sizes.features];
@@ -278,8 +278,8 @@ fn deferred_scorers_are_compiled_by_the_second_call() {
     }
 }
 
-/// Shortlists of random problems, in every way: the best kernels are on them with their scores, and what is not there is
-/// worse. Returns how many there were.
+/// Shortlists of random problems, in every way: the best kernels are on them with their scores, and what is
+/// not there is worse. Returns how many there were.
 fn check_shortlists(seed: u64, trees: usize, leaves: usize, kernels: usize, calls: usize) -> usize {
     let random = &mut Random(seed);
     let forest = forest(random, 12, trees, leaves);

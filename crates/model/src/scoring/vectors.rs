@@ -47,12 +47,13 @@ impl List<'_> {
 
 /// Loads the cells of a round's items and the answers to their questions.
 ///
-/// One by one: two gathers of sixteen took longer where it was measured (docs/performance.md), and these loads run far enough ahead to overlap their cache
-/// misses.
+/// One by one: two gathers of sixteen took longer where it was measured (docs/performance.md), and these
+/// loads run far enough ahead to overlap their cache misses.
 ///
 /// # Safety
 ///
-/// The places lead to cells, the cells hold questions that have answers, and the outputs have room for the items.
+/// The places lead to cells, the cells hold questions that have answers, and the outputs have room for the
+/// items.
 #[inline(always)]
 pub(super) unsafe fn look_up(
     cells: &[u32],
@@ -63,7 +64,8 @@ pub(super) unsafe fn look_up(
     answer_of: &mut [u32],
 ) {
     for item in items {
-        // SAFETY: by contract, places lead to cells, cells to answers, and the outputs have room for the items.
+        // SAFETY: by contract, places lead to cells, cells to answers, and the outputs have room for the
+        // items.
         unsafe {
             let cell = get(cells, (get(places, item) & CELL) as usize);
             set(cell_of, item, cell);

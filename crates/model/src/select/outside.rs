@@ -65,8 +65,8 @@ impl Known {
     }
 }
 
-/// The trained ranges of the features that depend on the problem alone: those that the spec records, else those that
-/// LightGBM left in the forest.
+/// The trained ranges of the features that depend on the problem alone: those that the spec records, else
+/// those that LightGBM left in the forest.
 fn ranges(model: &Model) -> Vec<Range> {
     let Some(forest) = model.ranking_forest() else { return Vec::new() };
     let schema = &model.extractor().schema;

@@ -27,8 +27,8 @@ impl TargetScorer {
 }
 
 impl Ranker {
-    /// Prepares another of the model's targets for the pool; `None` if the model has no forest for it. Universal models only
-    /// rank.
+    /// Prepares another of the model's targets for the pool; `None` if the model has no forest for it.
+    /// Universal models only rank.
     pub fn target(&self, target: Target) -> Result<Option<TargetScorer>, RankError> {
         let (Some(forest), Some(features)) = (self.model.forest(target), &self.features) else {
             return Ok(None);
@@ -42,8 +42,8 @@ impl Ranker {
         kernels.saturating_mul(KERNELS_A_ROW) < self.pool.len()
     }
 
-    /// What a target predicts for kernels of several problems: what [`Ranker::predict`] says, with many rows on their way down a
-    /// tree at a time.
+    /// What a target predicts for kernels of several problems: what [`Ranker::predict`] says, with many rows
+    /// on their way down a tree at a time.
     pub fn predict_rows(
         &self,
         target: &TargetScorer,
@@ -102,7 +102,8 @@ mod tests {
     use crate::pool::Pool;
     use crate::problem::GemmProblem;
 
-    /// All kernels of a small pool, and a few and many of a larger one, both ways: the bits of the prediction of each kernel.
+    /// All kernels of a small pool, and a few and many of a larger one, both ways: the bits of the prediction
+    /// of each kernel.
     #[test]
     #[cfg_attr(miri, ignore = "reads files")]
     fn predictions_of_a_ranking_are_those_of_its_kernels() {

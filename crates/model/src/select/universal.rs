@@ -27,7 +27,8 @@ pub(super) struct Universal {
     given: Option<OnDevice>,
     /// One for each device with a profile.
     profiles: [OnceLock<OnDevice>; Device::PROFILES.len()],
-    /// The architecture where a problem names none and the caller none: the model's, else the one that all kernels name.
+    /// The architecture where a problem names none and the caller none: the model's, else the one that all
+    /// kernels name.
     arch: Option<Arch>,
 }
 
@@ -49,7 +50,8 @@ impl OnDevice {
         Self { pool: UniversalPool::new(estimator, kernels), own }
     }
 
-    /// Fills in all columns of the kernels that `counts`, as [`UniversalPool::fill`] does. `row` is working memory.
+    /// Fills in all columns of the kernels that `counts`, as [`UniversalPool::fill`] does. `row` is working
+    /// memory.
     fn fill(
         &self,
         schema: &Schema,
@@ -79,7 +81,8 @@ impl OnDevice {
 }
 
 impl Universal {
-    /// `None` for a model that is not universal. `sides` are those of the kernels, if features follow its columns.
+    /// `None` for a model that is not universal. `sides` are those of the kernels, if features follow its
+    /// columns.
     pub(super) fn new(model: &Model, pool: &Pool, places: &[usize], sides: Vec<KernelSide>) -> Option<Self> {
         model.extractor().schema.universal_columns()?;
         let ranked = || places.iter().filter_map(|&index| pool.get(index));
@@ -101,8 +104,8 @@ impl Universal {
         })
     }
 
-    /// The forest's scorer, deferred like others'. Nothing but the estimate tells kernels apart, so that each is a
-    /// class of its own.
+    /// The forest's scorer, deferred like others'. Nothing but the estimate tells kernels apart, so that each
+    /// is a class of its own.
     pub(super) fn scorer(&self, forest: &Arc<Forest>) -> Result<PoolScorer, PoolError> {
         let columns = vec![Column::Pair; self.extractor.schema.len()];
         let classes: Vec<u32> = (0..self.kernels.len() as u32).collect();
@@ -149,13 +152,14 @@ impl Universal {
     }
 }
 
-/// What a universal model makes of its forest's score and of the logarithm of the estimated time over the pool's shortest.
+/// What a universal model makes of its forest's score and of the logarithm of the estimated time over the
+/// pool's shortest.
 pub fn universal_score(raw: f64, prior: f64, log_time: f64) -> f64 {
     raw - prior * log_time
 }
 
-/// Feature rows of one run of measurements for a universal model, row after row, and the logarithms of their times: what
-/// training reads. The kernels are the pool.
+/// Feature rows of one run of measurements for a universal model, row after row, and the logarithms of their
+/// times: what training reads. The kernels are the pool.
 pub fn universal_rows<'k>(
     extractor: &Extractor,
     estimator: Estimator,

@@ -9,7 +9,8 @@ use super::columns::Source;
 /// How long `rocminfo` may take.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Columns, and the words of `rocminfo` that they stand for. They are looked for in the section of the first GPU.
+/// Columns, and the words of `rocminfo` that they stand for. They are looked for in the section of the first
+/// GPU.
 const FIELDS: [(&str, &str); 13] = [
     ("hw_gfx_name", "Name"),
     ("hw_marketing_name", "Marketing Name"),
@@ -86,7 +87,8 @@ fn output_of(program: &str) -> Result<String, String> {
         .spawn()
         .map_err(|error| failed(&error))?;
     let Some(mut stdout) = child.stdout.take() else { return Err(failed(&"no output")) };
-    // Read on another thread, so that a full pipe does not stop the program and a program that hangs does not stop us.
+    // Read on another thread, so that a full pipe does not stop the program and a program that hangs does not
+    // stop us.
     let (sender, receiver) = std::sync::mpsc::channel();
     thread::spawn(move || {
         let mut bytes = Vec::new();

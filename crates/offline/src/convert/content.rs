@@ -1,8 +1,8 @@
 //! What stands in a parquet column, made from what the rows share instead of from every row's value.
 //!
-//! Nearly all columns are functions of the kernel or of the problem. A writer that takes values looks every one of them
-//! up in a dictionary; here a value is looked up once for each kernel or problem, and only its code is written for the
-//! rows. Figures, which hardly repeat, are written as they are.
+//! Nearly all columns are functions of the kernel or of the problem. A writer that takes values looks every
+//! one of them up in a dictionary; here a value is looked up once for each kernel or problem, and only its
+//! code is written for the rows. Figures, which hardly repeat, are written as they are.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -62,7 +62,8 @@ impl Places<'_> {
 
 /// A column's pages before they are compressed.
 pub(super) struct Encoded {
-    /// The distinct values one after the other, and how many there are; `None` when the data holds the values.
+    /// The distinct values one after the other, and how many there are; `None` when the data holds the
+    /// values.
     pub(super) dictionary: Option<(Vec<u8>, usize)>,
     /// Levels and values, or codes.
     pub(super) data: Vec<u8>,

@@ -1,5 +1,5 @@
-//! Parquet's RLE/bit-packing hybrid, in which levels and dictionary codes are written: equal neighbours as a count,
-//! others side by side in as few bits as the largest needs.
+//! Parquet's RLE/bit-packing hybrid, in which levels and dictionary codes are written: equal neighbours as a
+//! count, others side by side in as few bits as the largest needs.
 
 /// Values in a packed group.
 const GROUP: usize = 8;

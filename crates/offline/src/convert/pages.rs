@@ -1,4 +1,5 @@
-//! From a column's content to its bytes in a file: pages with headers, compressed, and what the file says about them.
+//! From a column's content to its bytes in a file: pages with headers, compressed, and what the file says
+//! about them.
 
 use bytes::Bytes;
 use parquet::basic::{Compression, Encoding, PageType};

@@ -124,8 +124,9 @@ fn gemm() -> Vec<Column> {
     columns.into_iter().map(|(name, source)| Column::new(name, source)).collect()
 }
 
-/// Kernels of pipeline `mem` pad all three extents, whatever flags their names carry. Upstream corrects the columns on
-/// one of its three ways to training data, here they are right on all; the descriptor stays as it is named.
+/// Kernels of pipeline `mem` pad all three extents, whatever flags their names carry. Upstream corrects the
+/// columns on one of its three ways to training data, here they are right on all; the descriptor stays as it
+/// is named.
 fn pads(kernel: &GemmKernel) -> [bool; 3] {
     if kernel.pipeline == Pipeline::Mem { [true; 3] } else { kernel.pad }
 }

@@ -27,7 +27,8 @@ pub struct Training<'a> {
     pub iterations: usize,
     /// The model to train on top of, if any.
     pub start: Option<&'a Booster>,
-    /// Data to stop early on, and after how many iterations without a better result, if training may stop early.
+    /// Data to stop early on, and after how many iterations without a better result, if training may stop
+    /// early.
     pub validation: Option<(&'a Matrix, usize)>,
 }
 
@@ -102,8 +103,8 @@ impl Booster {
         Ok(finished == 0)
     }
 
-    /// Trains one more tree on first and second derivatives of a loss of one's own, one of each a row; the parameters
-    /// must say `objective=none`.
+    /// Trains one more tree on first and second derivatives of a loss of one's own, one of each a row; the
+    /// parameters must say `objective=none`.
     pub fn boost_by(&mut self, gradients: &[f32], hessians: &[f32]) -> Result<bool, LightGbmError> {
         let rows = self.rows(0)?;
         if gradients.len() != rows || hessians.len() != rows {
@@ -248,8 +249,8 @@ impl Booster {
         Ok(())
     }
 
-    /// Trains until the first metric on the validation data, which must be a loss, has not fallen for `patience`
-    /// iterations, and keeps the iterations up to its lowest.
+    /// Trains until the first metric on the validation data, which must be a loss, has not fallen for
+    /// `patience` iterations, and keeps the iterations up to its lowest.
     fn update_until_stale(&mut self, iterations: usize, patience: usize) -> Result<(), LightGbmError> {
         let mut lowest = (f64::INFINITY, 0);
         for iteration in 1..=iterations {

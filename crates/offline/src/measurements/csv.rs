@@ -1,8 +1,8 @@
 //! Benchmark CSVs: one row a measured (problem, kernel), as upstream's harness writes them.
 //!
-//! A line is cut at its commas where it stands. Rows of a sweep repeat a few hundred names and problems, so a name and
-//! the text of a problem's cells are read once and found again by their bytes. Lines with quotes, which no harness
-//! writes, go through the `csv` crate.
+//! A line is cut at its commas where it stands. Rows of a sweep repeat a few hundred names and problems, so a
+//! name and the text of a problem's cells are read once and found again by their bytes. Lines with quotes,
+//! which no harness writes, go through the `csv` crate.
 
 mod cells;
 mod lines;
@@ -107,7 +107,8 @@ struct Header {
     error: Option<usize>,
     /// Columns of the problem, with their names.
     problem: Vec<(&'static str, usize)>,
-    /// The first and the last of them, when they stand side by side: then their text is one stretch of the line.
+    /// The first and the last of them, when they stand side by side: then their text is one stretch of the
+    /// line.
     stretch: Option<(usize, usize)>,
     /// The last column of the problem, when the first column is not one of them; else 0.
     last_problem: usize,
@@ -117,7 +118,8 @@ struct Header {
 enum KernelCells {
     /// Its name.
     Name(usize),
-    /// Tile m, n, k and pipeline of a kernel of CK DSL, whose sweeps have forward convolutions in 2D of one type.
+    /// Tile m, n, k and pipeline of a kernel of CK DSL, whose sweeps have forward convolutions in 2D of one
+    /// type.
     Tile([usize; 4], Dtype),
 }
 

@@ -100,7 +100,8 @@ impl Results<'_> {
         if self.known_keys.iter().map(String::as_str).eq(keys()) {
             return Ok(());
         }
-        // Extents stand together, so that what lies between two of them by the alphabet is not taken for a third.
+        // Extents stand together, so that what lies between two of them by the alphabet is not taken for a
+        // third.
         let (mut names, others): (Vec<&str>, Vec<&str>) = keys().partition(|key| EXTENTS.contains(key));
         names.extend(others);
         if let Err(HeaderError::Unknown(wrong)) = check_names(Op::Gemm, &names, FIGURES) {
@@ -154,7 +155,8 @@ impl Results<'_> {
     }
 }
 
-/// Bytes of the three operands, each read or written once. Upstream takes two bytes an element for every type.
+/// Bytes of the three operands, each read or written once. Upstream takes two bytes an element for every
+/// type.
 fn traffic(problem: &Problem) -> f64 {
     let Problem::Gemm(p) = problem else { return f64::NAN };
     let [m, n, k] = [p.m as f64, p.n as f64, p.k as f64];

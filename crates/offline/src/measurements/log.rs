@@ -1,4 +1,5 @@
-//! Streaming logs of GEMM benchmarks: headers that name a shape, and one JSON object a kernel among other text.
+//! Streaming logs of GEMM benchmarks: headers that name a shape, and one JSON object a kernel among other
+//! text.
 
 use std::io::{self, BufRead};
 
@@ -237,8 +238,8 @@ fn plain(value: &Value) -> String {
     }
 }
 
-/// Reads `Shape <int>: M=<int> N=<int> K=<int> dtype=<word> layout=<word>`, wherever it stands in the line. Type and
-/// layout are not taken from it: the kernels' names say them.
+/// Reads `Shape <int>: M=<int> N=<int> K=<int> dtype=<word> layout=<word>`, wherever it stands in the line.
+/// Type and layout are not taken from it: the kernels' names say them.
 fn header(line: &str) -> Option<[i64; 3]> {
     line.match_indices("Shape").find_map(|(at, found)| {
         let mut rest = number(blanks(&line[at + found.len()..])?)?.1;

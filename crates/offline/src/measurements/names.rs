@@ -81,8 +81,8 @@ pub(super) struct Names {
     filter: Filter,
     kernels: Vec<Kernel>,
     known: HashMap<Box<[u8]>, u32>,
-    /// Names in the order in which they came, and the place of the one that came after each when it came last. Sweeps try
-    /// the same kernels in the same order for every problem.
+    /// Names in the order in which they came, and the place of the one that came after each when it came
+    /// last. Sweeps try the same kernels in the same order for every problem.
     spelled: Vec<(Box<[u8]>, Named, u32)>,
     /// The place of the name before.
     last: u32,

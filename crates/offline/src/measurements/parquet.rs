@@ -1,7 +1,7 @@
 //! Parquet: our own files, and those that upstream's converters wrote through pandas.
 //!
-//! Columns are found by name and taken as a data frame left them: whole numbers as floats where a null was among them,
-//! flags as booleans or numbers, texts as strings of any width or as dictionaries.
+//! Columns are found by name and taken as a data frame left them: whole numbers as floats where a null was
+//! among them, flags as booleans or numbers, texts as strings of any width or as dictionaries.
 
 mod batches;
 mod columns;
@@ -211,8 +211,8 @@ impl Rows<'_> {
         Ok(())
     }
 
-    /// Takes the rows from `first` on that are of the problem that was taken last, and whose kernels are of the same
-    /// class: without figures there is nothing else to read of them. Says how many.
+    /// Takes the rows from `first` on that are of the problem that was taken last, and whose kernels are of
+    /// the same class: without figures there is nothing else to read of them. Says how many.
     fn pairs(&mut self, columns: &Batch, first: usize) -> Result<usize, DataError> {
         let (Column::Text { keys, .. }, Some((_, class))) = (&columns.kernel, self.problem_at) else {
             return Ok(0);

@@ -61,8 +61,8 @@ fn op_of(columns: &[String], wanted: Option<Op>) -> Op {
     }
 }
 
-/// Refuses misspelt columns. The unknown ones that may be passed over come back. Without `figures` nobody looks at what
-/// was measured.
+/// Refuses misspelt columns. The unknown ones that may be passed over come back. Without `figures` nobody
+/// looks at what was measured.
 pub(super) fn check_columns(
     file: &str,
     columns: &[String],
@@ -91,8 +91,8 @@ pub(super) fn need_columns(file: &str, columns: &[String], wanted: Option<Op>) -
     }
 }
 
-/// Distinct texts that are remembered: enough for any sweep sorted by problem or by kernel, and bounded, so that a
-/// file with a new problem in every row needs no more memory than another.
+/// Distinct texts that are remembered: enough for any sweep sorted by problem or by kernel, and bounded, so
+/// that a file with a new problem in every row needs no more memory than another.
 const REMEMBERED: usize = 1 << 16;
 
 /// Problems by the text of their cells.
@@ -105,8 +105,8 @@ pub(super) struct Problems {
 }
 
 impl Problems {
-    /// The problem of a key, read by `read` if it is not remembered. Equal keys must mean equal cells and a kernel of
-    /// the same class.
+    /// The problem of a key, read by `read` if it is not remembered. Equal keys must mean equal cells and a
+    /// kernel of the same class.
     pub(super) fn get(
         &mut self,
         key: &[u8],
@@ -149,7 +149,8 @@ impl Fields for ByName<'_> {
             "ndim" => self.ndim,
             "direction" | "dtype" | "dtype_in" | "dtype_wei" | "dtype_out" | "dtype_a" | "dtype_b"
             | "dtype_c" | "layout" => None,
-            // An architecture that no profile and no grammar knows is read by the reader, which can say where.
+            // An architecture that no profile and no grammar knows is read by the reader, which can say
+            // where.
             name => self.cells.get(name),
         }
     }
@@ -164,7 +165,8 @@ impl Fields for Sizes<'_> {
     }
 }
 
-/// The problem of a row: extents from its cells, direction, dimensions, types and layout from its kernel's name.
+/// The problem of a row: extents from its cells, direction, dimensions, types and layout from its kernel's
+/// name.
 pub(super) fn problem_of(kernel: &Kernel, cells: &dyn Fields, arch: Option<Arch>) -> Result<Problem, String> {
     let mut defaults = ProblemDefaults { arch, ..ProblemDefaults::of(kernel.op()) };
     let mut ndim = None;

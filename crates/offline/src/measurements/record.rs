@@ -38,9 +38,9 @@ impl Figures {
     pub(crate) const UNREAD: Self =
         Self { tflops: 0.0, latency_ms: f64::NAN, bandwidth_gb_s: f64::NAN, is_valid: false };
 
-    /// Judges a row. `recorded` is what the file itself says about validity, `non_zero` how many elements of the
-    /// result were not zero: a kernel that wrote nothing was fast at nothing. Figures that no device can have measured are
-    /// no row, as a garbled number is none.
+    /// Judges a row. `recorded` is what the file itself says about validity, `non_zero` how many elements of
+    /// the result were not zero: a kernel that wrote nothing was fast at nothing. Figures that no device can
+    /// have measured are no row, as a garbled number is none.
     pub(crate) fn judge(
         tflops: f64,
         latency_ms: f64,
@@ -62,7 +62,8 @@ impl Figures {
 
 /// What takes rows.
 pub(crate) trait Sink {
-    /// Whether it wants to know more of a row than its problem and kernel. Readers may leave out the rest if not.
+    /// Whether it wants to know more of a row than its problem and kernel. Readers may leave out the rest if
+    /// not.
     fn wants_figures(&self) -> bool {
         true
     }
@@ -70,7 +71,8 @@ pub(crate) trait Sink {
     /// Takes a row.
     fn row(&mut self, row: &Measured<'_>) -> Result<(), DataError>;
 
-    /// Takes rows without figures, of the problem of the row before: one for each of these indices into `kernels`.
+    /// Takes rows without figures, of the problem of the row before: one for each of these indices into
+    /// `kernels`.
     fn pairs(&mut self, ids: &[u32], before: &Measured<'_>) -> Result<(), DataError> {
         ids.iter().try_for_each(|&kernel| self.row(&Measured { kernel, ..*before }))
     }

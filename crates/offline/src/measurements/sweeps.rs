@@ -1,8 +1,8 @@
 //! Which rows may be compared with each other: those of one sweep.
 //!
-//! A sweep times the kernels of a problem one after the other, on one device. When a problem was measured again, clocks
-//! and temperature were others, so a kernel of one sweep is not faster than a kernel of the other for being a percent
-//! ahead of it.
+//! A sweep times the kernels of a problem one after the other, on one device. When a problem was measured
+//! again, clocks and temperature were others, so a kernel of one sweep is not faster than a kernel of the
+//! other for being a percent ahead of it.
 
 use std::collections::HashSet;
 
@@ -29,8 +29,8 @@ pub struct Run {
 }
 
 impl Measurements {
-    /// The rows that ran, by problem. Sweeps of one problem are apart if they have a kernel in common; if not, they are
-    /// parts of one: files are often cut by kernel.
+    /// The rows that ran, by problem. Sweeps of one problem are apart if they have a kernel in common; if
+    /// not, they are parts of one: files are often cut by kernel.
     pub fn runs(&self) -> Vec<Run> {
         let mut by_problem: Vec<Vec<u32>> = vec![Vec::new(); self.problems().len()];
         for (index, row) in (0u32..).zip(self.rows()) {

@@ -123,7 +123,8 @@ pub(super) fn columns(label: &str, columns: &[(String, usize)]) -> String {
     plot.finish()
 }
 
-/// The fastest kernel of each problem under what the device could reach. `shown` are the points, each with what it says.
+/// The fastest kernel of each problem under what the device could reach. `shown` are the points, each with
+/// what it says.
 pub(super) fn roofline(roofline: &Roofline, shown: &[(usize, String)]) -> String {
     let label =
         "measured TFLOPS of each problem's fastest kernel by operations a byte, below the device's peaks";

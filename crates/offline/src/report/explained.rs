@@ -1,4 +1,5 @@
-//! One choice, as an HTML page: the ranking, why one kernel is before another, and whether the model knows such problems.
+//! One choice, as an HTML page: the ranking, why one kernel is before another, and whether the model knows
+//! such problems.
 
 use ck_select_model::estimate::{Device, Estimator};
 use ck_select_model::select::{Comparison, OutOfRange, Ranked, Ranker};

@@ -1,5 +1,5 @@
-//! The map of kernels and problems as a page has it: tables say what its rows and columns are, and a script draws it out of
-//! compressed bytes.
+//! The map of kernels and problems as a page has it: tables say what its rows and columns are, and a script
+//! draws it out of compressed bytes.
 
 use std::io::Write as _;
 
@@ -16,8 +16,8 @@ const CELLS: usize = 5_000_000;
 const EXACT: usize = 250_000;
 /// Bytes that cells may take after compression; base64 makes a third more of them.
 const BYTES: usize = 2_700_000;
-/// Steps from nothing to the fastest kernel: exact ones, and those of a byte from fine to coarse. The latter are equal steps
-/// of the root of what is lost, so that those near the fastest are the finest.
+/// Steps from nothing to the fastest kernel: exact ones, and those of a byte from fine to coarse. The latter
+/// are equal steps of the root of what is lost, so that those near the fastest are the finest.
 const EXACT_LEVELS: u16 = 10_000;
 const LEVELS: [u16; 4] = [200, 100, 50, 25];
 
@@ -123,8 +123,8 @@ impl Shown {
         page.script(include_str!("map.js"));
     }
 
-    /// The cells, kernel by kernel: 0 where nothing was measured, else 1 more than the step. With how many steps there are,
-    /// and whether a cell has two bytes.
+    /// The cells, kernel by kernel: 0 where nothing was measured, else 1 more than the step. With how many
+    /// steps there are, and whether a cell has two bytes.
     fn packed(&self, survey: &Survey) -> (u16, bool, Vec<u8>) {
         let across = self.mapped_trials.len();
         let mut row_of = vec![usize::MAX; survey.kernels.len()];

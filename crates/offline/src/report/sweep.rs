@@ -227,7 +227,8 @@ fn pool(page: &mut Page, survey: &Survey, measurements: &Measurements) {
     });
 }
 
-/// What a problem is called, without what most have in common. Problems that were measured again are numbered.
+/// What a problem is called, without what most have in common. Problems that were measured again are
+/// numbered.
 fn names(survey: &Survey, measurements: &Measurements, shown: &Shown) -> Vec<String> {
     let mut before: Vec<usize> = Vec::with_capacity(survey.trials.len());
     for (place, trial) in survey.trials.iter().enumerate() {

@@ -1,7 +1,8 @@
-//! Synthetic convolutions: every regime that a model should have seen, small enough to be measured exhaustively.
+//! Synthetic convolutions: every regime that a model should have seen, small enough to be measured
+//! exhaustively.
 //!
-//! Upstream describes its extended sets in a sentence each; these follow the description with our own numbers. What each
-//! family varies stands at the family.
+//! Upstream describes its extended sets in a sentence each; these follow the description with our own
+//! numbers. What each family varies stands at the family.
 
 use ck_select_types::problem::{ConvProblem, Problem};
 use ck_select_types::vocab::{ConvLayout, Direction};

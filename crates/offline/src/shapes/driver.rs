@@ -15,8 +15,8 @@ pub struct Skipped {
     pub reason: String,
 }
 
-/// The problems of all lines, and the lines that were not understood. Blank lines and comments (`#`) say nothing; text
-/// before the driver's name, such as a log's time, is passed over.
+/// The problems of all lines, and the lines that were not understood. Blank lines and comments (`#`) say
+/// nothing; text before the driver's name, such as a log's time, is passed over.
 ///
 /// `direction` is for lines without `--forw` (or with 0, all directions).
 pub fn import(text: &str, direction: Direction) -> (Vec<Problem>, Vec<Skipped>) {
@@ -186,9 +186,9 @@ fn dtype(command: &str) -> Result<Dtype, String> {
     })
 }
 
-/// Upstream's choice among imported problems: those that its kernels suit, at most two of a kind, in random order, the
-/// first `count`. With seed 42 and upstream's list of lines in its order it is upstream's training set, as far as that
-/// is well formed: problems whose groups do not divide their channels do not exist here.
+/// Upstream's choice among imported problems: those that its kernels suit, at most two of a kind, in random
+/// order, the first `count`. With seed 42 and upstream's list of lines in its order it is upstream's training
+/// set, as far as that is well formed: problems whose groups do not divide their channels do not exist here.
 pub fn training_set(problems: &[Problem], count: usize, seed: u64) -> Vec<Problem> {
     let mut kinds: Vec<(Kind, Vec<Problem>)> = Vec::new();
     for problem in problems {

@@ -6,7 +6,8 @@ use ck_select_types::vocab::FmhaMask;
 use super::Choice;
 use super::random::Random;
 
-/// A model's attention: heads of queries and of keys, elements of queries and of values, queries and keys, mask.
+/// A model's attention: heads of queries and of keys, elements of queries and of values, queries and keys,
+/// mask.
 struct Layer {
     heads: [i64; 2],
     hdims: [i64; 2],

@@ -43,7 +43,8 @@ pub(super) const DENSE: Grid = Grid {
 const OPERAND: i64 = 1 << 31;
 
 impl Grid {
-    /// The grid's problems of any channels and groups, and depthwise ones. Of grouped ones each group has channels in eights.
+    /// The grid's problems of any channels and groups, and depthwise ones. Of grouped ones each group has
+    /// channels in eights.
     pub(super) fn problems(&self, choice: &Choice) -> Vec<Problem> {
         let depths: Vec<Option<i64>> = match choice.ndim {
             3 => self.depths.iter().copied().map(Some).collect(),
@@ -86,8 +87,8 @@ fn operands(conv: &ConvProblem) -> [i64; 3] {
     [input, conv.k * (conv.c / conv.g) * volume(conv.filter), conv.n * conv.k * volume(conv.output())]
 }
 
-/// Problems of extents at and beside 1 and the sides of tiles, of filters as large as the map or larger than the stride
-/// needs, without pads, with several outputs a channel.
+/// Problems of extents at and beside 1 and the sides of tiles, of filters as large as the map or larger than
+/// the stride needs, without pads, with several outputs a channel.
 pub(super) fn edge(choice: &Choice) -> Vec<Problem> {
     const BESIDE: [i64; 16] = [1, 2, 3, 7, 8, 9, 15, 17, 31, 33, 63, 65, 127, 129, 255, 257];
     let mut layers = Vec::new();

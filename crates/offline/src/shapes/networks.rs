@@ -148,7 +148,8 @@ mod tests {
         problems.iter().map(ConvProblem::flops).sum::<f64>() / 2e9
     }
 
-    // Multiplications and additions of the convolutions, as published or counted by the architecture's tables.
+    // Multiplications and additions of the convolutions, as published or counted by the architecture's
+    // tables.
     #[test]
     fn layers_add_up_to_the_published_work() {
         let resnet = billions(resnet50);

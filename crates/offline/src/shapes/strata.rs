@@ -53,8 +53,8 @@ fn size(value: i64, most: [i64; 3]) -> &'static str {
     NAMES[most.iter().filter(|&&most| value > most).count()]
 }
 
-/// `count` of the problems in their order, as many of each stratum as there are: what a small stratum leaves of its share
-/// goes to the larger ones, and a share is spread evenly. GEMMs have no strata.
+/// `count` of the problems in their order, as many of each stratum as there are: what a small stratum leaves
+/// of its share goes to the larger ones, and a share is spread evenly. GEMMs have no strata.
 pub fn stratified(problems: &[Problem], count: usize) -> Vec<Problem> {
     let mut strata: BTreeMap<Stratum, Vec<usize>> = BTreeMap::new();
     for (place, problem) in problems.iter().enumerate() {

@@ -18,7 +18,8 @@ const PREDICTED: &str = "oof_pred_";
 /// Problems of bad strata.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Targeted {
-    /// The strata that are below the share, worst first, with the problems that say so and their mean efficiency.
+    /// The strata that are below the share, worst first, with the problems that say so and their mean
+    /// efficiency.
     pub strata: Vec<(Stratum, usize, f64)>,
     /// The strata that were looked at.
     pub looked_at: usize,
@@ -26,10 +27,10 @@ pub struct Targeted {
     pub problems: Vec<Problem>,
 }
 
-/// Reads `oof_predictions.parquet` of a model of convolutions: for each problem, the speed of the kernel that the
-/// prediction puts first, as a share of the fastest's. A stratum whose mean is under `below` gets all problems of the dense
-/// grid that are in it and neither in the file nor in `apart_from`. The ranking target's predictions are used: the first
-/// column of predictions of `relative` or `tflops`.
+/// Reads `oof_predictions.parquet` of a model of convolutions: for each problem, the speed of the kernel that
+/// the prediction puts first, as a share of the fastest's. A stratum whose mean is under `below` gets all
+/// problems of the dense grid that are in it and neither in the file nor in `apart_from`. The ranking
+/// target's predictions are used: the first column of predictions of `relative` or `tflops`.
 pub fn targeted(path: &Path, below: f64, apart_from: &[Problem]) -> Result<Targeted, DataError> {
     let file = path.display().to_string();
     let wrong = |reason: String| DataError::format(&file, reason);
@@ -136,8 +137,8 @@ mod tests {
         path
     }
 
-    /// Two problems of one stratum, of which the second is chosen for well, and depthwise ones that always are; a
-    /// problem with one kernel, and one without predictions.
+    /// Two problems of one stratum, of which the second is chosen for well, and depthwise ones that always
+    /// are; a problem with one kernel, and one without predictions.
     const ROWS: [Measured; 10] = [
         (128, 1, 32, 1.0, Some(2.0)),
         (128, 1, 64, 2.0, Some(1.0)),

@@ -25,8 +25,8 @@ pub struct Draw {
 
 /// Problems that are drawn, none of which is in `known` with whatever type and direction.
 ///
-/// Convolutions have log-uniform channels and batches, usual filters and strides, every fourth one groups. GEMMs have
-/// log-uniform extents.
+/// Convolutions have log-uniform channels and batches, usual filters and strides, every fourth one groups.
+/// GEMMs have log-uniform extents.
 pub fn validation(op: Op, choice: &Choice, draw: &Draw, known: &[Problem]) -> Vec<Problem> {
     let known: HashSet<Key> = known.iter().map(key).collect();
     let mut random = Random::new(draw.seed);

@@ -21,7 +21,8 @@ pub(super) fn exhaust(
 ) -> Result<(Vec<Scored>, usize), SearchError> {
     let size = scorer.space.size();
     let (seen, scored) = (AtomicU64::new(0), AtomicU64::new(0));
-    // Chunks end in any order; with a point's number as the last word on equal scores the result does not depend on it.
+    // Chunks end in any order; with a point's number as the last word on equal scores the result does not
+    // depend on it.
     let best: Mutex<Vec<(u64, Scored)>> = Mutex::new(Vec::new());
     (0..size.div_ceil(CHUNK)).into_par_iter().try_for_each_init(RankScratch::default, |scratch, chunk| {
         let numbers = chunk * CHUNK..size.min((chunk + 1) * CHUNK);

@@ -7,7 +7,8 @@ use super::score::{Scored, Scorer};
 use super::space::Point;
 use super::{Progress, SearchError};
 
-/// Draws for one point, after which it is given up. Of what can be built there may be one point in a thousand.
+/// Draws for one point, after which it is given up. Of what can be built there may be one point in a
+/// thousand.
 const TRIES: usize = 20_000;
 
 /// A valid point, unless none was drawn.

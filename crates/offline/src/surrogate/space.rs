@@ -22,8 +22,8 @@ const EPILOGUES: [Epilogue; 2] = [Epilogue::Default, Epilogue::CShuffle];
 /// How many parameters a point has.
 pub(super) const PARAMETERS: usize = 15;
 
-/// A combination of values, each by its place in the parameter's list: tile m, n, k, waves m, n, instruction m, n, k,
-/// pipeline, scheduler, epilogue, padding of m, n, k, persistent.
+/// A combination of values, each by its place in the parameter's list: tile m, n, k, waves m, n, instruction
+/// m, n, k, pipeline, scheduler, epilogue, padding of m, n, k, persistent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Point(pub(super) [u8; PARAMETERS]);
 
@@ -32,8 +32,8 @@ pub struct Point(pub(super) [u8; PARAMETERS]);
 pub enum Constraints {
     /// Upstream's: one byte an element whatever the type, half of 64 KiB for compv4 alone.
     Upstream,
-    /// The tiles of A and B fit into shared memory, with the bytes that their elements have and twice for pipelines that
-    /// keep two.
+    /// The tiles of A and B fit into shared memory, with the bytes that their elements have and twice for
+    /// pipelines that keep two.
     Memory,
     /// What the tile engine's validator would build for the problem's architecture.
     Buildable,
@@ -127,13 +127,14 @@ impl<'a> Space<'a> {
         Point(self.lengths().map(|length| random.random_range(0..length)))
     }
 
-    /// Whether evolution scores a point that was made of its parent. Upstream scores the parent itself again, too; among the few
-    /// points that can be built that would be most of them.
+    /// Whether evolution scores a point that was made of its parent. Upstream scores the parent itself again,
+    /// too; among the few points that can be built that would be most of them.
     pub(super) fn is_trial(&self, point: &Point, parent: &Point) -> bool {
         self.is_valid(point) && (self.constraints != Constraints::Buildable || point != parent)
     }
 
-    /// How often evolution tries to change a point. Upstream tries once, which suffices where most points are valid.
+    /// How often evolution tries to change a point. Upstream tries once, which suffices where most points are
+    /// valid.
     pub(super) const fn trials(&self) -> usize {
         match self.constraints {
             Constraints::Upstream | Constraints::Memory => 1,

@@ -35,7 +35,8 @@ pub struct KernelChange {
     pub kernel: u32,
     /// Problems on which it ran in both.
     pub pairs: usize,
-    /// Its speed in the second sweep over that in the first: what one of ten stays below, median, what nine of ten do.
+    /// Its speed in the second sweep over that in the first: what one of ten stays below, median, what nine
+    /// of ten do.
     pub speed: [f64; 3],
 }
 
@@ -55,8 +56,8 @@ pub struct Change {
 }
 
 impl Change {
-    /// Compares two sweeps; problems are the same whatever architecture they were measured on. `None` when no kernel ran on
-    /// the same problem in both.
+    /// Compares two sweeps; problems are the same whatever architecture they were measured on. `None` when no
+    /// kernel ran on the same problem in both.
     pub fn of(first: &Measurements, second: &Measurements) -> Option<Self> {
         let sides = [first, second].map(|side| (side, first_trials(side)));
         let [(_, ours), (_, theirs)] = &sides;
@@ -118,8 +119,8 @@ impl Change {
         })
     }
 
-    /// The mean share of the second sweep's fastest that the first one's winners keep; where one did not run it keeps
-    /// nothing.
+    /// The mean share of the second sweep's fastest that the first one's winners keep; where one did not run
+    /// it keeps nothing.
     pub fn kept(&self) -> f64 {
         self.problems.iter().map(|change| change.kept.unwrap_or(0.0)).sum::<f64>()
             / self.problems.len() as f64

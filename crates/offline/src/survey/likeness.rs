@@ -1,8 +1,9 @@
 //! An order in which kernels, and problems, stand beside those that are like them.
 //!
-//! The first singular vectors of the table of efficiencies, of which the mean of each row and of each column is taken away:
-//! kernels that are better than usual on the same problems get like values, and so do problems on which the same kernels are
-//! better than usual. Power iteration finds them in a few passes over the rows, however many there are.
+//! The first singular vectors of the table of efficiencies, of which the mean of each row and of each column
+//! is taken away: kernels that are better than usual on the same problems get like values, and so do problems
+//! on which the same kernels are better than usual. Power iteration finds them in a few passes over the rows,
+//! however many there are.
 
 use crate::candidates::Trial;
 use crate::measurements::Measurements;

@@ -1,4 +1,5 @@
-//! How steady times are, as far as the rows themselves say: kernels that were measured more than once on a problem.
+//! How steady times are, as far as the rows themselves say: kernels that were measured more than once on a
+//! problem.
 
 use crate::figures::quantile;
 use crate::measurements::Measurements;
@@ -24,7 +25,8 @@ const LISTED: usize = 50;
 pub struct Noise {
     /// Pairs of a kernel and a problem that were measured more than once.
     pub repeated: usize,
-    /// The slowest time over the fastest of such pairs: the median and what nine of ten stay below; NaN without any.
+    /// The slowest time over the fastest of such pairs: the median and what nine of ten stay below; NaN
+    /// without any.
     pub median: f64,
     /// What nine of ten stay below.
     pub p90: f64,

@@ -10,8 +10,8 @@ use crate::candidates::Trial;
 pub struct PoolStep {
     /// Index into the measurements' kernels.
     pub kernel: u32,
-    /// With it and those before it, the mean over all problems of the best kernel's speed as a share of the oracle's; a
-    /// problem that none of them runs counts as 0.
+    /// With it and those before it, the mean over all problems of the best kernel's speed as a share of the
+    /// oracle's; a problem that none of them runs counts as 0.
     pub share: f64,
     /// The worst problem's share.
     pub worst: f64,

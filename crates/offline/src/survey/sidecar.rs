@@ -1,5 +1,5 @@
-//! What `ckselect bench` keeps beside its log: how it came about (`.meta.json`), and what is known of each measurement
-//! beyond its row (`.details.jsonl`).
+//! What `ckselect bench` keeps beside its log: how it came about (`.meta.json`), and what is known of each
+//! measurement beyond its row (`.details.jsonl`).
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;

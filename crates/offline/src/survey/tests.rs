@@ -79,8 +79,8 @@ fn a_sweep_without_a_time_has_no_survey() {
     assert!(Survey::of(&measured("a.csv", &[(0, 64, 32, Err("crash"))]), Vec::new()).is_none());
 }
 
-/// By hand: 128 channels to 64 over 64 pixels in bf16 are 2 * 64 * 64 * 128 operations and 2 * (64 * 128 + 64 * 128 + 64 *
-/// 64) bytes.
+/// By hand: 128 channels to 64 over 64 pixels in bf16 are 2 * 64 * 64 * 128 operations and 2 * (64 * 128 + 64
+/// * 128 + 64 * 64) bytes.
 #[test]
 fn a_roofline_is_of_the_devices_peaks() {
     let survey = Survey::of(&measured("a.csv", &[(0, 128, 32, Ok(10.0))]), Vec::new()).unwrap();

@@ -72,8 +72,8 @@ impl Directory {
         Ok(())
     }
 
-    /// Writes the files into a directory beside `path` and gives it that name when all of them are on the disk. An
-    /// existing directory is an error, unless it is to be replaced.
+    /// Writes the files into a directory beside `path` and gives it that name when all of them are on the
+    /// disk. An existing directory is an error, unless it is to be replaced.
     pub fn write(&self, path: &Path, overwrite: bool) -> Result<(), TrainError> {
         let failed = |error| TrainError::io(path.display(), error);
         Self::check_free(path, overwrite)?;
@@ -187,8 +187,8 @@ fn hardware(hardware: &Hardware) -> Value {
     Value::Object(constants.collect::<Map<_, _>>())
 }
 
-/// Our own key: the rules by which features are computed, who ranks, what the features were between, and what it was
-/// trained on.
+/// Our own key: the rules by which features are computed, who ranks, what the features were between, and what
+/// it was trained on.
 fn extension(plan: &Plan, trained: &[Trained], trained_on: &TrainedOn) -> Value {
     let mut extension = serde_json::to_value(plan.extractor.rules).unwrap_or_default();
     if let Some(object) = extension.as_object_mut() {

@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-/// The text of a forest whose score is the mean of the forests' scores: all their trees, with the values of leaves and
-/// nodes divided by the number of forests.
+/// The text of a forest whose score is the mean of the forests' scores: all their trees, with the values of
+/// leaves and nodes divided by the number of forests.
 ///
 /// It is a forest like any other, for LightGBM and for us, so both give it the same bits.
 pub(super) fn average(forests: &[String]) -> Result<String, String> {

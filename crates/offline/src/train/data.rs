@@ -18,7 +18,8 @@ use super::TrainError;
 struct Features {
     /// Row after row.
     values: Vec<f64>,
-    /// Of a universal model, the logarithm of each row's estimated time over the shortest of its run; else nothing.
+    /// Of a universal model, the logarithm of each row's estimated time over the shortest of its run; else
+    /// nothing.
     log_times: Vec<f64>,
 }
 
@@ -71,7 +72,8 @@ impl Default for Role {
 }
 
 impl TrainingData {
-    /// The rows that count for a target: valid, and with a positive value of it. `roles` are those of the files, in order.
+    /// The rows that count for a target: valid, and with a positive value of it. `roles` are those of the
+    /// files, in order.
     pub fn new(
         measurements: &Measurements,
         extractor: &Extractor,

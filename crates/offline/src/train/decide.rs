@@ -1,7 +1,8 @@
-//! What a training decides from its own problems alone: parameters by random search, and problems that count more.
+//! What a training decides from its own problems alone: parameters by random search, and problems that count
+//! more.
 //!
-//! Each decision is made by a cross-validation inside of the problems that are trained on, so that a problem that is held
-//! out has no say in how it will be predicted.
+//! Each decision is made by a cross-validation inside of the problems that are trained on, so that a problem
+//! that is held out has no say in how it will be predicted.
 
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
@@ -89,8 +90,8 @@ fn tune(
     Ok(best.map_or_else(|| given.params.clone(), |best| best.1))
 }
 
-/// How good a recipe is on problems that it does not see: mean efficiency, or the negative mean squared error where a
-/// target does not choose.
+/// How good a recipe is on problems that it does not see: mean efficiency, or the negative mean squared error
+/// where a target does not choose.
 fn inner_score(
     task: &Task<'_>,
     problems: &[usize],

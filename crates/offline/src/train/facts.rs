@@ -1,4 +1,5 @@
-//! What the files of a model directory say of the data: what was measured, and between what the features were.
+//! What the files of a model directory say of the data: what was measured, and between what the features
+//! were.
 
 use std::collections::HashSet;
 

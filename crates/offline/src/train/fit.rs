@@ -68,7 +68,8 @@ impl<'a> Task<'a> {
         matches!(self.target, Target::Tflops | Target::Relative)
     }
 
-    /// The text of a forest trained on these problems: several seeds averaged, on top of the forest to continue.
+    /// The text of a forest trained on these problems: several seeds averaged, on top of the forest to
+    /// continue.
     pub(super) fn forest(&self, problems: &[usize], recipe: &Recipe) -> Result<String, TrainError> {
         let texts = (0..self.seeds as u64)
             .map(|offset| self.one_seed(problems, recipe, self.seed + offset))
@@ -87,8 +88,8 @@ impl<'a> Task<'a> {
         Ok(training.booster.to_text()?)
     }
 
-    /// Trains on some problems until the loss on others has not fallen for as many trees as patience allows, and says
-    /// with how many trees it was lowest. With several seeds, those of the first.
+    /// Trains on some problems until the loss on others has not fallen for as many trees as patience allows,
+    /// and says with how many trees it was lowest. With several seeds, those of the first.
     pub(super) fn best_trees(
         &self,
         problems: &[usize],

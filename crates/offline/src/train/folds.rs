@@ -45,8 +45,9 @@ impl GroupBy {
     }
 }
 
-/// The fold of each item, by scikit-learn's `GroupKFold`: the groups, largest first, each go to the fold with the fewest
-/// rows so far. Of equally large groups the last by key comes first; with a seed they come in a random order.
+/// The fold of each item, by scikit-learn's `GroupKFold`: the groups, largest first, each go to the fold with
+/// the fewest rows so far. Of equally large groups the last by key comes first; with a seed they come in a
+/// random order.
 ///
 /// `items` are a key and a number of rows each. There must be at least as many keys as folds.
 pub fn group_k_fold(items: &[(String, usize)], folds: usize, seed: Option<u64>) -> Vec<usize> {

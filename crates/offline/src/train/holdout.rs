@@ -1,4 +1,5 @@
-//! Leaving out a device, a direction, a type or a file: how good a model is where it has seen nothing of the kind.
+//! Leaving out a device, a direction, a type or a file: how good a model is where it has seen nothing of the
+//! kind.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -46,7 +47,8 @@ impl Holdout {
         }
     }
 
-    /// The fold of each problem; what is never judged is in the training part of each fold but its own value's.
+    /// The fold of each problem; what is never judged is in the training part of each fold but its own
+    /// value's.
     pub(super) fn folds(
         &self,
         measurements: &Measurements,

@@ -35,7 +35,8 @@ pub struct Efficiency {
 }
 
 impl Efficiency {
-    /// Of pairs: the first choice's efficiency, and the best one's among the first three. `None` without problems.
+    /// Of pairs: the first choice's efficiency, and the best one's among the first three. `None` without
+    /// problems.
     pub(super) fn of(choices: &[(f64, f64)]) -> Option<Self> {
         let first = Spread::of(choices.iter().map(|choice| choice.0).collect());
         (first.count > 0).then(|| Self {

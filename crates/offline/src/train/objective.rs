@@ -161,7 +161,8 @@ impl Lists<'_> {
         (first, second)
     }
 
-    /// The mean loss over the problems; of LightGBM's own ranking objectives, the mean regret of the first choice.
+    /// The mean loss over the problems; of LightGBM's own ranking objectives, the mean regret of the first
+    /// choice.
     pub(super) fn loss(&self, objective: Objective, scores: &[f64]) -> f64 {
         let mut sum = 0.0;
         for span in self.problems {

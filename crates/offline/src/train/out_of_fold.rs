@@ -13,7 +13,8 @@ use crate::measurements::{Measurements, Row};
 
 use super::{TrainError, Trained, facts};
 
-/// The valid rows with the fold that held each out, and each choosing target's prediction, in the space of its training.
+/// The valid rows with the fold that held each out, and each choosing target's prediction, in the space of
+/// its training.
 pub(super) fn parquet(measurements: &Measurements, trained: &[Trained]) -> Result<Vec<u8>, TrainError> {
     let valid: Vec<u32> = (0u32..)
         .zip(measurements.rows())

@@ -61,11 +61,11 @@ pub struct Params {
 }
 
 impl Params {
-    /// What is trained when nobody says otherwise: upstream's parameters for its own objectives, and a forest of small
-    /// trees for those that only rank, which is both more accurate and faster.
+    /// What is trained when nobody says otherwise: upstream's parameters for its own objectives, and a forest
+    /// of small trees for those that only rank, which is both more accurate and faster.
     ///
-    /// Upstream lists a `subsample` of 0.85 that never acts, because LightGBM's `bagging_freq` stays 0. Here it is 1,
-    /// which is what upstream's models were really trained with.
+    /// Upstream lists a `subsample` of 0.85 that never acts, because LightGBM's `bagging_freq` stays 0. Here
+    /// it is 1, which is what upstream's models were really trained with.
     pub fn of(objective: Objective) -> Self {
         let values: &[(&str, f64)] = if objective.only_ranks() {
             &[
@@ -104,8 +104,9 @@ impl Params {
         params
     }
 
-    /// What a universal model is trained with. Chosen on the H200's data and the MI355X training sweep: deeper forests and
-    /// trees that see all columns fit those devices better, and others worse, and so do many trees on few problems.
+    /// What a universal model is trained with. Chosen on the H200's data and the MI355X training sweep:
+    /// deeper forests and trees that see all columns fit those devices better, and others worse, and so do
+    /// many trees on few problems.
     pub fn universal() -> Self {
         let mut params = Self::of(Objective::Listwise);
         for (name, value) in [

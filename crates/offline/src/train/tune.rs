@@ -1,4 +1,5 @@
-//! A few measurements of one's own: which problems to measure next, and how a universal model goes on from them.
+//! A few measurements of one's own: which problems to measure next, and how a universal model goes on from
+//! them.
 //!
 //! ```text
 //! score = - prior * ln(estimated time / shortest)     what nobody measured
@@ -6,10 +7,10 @@
 //!         + trees on one's own problems               more of them, the more there are
 //! ```
 //!
-//! The own trees begin where the others end, so that without measurements nothing changes, and a leaf that no measurement
-//! reaches adds nothing. They may also ask for the features of models of one GPU, extents among them, which say nothing of GPUs that were
-//! not measured. Problems are measured far from each other: where the choices of models differ says less about
-//! where they err (`docs/model-quality.md`).
+//! The own trees begin where the others end, so that without measurements nothing changes, and a leaf that no
+//! measurement reaches adds nothing. They may also ask for the features of models of one GPU, extents among
+//! them, which say nothing of GPUs that were not measured. Problems are measured far from each other: where
+//! the choices of models differ says less about where they err (`docs/model-quality.md`).
 
 use std::path::Path;
 
@@ -32,8 +33,8 @@ use super::{GroupBy, Holdout, Objective, Params, TrainError, WarmStart};
 /// Folds in which measured problems are held out to say what to expect of others.
 const FOLDS: usize = 5;
 
-/// How own measurements are learned: as by a model of one GPU, on top of what a universal one says; ten trees for each
-/// measured problem, 400 at most.
+/// How own measurements are learned: as by a model of one GPU, on top of what a universal one says; ten trees
+/// for each measured problem, 400 at most.
 pub fn own_params() -> Params {
     let mut params = Params::of(Objective::Listwise);
     params.put("n_estimators", 400.0);
@@ -42,11 +43,13 @@ pub fn own_params() -> Params {
     params
 }
 
-/// Problems of which the farthest from all before is measured next: fewer follow what there is, more go for what is rare.
+/// Problems of which the farthest from all before is measured next: fewer follow what there is, more go for
+/// what is rare.
 const DRAWN: usize = 3;
 
-/// The order in which problems are measured, by a seed: of a few that are drawn the one that is farthest from all before it, by the
-/// logarithms of its numbers, each scaled to its spread. A shorter order is the beginning of a longer one.
+/// The order in which problems are measured, by a seed: of a few that are drawn the one that is farthest from
+/// all before it, by the logarithms of its numbers, each scaled to its spread. A shorter order is the
+/// beginning of a longer one.
 pub fn spread_order(problems: &[&Problem], count: usize, seed: u64) -> Vec<usize> {
     let mut points: Vec<Vec<f64>> = problems
         .iter()
@@ -142,7 +145,8 @@ pub struct Simulation<'a> {
 }
 
 impl<'a> Simulation<'a> {
-    /// Prepares the data of one device for a way of learning. `base` is the universal model that [`Way::Tuned`] goes on with.
+    /// Prepares the data of one device for a way of learning. `base` is the universal model that
+    /// [`Way::Tuned`] goes on with.
     pub fn new(
         measurements: &'a Measurements,
         base: &'a WarmStart,
@@ -182,7 +186,8 @@ impl<'a> Simulation<'a> {
         (0..self.data.problems.len()).filter(|&place| !self.is_held_back(place)).count()
     }
 
-    /// Measures `count` problems, begun at a seed, and judges the rest. All problems: each is held out once, in five folds.
+    /// Measures `count` problems, begun at a seed, and judges the rest. All problems: each is held out once,
+    /// in five folds.
     pub fn draw(&self, count: usize, seed: u64) -> Result<Draw, TrainError> {
         let problem = |item: &super::Item| &self.measurements.problems()[item.problem as usize];
         let problems: Vec<&Problem> = self.data.problems.iter().map(problem).collect();

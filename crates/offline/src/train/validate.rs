@@ -19,15 +19,15 @@ pub struct Validation {
     pub folds: Vec<FoldMetrics>,
     /// Over the problems of all folds; `None` for targets that do not choose.
     pub efficiency: Option<Efficiency>,
-    /// What the forest that had not seen the row says of it, in the space of the training; `None` for rows that were only
-    /// ever trained on.
+    /// What the forest that had not seen the row says of it, in the space of the training; `None` for rows
+    /// that were only ever trained on.
     pub predictions: Vec<Option<f64>>,
     /// The fold of each row.
     pub fold_of_row: Vec<Option<u32>>,
 }
 
-/// The fold of each problem; `None` where none of its group is judged. Nothing at all when there are fewer than two
-/// groups.
+/// The fold of each problem; `None` where none of its group is judged. Nothing at all when there are fewer
+/// than two groups.
 pub(super) fn assign(task: &Task<'_>, folds: usize, seed: Option<u64>) -> Option<Vec<Option<usize>>> {
     let (data, keys) = (task.data, &task.groups);
     // What is only trained on goes with the rest of its group: it is not trained on where that is held out.

@@ -64,8 +64,8 @@ impl WarmStart {
         self.forests.iter().find(|forest| forest.0 == target).map(|forest| forest.1.as_str())
     }
 
-    /// A universal model to go on with on one GPU: behind its columns there are the features of such models, which its own trees do not
-    /// ask for.
+    /// A universal model to go on with on one GPU: behind its columns there are the features of such models,
+    /// which its own trees do not ask for.
     pub fn to_adapt(directory: &Path) -> Result<Self, TrainError> {
         let mut read = Self::load(directory)?;
         if read.prior().is_none() {

@@ -1,4 +1,5 @@
-//! AITER's tuned tables of GEMMs: a row has `M`, `N`, `K`, microseconds and a kernel's name; B lies as N rows of K.
+//! AITER's tuned tables of GEMMs: a row has `M`, `N`, `K`, microseconds and a kernel's name; B lies as N rows
+//! of K.
 
 use ck_select_types::vocab::Op;
 

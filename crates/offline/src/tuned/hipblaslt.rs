@@ -1,7 +1,9 @@
-//! hipBLASLt's logic files of exact solutions: a YAML list of the version, the architecture, the devices, the type of problem, the
-//! solutions, the order of indices, and sizes with the fastest solution and its speed in GFLOPS.
+//! hipBLASLt's logic files of exact solutions: a YAML list of the version, the architecture, the devices, the
+//! type of problem, the solutions, the order of indices, and sizes with the fastest solution and its speed in
+//! GFLOPS.
 //!
-//! Sizes are of column-major GEMMs. In rows, the same memory is the transposed product: M and N change places, and so do A and B.
+//! Sizes are of column-major GEMMs. In rows, the same memory is the transposed product: M and N change
+//! places, and so do A and B.
 
 use ck_select_types::vocab::Op;
 

@@ -4,8 +4,9 @@
 //! C-Hi-Wi-YxX-K-Ho-Wo-N-pads-strides-dilations-bias-layout-type-direction[_gG]=solver:ms,workspace,algorithm;…
 //! ```
 //!
-//! Depths come first where there are three dimensions; a layout other than NCHW stands three times. Backward problems begin with the
-//! gradient of the output. Older files have the algorithm before the solver: `algorithm:solver,ms,…`.
+//! Depths come first where there are three dimensions; a layout other than NCHW stands three times. Backward
+//! problems begin with the gradient of the output. Older files have the algorithm before the solver:
+//! `algorithm:solver,ms,…`.
 
 use ck_select_types::problem::{Problem, ProblemDefaults};
 use ck_select_types::vocab::Op;

@@ -13,7 +13,8 @@ use crate::measurements::{DataError, Measurements};
 #[derive(Debug, Clone, Default)]
 pub struct Roof(HashMap<Problem, Vec<(Option<Arch>, f64)>>);
 
-/// How near choices come to the roof: time of the roof over time of the kernel, above 1 where the kernel is faster.
+/// How near choices come to the roof: time of the roof over time of the kernel, above 1 where the kernel is
+/// faster.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RoofFigures {
     /// Of the chosen kernels.
@@ -70,7 +71,8 @@ impl Roof {
     }
 }
 
-/// What is computed, without how and where: two tables may differ in how the result is rounded and K is split.
+/// What is computed, without how and where: two tables may differ in how the result is rounded and K is
+/// split.
 fn what(problem: &Problem) -> Problem {
     match *problem {
         Problem::Conv(mut problem) => {

@@ -134,8 +134,8 @@ fn the_directory_is_a_model_and_never_overwrites_by_itself() {
     assert!(other.join("thesis.tex").exists());
 }
 
-/// A kernel has the features at selection, where it comes from a pool, that it had in training, where it came from rows:
-/// kernels of pipeline `mem` too, whose names deny the padding that they have.
+/// A kernel has the features at selection, where it comes from a pool, that it had in training, where it came
+/// from rows: kernels of pipeline `mem` too, whose names deny the padding that they have.
 #[test]
 fn features_of_mem_kernels_are_those_of_the_training() {
     let tail = "intrawave_False_False_False_False_64x64x64_1x4x1_16x16x32";

@@ -1,10 +1,11 @@
 //! What the C interface costs besides ranking: the library as C programs load it, from its file.
 //!
-//! - *repeated problem*: one registry, one problem, as a layer of a network asks again and again. With more threads than
-//!   cores, the figure is the time of a call on its core: the wall clock times the cores in use, over all calls.
-//! - *besides ranking*: problems that the registry has not met, each answered by a forest of one leaf; from that the same
-//!   ranking through Rust is taken away. What is left is the C boundary, the state, the decision cache's miss and its
-//!   entry, `fits` and `supports`.
+//! - *repeated problem*: one registry, one problem, as a layer of a network asks again and again. With more
+//!   threads than cores, the figure is the time of a call on its core: the wall clock times the cores in use,
+//!   over all calls.
+//! - *besides ranking*: problems that the registry has not met, each answered by a forest of one leaf; from
+//!   that the same ranking through Rust is taken away. What is left is the C boundary, the state, the
+//!   decision cache's miss and its entry, `fits` and `supports`.
 //! - *opening the library*: `dlopen` and the first symbol, in a process that has it in the page cache.
 
 use std::ffi::{CString, c_char};
@@ -58,8 +59,8 @@ impl<'l> Registry<'l> {
         let spec = models::spec(setting);
         let forest = one_leaf(setting);
         let mut handle = ptr::null_mut();
-        // SAFETY: the functions have these types in `include/ck_select.h`, from which the Rust ones are generated; all
-        // arguments are as it asks.
+        // SAFETY: the functions have these types in `include/ck_select.h`, from which the Rust ones are
+        // generated; all arguments are as it asks.
         unsafe {
             type Create = unsafe extern "C" fn(*const CkOptions, *mut *mut CkRegistry) -> CkStatus;
             type Add = unsafe extern "C" fn(*mut CkRegistry, *const c_char, *const CkKernelHooks) -> CkStatus;
@@ -128,7 +129,8 @@ impl<'l> Registry<'l> {
         selection
     }
 
-    /// Nanoseconds of a core for a repeated problem, with so many threads, and whether all got the same answer.
+    /// Nanoseconds of a core for a repeated problem, with so many threads, and whether all got the same
+    /// answer.
     fn repeated(&self, problem: &Problem, threads: usize, calls: usize) -> (f64, bool) {
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let expected = self.select(&self.problem(problem)).index;

@@ -1,9 +1,9 @@
-//! Reading a model's text until it can score, and the most memory that takes: each load in a process of its own, which is
-//! this program again, started alternately for either side.
+//! Reading a model's text until it can score, and the most memory that takes: each load in a process of its
+//! own, which is this program again, started alternately for either side.
 //!
-//! Both sides run as they come: LightGBM's own load with OpenMP's default threads, ours with as many as the process may
-//! use. The second case holds both to one core, with `taskset`. Reading the file is in the time of both; it was read
-//! before, so that it comes from memory.
+//! Both sides run as they come: LightGBM's own load with OpenMP's default threads, ours with as many as the
+//! process may use. The second case holds both to one core, with `taskset`. Reading the file is in the time
+//! of both; it was read before, so that it comes from memory.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,8 @@ use crate::Options;
 use crate::models::CONV_30;
 use crate::report::{Line, Report, median};
 
-/// Loads a file as one of the sides, and prints microseconds, the peak of the memory in KiB before and after, and a score.
+/// Loads a file as one of the sides, and prints microseconds, the peak of the memory in KiB before and after,
+/// and a score.
 pub(crate) fn child(side: &str, file: &str) {
     let before = peak_kib();
     let start = Instant::now();

@@ -205,7 +205,8 @@ fn job(problem: &Problem, kernel: &KernelKind) -> Option<Job> {
     }
 }
 
-/// TFLOPS of a made-up machine: rounds of tiles on 256 units, memory traffic, start-up, traits, and 6 % of noise.
+/// TFLOPS of a made-up machine: rounds of tiles on 256 units, memory traffic, start-up, traits, and 6 % of
+/// noise.
 pub(crate) fn tflops(problem: &Problem, kernel: &KernelKind, random: &mut Random) -> f64 {
     let Some(job) = job(problem, kernel) else { return 0.0 };
     let ([m, n, k], [tile_m, tile_n, tile_k]) = (job.extents, job.tile);

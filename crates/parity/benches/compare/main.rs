@@ -1,11 +1,12 @@
 //! Ours against LightGBM's own C API: in one run, on the same inputs, in turn.
 //!
-//! `make bench`, or `cargo bench -p ck-select-parity --bench compare -- [--json FILE] [--quick] [--case WORD]`. The models
-//! are trained on a made-up machine the first time, which takes some minutes, and kept in the target directory.
+//! `make bench`, or
+//! `cargo bench -p ck-select-parity --bench compare -- [--json FILE] [--quick] [--case WORD]`. The models are
+//! trained on a made-up machine the first time, which takes some minutes, and kept in the target directory.
 //!
-//! One table for people, and the same as a list of JSON objects: `case`, `ours_us`, `lightgbm_us`, `ratio`, `exact` (all
-//! compared scores were equal in bits), `rows`, `trees`, `leaves`; `null` where LightGBM has no part. Further keys say what
-//! only some cases have. Times are medians in microseconds.
+//! One table for people, and the same as a list of JSON objects: `case`, `ours_us`, `lightgbm_us`, `ratio`,
+//! `exact` (all compared scores were equal in bits), `rows`, `trees`, `leaves`; `null` where LightGBM has no
+//! part. Further keys say what only some cases have. Times are medians in microseconds.
 //!
 //! - `scores`: cases of scoring and ranking
 //! - `curve`: the cost as the pool grows

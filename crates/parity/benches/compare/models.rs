@@ -1,5 +1,5 @@
-//! The bench's models: its own, trained on a made-up machine, from seeded data, with the real feature engines; and those
-//! that the repository ships.
+//! The bench's models: its own, trained on a made-up machine, from seeded data, with the real feature
+//! engines; and those that the repository ships.
 
 use std::io::Read;
 use std::path::PathBuf;
@@ -121,7 +121,8 @@ impl Recipe {
             .and_then(|booster| booster.to_text())
             .expect("LightGBM trains");
         std::fs::create_dir_all(file.parent().expect("a folder")).expect("a writable target directory");
-        // Under its own name only once it is whole: a bench that was stopped leaves nothing that looks trained.
+        // Under its own name only once it is whole: a bench that was stopped leaves nothing that looks
+        // trained.
         let part = file.with_extension("part");
         std::fs::write(&part, text)
             .and_then(|()| std::fs::rename(&part, &file))

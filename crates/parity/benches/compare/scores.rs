@@ -1,13 +1,13 @@
 //! Scores and rankings of whole pools.
 //!
-//! A round goes through the problems with each way in turn, so that all meet the same disturbances. LightGBM gets a ready
-//! matrix in one call, on one thread; *one call a candidate* is a call for each kernel, as upstream's header does. Ours:
-//! *scores* begins with feature values of the problem, *ranking* and *best kernel* with the problem itself: features,
-//! scores, order.
+//! A round goes through the problems with each way in turn, so that all meet the same disturbances. LightGBM
+//! gets a ready matrix in one call, on one thread; *one call a candidate* is a call for each kernel, as
+//! upstream's header does. Ours: *scores* begins with feature values of the problem, *ranking* and *best
+//! kernel* with the problem itself: features, scores, order.
 //!
-//! Where a call of LightGBM takes long, a round gives it only a share of the problems, another one each time: after all
-//! rounds it has seen every problem, the long cases each once. Calls a candidate are timed on the first problem of a
-//! round's share. Medians are over all timings of a way.
+//! Where a call of LightGBM takes long, a round gives it only a share of the problems, another one each time:
+//! after all rounds it has seen every problem, the long cases each once. Calls a candidate are timed on the
+//! first problem of a round's share. Medians are over all timings of a way.
 
 use std::sync::Arc;
 

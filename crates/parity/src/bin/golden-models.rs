@@ -1,8 +1,9 @@
 //! Writes the small models in tests/golden/models and the rankings that the ordinary tests expect of them:
 //! `cargo run -p ck-select-parity --bin golden-models`.
 //!
-//! The models learn an invented cost model, so their choices mean nothing on a real GPU. The rankings are LightGBM's
-//! scores, `expm1` and a stable sort, put together here without the library's own scorer and ranking.
+//! The models learn an invented cost model, so their choices mean nothing on a real GPU. The rankings are
+//! LightGBM's scores, `expm1` and a stable sort, put together here without the library's own scorer and
+//! ranking.
 
 use std::error::Error;
 use std::fmt::Write as _;
@@ -207,8 +208,8 @@ fn gemm_names() -> String {
     names
 }
 
-/// Invented TFLOPS: the share of work that fills tiles, times the share of compute units that are busy, times a taste
-/// of the pipeline, bounded by bandwidth.
+/// Invented TFLOPS: the share of work that fills tiles, times the share of compute units that are busy, times
+/// a taste of the pipeline, bounded by bandwidth.
 fn speed(problem: &Problem, kernel: &KernelKind) -> f64 {
     let (m, n, k) = match problem {
         Problem::Conv(p) => {

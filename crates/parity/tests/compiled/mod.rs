@@ -10,8 +10,8 @@ use ck_select_parity::{Booster, Output};
 /// Around the width of every set and vector, and as many as the largest sweep has.
 const SIZES: [usize; 12] = [1, 2, 29, 30, 31, 32, 33, 63, 64, 65, 300, 4608];
 
-/// Compares one problem's scores of a random pool of each size: rows that look for trouble (NaN, zeros, thresholds and
-/// their neighbours) with equal kernels and columns that are the same for all of them.
+/// Compares one problem's scores of a random pool of each size: rows that look for trouble (NaN, zeros,
+/// thresholds and their neighbours) with equal kernels and columns that are the same for all of them.
 pub(crate) fn compare(name: &str, booster: &Booster, forest: &Forest) {
     let forest = Arc::new(forest.clone());
     let mut scratch = Scratch::new();

@@ -4,11 +4,11 @@ use super::{GemmKernel, Kernel, KernelKind};
 use crate::problem::{GemmProblem, GemmRequest, Problem};
 
 impl Kernel {
-    /// Whether the kernel computes what the problem asks for: the operation, for convolutions the direction and
-    /// the number of spatial dimensions, for GEMMs the variant ([`GemmKernel::answers`]), and for attention everything but
-    /// the architecture: there a kernel that breaks a rule computes something else
-    /// ([`FmhaKernel::check`](super::FmhaKernel::check)). Layouts and the types of results are the registry's to match: a model ranks
-    /// across them.
+    /// Whether the kernel computes what the problem asks for: the operation, for convolutions the direction
+    /// and the number of spatial dimensions, for GEMMs the variant ([`GemmKernel::answers`]), and for
+    /// attention everything but the architecture: there a kernel that breaks a rule computes something else
+    /// ([`FmhaKernel::check`](super::FmhaKernel::check)). Layouts and the types of results are the registry's
+    /// to match: a model ranks across them.
     pub fn answers(&self, problem: &Problem) -> bool {
         match (&self.kind, problem) {
             (KernelKind::Conv(kernel), Problem::Conv(problem)) => {
@@ -20,8 +20,8 @@ impl Kernel {
         }
     }
 
-    /// Whether operand types and layouts are the problem's. Convolution layouts that differ only in the number of
-    /// dimensions (`nhwgc`, `ndhwgc`) are one: CK's tools use either word for 3D.
+    /// Whether operand types and layouts are the problem's. Convolution layouts that differ only in the
+    /// number of dimensions (`nhwgc`, `ndhwgc`) are one: CK's tools use either word for 3D.
     pub fn has_types_of(&self, problem: &Problem) -> bool {
         match (&self.kind, problem) {
             (KernelKind::Conv(k), Problem::Conv(p)) => {
@@ -43,8 +43,9 @@ impl Kernel {
 }
 
 impl GemmKernel {
-    /// Whether it is of the variant that a problem asks for. Batches, lists, Stream-K and scales have to be the problem's,
-    /// because they are arguments of a launch; D tensors and a shuffled B have to be where the problem asks for them.
+    /// Whether it is of the variant that a problem asks for. Batches, lists, Stream-K and scales have to be
+    /// the problem's, because they are arguments of a launch; D tensors and a shuffled B have to be where the
+    /// problem asks for them.
     pub fn answers(&self, problem: &GemmProblem) -> bool {
         let GemmRequest { batch, groups, stream_k, num_d, preshuffle, quant } = &problem.request;
         self.variant.batched == (*batch > 0)

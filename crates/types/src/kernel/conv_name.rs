@@ -10,19 +10,20 @@
 //! dsl       := layout "_" int "d_" pipeline "_" scheduler "_" tile
 //! ```
 //!
-//! * `short` is what Python configurations, benchmark files and training data use. Older files leave the wave mode
-//!   out, which means intrawave.
+//! * `short` is what Python configurations, benchmark files and training data use. Older files leave the wave
+//!   mode out, which means intrawave.
 //! * `key` is what the C++ key prints. It is not unique.
-//! * `long` without suffixes is what a C++ declaration prints; with them it is the name that the code generator
-//!   gives a kernel. The generator's `_pad` suffix, for kernels that do not pad everything, is refused:
-//!   selection knows no such kernels.
+//! * `long` without suffixes is what a C++ declaration prints; with them it is the name that the code
+//!   generator gives a kernel. The generator's `_pad` suffix, for kernels that do not pad everything, is
+//!   refused: selection knows no such kernels.
 //!
 //! * `dsl` is what CK DSL's tools call kernels that their sweeps list by tile and pipeline.
 //!
-//! Optional parts are written only when they are not the default, and only such values are read. `forward` and
-//! `fwd` are the same direction in every grammar. Upstream rewrites the pipeline of some backward kernels when a
-//! configuration is built; a name is past that, so nothing is rewritten here. Upstream's reader of `short` drops
-//! names with `_gm`, `_2stage` or a pipeline outside its list (`wavelet`); here they are understood.
+//! Optional parts are written only when they are not the default, and only such values are read. `forward`
+//! and `fwd` are the same direction in every grammar. Upstream rewrites the pipeline of some backward kernels
+//! when a configuration is built; a name is past that, so nothing is rewritten here. Upstream's reader of
+//! `short` drops names with `_gm`, `_2stage` or a pipeline outside its list (`wavelet`); here they are
+//! understood.
 
 use std::fmt::Write as _;
 
@@ -46,7 +47,8 @@ const SPECIALIZATIONS: &[&str] = {
     }
 };
 
-/// What a name says, apart from what it leaves to defaults: `None` and `false` are parts that it does not have.
+/// What a name says, apart from what it leaves to defaults: `None` and `false` are parts that it does not
+/// have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConvName {
     /// The direction.
@@ -265,9 +267,9 @@ impl ConvKernel {
     /// | long | `grouped_conv_fwd_bf16_nhwgc_2d_mem_cshuffle_interwave_64x64x32_2x2x1_16x16x16` | [`ConvKernel::decl_name`], [`ConvKernel::long_name`] |
     /// | dsl | `grouped_conv_fwd_fp16_nhwgc_2d_compv3_intrawave_64x64x64` | CK DSL's tools; waves 2x2x1 |
     ///
-    /// What a name leaves out: all three operands have its dtype; layout `nwgc`, `nhwgc` or `ndhwgc` by the number of
-    /// dimensions; waves, instruction tile and vector widths as [`ConvTile::of`] says for the tile; scheduler
-    /// `intrawave`; epilogue `cshuffle`; all counts 1; all flags off; arch not known.
+    /// What a name leaves out: all three operands have its dtype; layout `nwgc`, `nhwgc` or `ndhwgc` by the
+    /// number of dimensions; waves, instruction tile and vector widths as [`ConvTile::of`] says for the tile;
+    /// scheduler `intrawave`; epilogue `cshuffle`; all counts 1; all flags off; arch not known.
     pub fn parse_name(name: &str) -> Result<Self, NameError> {
         ConvName::parse(name).map(|name| name.kernel())
     }
@@ -286,8 +288,8 @@ impl ConvKernel {
         name
     }
 
-    /// What the C++ key prints. It leaves out layout, scheduler, epilogue, vector widths, counts and flags, so
-    /// different kernels share it.
+    /// What the C++ key prints. It leaves out layout, scheduler, epilogue, vector widths, counts and flags,
+    /// so different kernels share it.
     pub fn key_name(&self) -> String {
         let Self { dtype_in, ndim, tile, wave, warp_tile, pipeline, .. } = self;
         let direction = self.direction.short();
@@ -306,8 +308,8 @@ impl ConvKernel {
         )
     }
 
-    /// The long name with its suffixes, which the code generator gives to compiled kernels. It holds every field but
-    /// the types of weight and output and the architecture.
+    /// The long name with its suffixes, which the code generator gives to compiled kernels. It holds every
+    /// field but the types of weight and output and the architecture.
     pub fn long_name(&self) -> String {
         let mut name = self.decl_name();
         let [a, b, c] = self.vector;

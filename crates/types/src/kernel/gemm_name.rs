@@ -12,17 +12,18 @@
 //!               ["_preshuffle"] ["_streamk" ["_linear" | "_tree"]] ["_batched"] ["_grouped"]
 //! ```
 //!
-//! The flags are pad m, n, k and persistent; the shapes are tile, waves and instruction tile. The tile engine puts what a
-//! kernel is first (`batched_gemm_…`, `gemm_streamk_…`; `gemm_family.rs` has all of them), the code generator and the
-//! dispatcher put it last (`gemm_…_batched`, `gemm_…_streamk`). Batched kernels of the tile engine have three flags, its
-//! Stream-K kernels the reduction before them, those with D tensors a fourth letter of layout. Names of quantised kernels
-//! are the code generator's (`gemm_quant_name.rs`).
+//! The flags are pad m, n, k and persistent; the shapes are tile, waves and instruction tile. The tile engine
+//! puts what a kernel is first (`batched_gemm_…`, `gemm_streamk_…`; `gemm_family.rs` has all of them), the
+//! code generator and the dispatcher put it last (`gemm_…_batched`, `gemm_…_streamk`). Batched kernels of the
+//! tile engine have three flags, its Stream-K kernels the reduction before them, those with D tensors a
+//! fourth letter of layout. Names of quantised kernels are the code generator's (`gemm_quant_name.rs`).
 //!
 //! Read differently from upstream, on purpose:
-//! 1. Upstream splits at every `_`, so a word that holds one (`basic_v1`, `comp_async`, `bias_activation`, `pk_fp4`)
-//!    shifts all fields behind it and the tile falls back to defaults. Here the longest known word is taken.
-//! 2. Upstream reads only the layouts rcr, rrr, crr and ccr; here any three of r, c and p are a layout, and it is
-//!    the features that know fewer.
+//! 1. Upstream splits at every `_`, so a word that holds one (`basic_v1`, `comp_async`, `bias_activation`,
+//!    `pk_fp4`) shifts all fields behind it and the tile falls back to defaults. Here the longest known word
+//!    is taken.
+//! 2. Upstream reads only the layouts rcr, rrr, crr and ccr; here any three of r, c and p are a layout, and
+//!    it is the features that know fewer.
 //! 3. Upstream takes any flag but `True` for false and stops quietly at a bad number; here both are errors.
 
 use std::fmt::Write as _;
@@ -38,8 +39,8 @@ use crate::vocab::{Arch, Elementwise, Epilogue, GemmLayout, Major, Pipeline, Sch
 pub struct ParsedGemmName {
     /// The kernel.
     pub kernel: GemmKernel,
-    /// What follows the known suffixes: empty, or text that begins with `_`. Upstream appends words of its own
-    /// (`_multid`), which say nothing that the kernel's fields could hold.
+    /// What follows the known suffixes: empty, or text that begins with `_`. Upstream appends words of its
+    /// own (`_multid`), which say nothing that the kernel's fields could hold.
     pub tail: String,
 }
 
@@ -51,8 +52,8 @@ struct VecPart {
 }
 
 impl GemmKernel {
-    /// Whether a text begins with the tile engine's word for a family (`gemm_universal_`, `batched_gemm_`), so that it can hardly
-    /// be anything but a kernel's name.
+    /// Whether a text begins with the tile engine's word for a family (`gemm_universal_`, `batched_gemm_`),
+    /// so that it can hardly be anything but a kernel's name.
     pub fn begins_a_name(text: &str) -> bool {
         Family::of_name(text).is_some_and(|family| *family != PLAIN)
     }
@@ -61,14 +62,16 @@ impl GemmKernel {
     /// `gemm_universal_fp8_rcr_compv3_cshuffle_intrawave_False_False_False_False_128x128x128_1x4x1_16x16x128`,
     /// `batched_gemm_fp16_rcr_…` or `gemm_fp16_rcr_…_streamk_tree`.
     ///
-    /// The vector widths may stand anywhere in the name; a `_vec` and a digit that do not go on as three numbers are
-    /// an error. Without them the widths are 0, the kernel's own.
+    /// The vector widths may stand anywhere in the name; a `_vec` and a digit that do not go on as three
+    /// numbers are an error. Without them the widths are 0, the kernel's own.
     ///
-    /// What no name carries: B has A's type, C the type that A gives ([`Dtype::result`](crate::vocab::Dtype::result)), sums
-    /// are kept in [`Dtype::accumulator`](crate::vocab::Dtype::accumulator); `block_size` is 0 (not known) until [`GemmKernel::set_arch`]; `double_buffer` follows
-    /// from the pipeline; one wave group; no transposes. A name `gemm_multi_d_…` without the operation has two D tensors
-    /// and adds them, as upstream's own reader takes it. Quantised kernels whose names have no flags pad the depth, but
-    /// those with scales of both operands do so only when the scales of B alone are shuffled; C of two operands with scales is
+    /// What no name carries: B has A's type, C the type that A gives
+    /// ([`Dtype::result`](crate::vocab::Dtype::result)), sums are kept in
+    /// [`Dtype::accumulator`](crate::vocab::Dtype::accumulator); `block_size` is 0 (not known) until
+    /// [`GemmKernel::set_arch`]; `double_buffer` follows from the pipeline; one wave group; no transposes. A
+    /// name `gemm_multi_d_…` without the operation has two D tensors and adds them, as upstream's own reader
+    /// takes it. Quantised kernels whose names have no flags pad the depth, but those with scales of both
+    /// operands do so only when the scales of B alone are shuffled; C of two operands with scales is
     /// transposed when B alone is shuffled; two workgroups of pipeline `preshuffleb` share a compute unit.
     pub fn parse_name(name: &str) -> Result<ParsedGemmName, NameError> {
         let whole = Scan::whole(name)?;
@@ -109,9 +112,9 @@ impl GemmKernel {
     /// Reads a dispatcher identifier: a name without `gemm_universal_`, vector widths and tail.
     ///
     /// Identifiers are keys, compared byte by byte; so only what the dispatcher writes is accepted, and
-    /// [`GemmKernel::identifier`] gives back the same bytes. Identifiers of older dispatchers, which begin with the
-    /// tile and hold neither dtype nor layout nor pipeline, are refused as such. Batched and quantised kernels have no key in
-    /// the dispatcher: their names identify them.
+    /// [`GemmKernel::identifier`] gives back the same bytes. Identifiers of older dispatchers, which begin
+    /// with the tile and hold neither dtype nor layout nor pipeline, are refused as such. Batched and
+    /// quantised kernels have no key in the dispatcher: their names identify them.
     pub fn parse_identifier(identifier: &str) -> Result<Self, NameError> {
         let mut scan = Scan::whole(identifier)?;
         if scan.token().contains('x') && identifier.starts_with(|c: char| c.is_ascii_digit()) {
@@ -136,8 +139,8 @@ impl GemmKernel {
         Ok(kernel)
     }
 
-    /// The tile-engine name: the family, such as `gemm_universal` or `batched_gemm`, then the kernel. Of quantised kernels
-    /// it is the code generator's, which says their groups.
+    /// The tile-engine name: the family, such as `gemm_universal` or `batched_gemm`, then the kernel. Of
+    /// quantised kernels it is the code generator's, which says their groups.
     pub fn name(&self) -> String {
         let family = Family::of(self);
         let mut name = format!("{}_", family.prefix);
@@ -176,7 +179,8 @@ impl GemmKernel {
         identifier
     }
 
-    /// Says for which architecture it was built. That gives the wave size, and with it `block_size` if it was not known.
+    /// Says for which architecture it was built. That gives the wave size, and with it `block_size` if it was
+    /// not known.
     pub fn set_arch(&mut self, arch: Arch) {
         self.arch = Some(arch);
         if self.block_size == 0 {

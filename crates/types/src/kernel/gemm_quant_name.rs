@@ -1,4 +1,5 @@
-//! The parts of names that only quantised GEMM kernels have: pairs of types, groups, and what follows from them.
+//! The parts of names that only quantised GEMM kernels have: pairs of types, groups, and what follows from
+//! them.
 //!
 //! ```text
 //! types  := ["mx_"] word [word]                     word := "fp8" | "bf8" | "fp4" | "i4" | …
@@ -67,7 +68,8 @@ pub(super) fn write_types(kernel: &GemmKernel, out: &mut String) {
     };
 }
 
-/// Reads groups and flags. Names with flags for padding (`had_flags`) are the tile engine's, which leave groups out.
+/// Reads groups and flags. Names with flags for padding (`had_flags`) are the tile engine's, which leave
+/// groups out.
 pub(super) fn parts(
     scan: &mut Scan<'_>,
     kernel: &mut GemmKernel,

@@ -1,4 +1,5 @@
-//! What sets a GEMM kernel apart from a plain one: many GEMMs in one launch, Stream-K, further operands, scales.
+//! What sets a GEMM kernel apart from a plain one: many GEMMs in one launch, Stream-K, further operands,
+//! scales.
 
 use super::Mnk;
 use crate::problem::InvalidField;
@@ -9,7 +10,8 @@ use crate::vocab::{Major, QuantMode, StreamKReduction};
 pub struct GemmVariant {
     /// Computes a batch: GEMMs of equal extents at equal distances in memory.
     pub batched: bool,
-    /// Workgroups take equal shares of all steps, and this adds what they share; `None` for kernels that take tiles.
+    /// Workgroups take equal shares of all steps, and this adds what they share; `None` for kernels that take
+    /// tiles.
     pub stream_k: Option<StreamKReduction>,
     /// Memory order of the D tensors.
     pub d_layout: Major,

@@ -26,8 +26,8 @@ impl Kernel {
     /// | `fmha_` | [`FmhaKernel::parse_name`] |
     /// | a dtype | [`GemmKernel::parse_identifier`] |
     ///
-    /// Nothing is guessed: a word outside its vocabulary, a number out of range or a missing part is an error.
-    /// What a grammar leaves out has one documented value.
+    /// Nothing is guessed: a word outside its vocabulary, a number out of range or a missing part is an
+    /// error. What a grammar leaves out has one documented value.
     ///
     /// ```
     /// use ck_select_types::kernel::{Kernel, KernelKind, Mnk};

@@ -1,4 +1,5 @@
-//! Reading a name from left to right, with errors that say where, what was found and what would have been accepted.
+//! Reading a name from left to right, with errors that say where, what was found and what would have been
+//! accepted.
 
 use std::str::FromStr;
 
@@ -7,7 +8,8 @@ use crate::vocab::{Dtype, UnknownWord};
 
 /// Largest tile extent, vector width or count in a name; the dispatcher's GEMM key stores extents in 16 bits.
 pub(crate) const MAX_EXTENT: u32 = u16::MAX as u32;
-/// Largest wave count, instruction extent, split-K or number of D tensors: 8 bits in the dispatcher's GEMM key.
+/// Largest wave count, instruction extent, split-K or number of D tensors: 8 bits in the dispatcher's GEMM
+/// key.
 pub(crate) const MAX_SMALL: u32 = u8::MAX as u32;
 
 /// Longest name in bytes; the longest that any grammar can produce has about 300.
@@ -15,8 +17,8 @@ const MAX_LEN: usize = 1024;
 
 /// A position in a name.
 ///
-/// The text that is scanned may be the name without one stretch (see [`Scan::without`]); errors still count bytes
-/// of the whole name.
+/// The text that is scanned may be the name without one stretch (see [`Scan::without`]); errors still count
+/// bytes of the whole name.
 #[derive(Debug, Clone)]
 pub(super) struct Scan<'a> {
     name: &'a str,
@@ -196,7 +198,8 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Takes a suffix such as `_gm2`; `None` when it is not next. `min` is the least value that is ever written.
+    /// Takes a suffix such as `_gm2`; `None` when it is not next. `min` is the least value that is ever
+    /// written.
     pub(super) fn numbered(&mut self, prefix: &str, min: u32, max: u32) -> Result<Option<u32>, NameError> {
         let Some(after) = self.rest().strip_prefix(prefix) else { return Ok(None) };
         let digits = after.bytes().take_while(u8::is_ascii_digit).count();

@@ -22,8 +22,8 @@ impl KernelKind {
         }
     }
 
-    /// What it has beside types, shapes and pipeline: the suffixes of its longest name, such as `dsb` or `gm2`, and the
-    /// words for wave mode and epilogue where they are not the usual ones.
+    /// What it has beside types, shapes and pipeline: the suffixes of its longest name, such as `dsb` or
+    /// `gm2`, and the words for wave mode and epilogue where they are not the usual ones.
     pub fn suffixes(&self) -> Vec<String> {
         match self {
             Self::Conv(kernel) => conv(kernel),

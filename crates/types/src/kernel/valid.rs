@@ -6,7 +6,8 @@ use crate::problem::{InvalidField, element};
 use crate::vocab::StreamKReduction;
 
 impl Kernel {
-    /// Checks what a caller who fills a descriptor can get wrong; names and exports are checked when they are read.
+    /// Checks what a caller who fills a descriptor can get wrong; names and exports are checked when they are
+    /// read.
     pub fn validate(&self) -> Result<(), InvalidField> {
         if self.name.is_empty() {
             return Err(InvalidField::new("name", "nothing", "at least one character"));

@@ -23,8 +23,8 @@ struct Document<M, S, K> {
 pub struct ExportOptions<'a> {
     /// What the text calls the registry.
     pub registry_name: &'a str,
-    /// The time of a GEMM export, as CK writes it: `YYYY-MM-DDThh:mm:ss`. Without one the same kernels give the same text.
-    /// Convolution exports have none.
+    /// The time of a GEMM export, as CK writes it: `YYYY-MM-DDThh:mm:ss`. Without one the same kernels give
+    /// the same text. Convolution exports have none.
     pub timestamp: Option<&'a str>,
     /// Whether kernels are counted by type, pipeline, architecture and so on.
     pub statistics: bool,
@@ -193,9 +193,11 @@ struct Shape {
     k: u32,
 }
 
-/// These kernels, as far as they are of the operation, as the JSON that CK's registry of that operation exports.
+/// These kernels, as far as they are of the operation, as the JSON that CK's registry of that operation
+/// exports.
 ///
-/// Words are written in full where CK's exporter says `unknown`. [`Pool::from_bytes`](super::Pool::from_bytes) reads it.
+/// Words are written in full where CK's exporter says `unknown`.
+/// [`Pool::from_bytes`](super::Pool::from_bytes) reads it.
 pub fn export_json<'k>(
     op: Op,
     kernels: impl Iterator<Item = &'k Kernel>,

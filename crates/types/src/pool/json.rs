@@ -1,6 +1,7 @@
 //! Pools in JSON: three exporters' dialects, and bare names.
 //!
-//! Elements become kernels one by one while the text is read, so memory does not grow with what is thrown away.
+//! Elements become kernels one by one while the text is read, so memory does not grow with what is thrown
+//! away.
 
 mod conv;
 mod fields;
@@ -36,7 +37,8 @@ pub(super) fn read(text: &str, builder: &mut Builder) -> Result<(), PoolError> {
     })
 }
 
-/// The whole file. A fault of a kernel is kept in `fault`, because the JSON reader's own errors are only text.
+/// The whole file. A fault of a kernel is kept in `fault`, because the JSON reader's own errors are only
+/// text.
 struct Document<'b> {
     builder: &'b mut Builder,
     fault: &'b mut Option<PoolError>,
@@ -180,8 +182,8 @@ impl<'de> Visitor<'de> for Element<'_> {
     }
 }
 
-/// Refuses what the C++ exporters make of text beyond ASCII: each byte becomes `\uffffffXX`, which JSON reads as
-/// U+FFFF and two or more ordinary characters.
+/// Refuses what the C++ exporters make of text beyond ASCII: each byte becomes `\uffffffXX`, which JSON reads
+/// as U+FFFF and two or more ordinary characters.
 fn readable(text: &str) -> Result<(), PoolError> {
     if text.contains('\u{ffff}') {
         return Err(PoolError::value(

@@ -1,5 +1,5 @@
-//! The columns by which tables of measurements say a convolution (upstream's nineteen, in its order) and the sizes of
-//! attention, of which kernels say the rest.
+//! The columns by which tables of measurements say a convolution (upstream's nineteen, in its order) and the
+//! sizes of attention, of which kernels say the rest.
 
 use super::{ConvProblem, FmhaProblem};
 

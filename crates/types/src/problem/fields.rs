@@ -90,7 +90,8 @@ impl FieldSet {
     }
 }
 
-/// How many of an operation's fields are numbers; then come [`words`] words, the architecture, and `features`.
+/// How many of an operation's fields are numbers; then come [`words`] words, the architecture, and
+/// `features`.
 pub const fn numbers(op: Op) -> usize {
     match op {
         Op::GroupedConv => 24,
@@ -157,7 +158,8 @@ impl Problem {
         }
     }
 
-    /// Its words as numbers below 32, in the order of [`FieldSet::fields`]; those that its operation lacks are 0.
+    /// Its words as numbers below 32, in the order of [`FieldSet::fields`]; those that its operation lacks
+    /// are 0.
     pub fn codes(&self) -> [u8; CODES] {
         let mut codes = [0; CODES];
         match self {

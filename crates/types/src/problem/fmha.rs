@@ -11,8 +11,8 @@ use crate::vocab::{
     FmhaRope,
 };
 
-/// Declares the fields. A number has its least value and, in text, a default; without one it must be given, or is
-/// taken from another field (see [`read`]). Further names of a field, upstream's, stand in brackets.
+/// Declares the fields. A number has its least value and, in text, a default; without one it must be given,
+/// or is taken from another field (see [`read`]). Further names of a field, upstream's, stand in brackets.
 macro_rules! fields {
     (
         words { $($word:ident: $type:ty = $wusual:expr, [$($walias:literal),*], $wdoc:literal;)+ }
@@ -64,7 +64,8 @@ macro_rules! fields {
                 [$(self.$word as u8,)+]
             }
 
-            /// Everything but the architecture in machine words; `None` when a number needs more than 31 bits.
+            /// Everything but the architecture in machine words; `None` when a number needs more than 31
+            /// bits.
             pub(super) fn packed(&self) -> Option<[u64; 11]> {
                 let mut packed = [0; 11];
                 let mut any = 0;
@@ -222,8 +223,8 @@ impl FmhaProblem {
         self.has_seqstart_k_ptr || self.has_seqlen_k_ptr || self.has_cu_seqlen_k_ptr || self.is_gappy
     }
 
-    /// Checks every field. Stricter than upstream, which asks for a type, a batch, heads and head sizes only: without
-    /// queries or keys there is nothing to choose for.
+    /// Checks every field. Stricter than upstream, which asks for a type, a batch, heads and head sizes only:
+    /// without queries or keys there is nothing to choose for.
     pub fn validate(&self) -> Result<(), InvalidField> {
         for (field, value, least) in self.limits() {
             if !(least..=MAX_EXTENT).contains(&value) {
@@ -254,17 +255,17 @@ impl FmhaProblem {
         Ok(())
     }
 
-    /// Multiplications and additions as upstream counts them: of the whole rectangle of queries and keys, masked or not,
-    /// and of a forward pass whatever is asked for.
+    /// Multiplications and additions as upstream counts them: of the whole rectangle of queries and keys,
+    /// masked or not, and of a forward pass whatever is asked for.
     pub fn flops(&self) -> f64 {
         let [sq, sk] = [self.longest_q(), self.longest_k()].map(|length| length as f64);
         2.0 * self.batch as f64 * self.nhead_q as f64 * sq * sk * (self.hdim_q as f64 + self.hdim_v as f64)
     }
 }
 
-/// Reads a problem from named cells. Needed are `seqlen_q`, `nhead_q` and `hdim_q`; keys, their heads and values have the
-/// same numbers unless others are given. The API and the stage follow from each other; pages of a family that has no
-/// other way are a matter of course.
+/// Reads a problem from named cells. Needed are `seqlen_q`, `nhead_q` and `hdim_q`; keys, their heads and
+/// values have the same numbers unless others are given. The API and the stage follow from each other; pages
+/// of a family that has no other way are a matter of course.
 pub(super) fn read(cells: &Cells<'_>, defaults: &ProblemDefaults) -> Result<FmhaProblem, InvalidField> {
     let mut problem = FmhaProblem { dtype: defaults.dtype, arch: defaults.arch, ..FmhaProblem::USUAL };
     problem.seqlen_q = cells.needed("seqlen_q")?;

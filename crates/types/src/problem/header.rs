@@ -1,8 +1,9 @@
 //! Headers of tables: which columns are known, and which must be mistakes.
 //!
-//! A misspelt column would leave its field at a default, and the table would be read as other problems than were meant.
-//! So a name that is close to a known one, that speaks of a problem, or that stands among the columns of a problem is
-//! refused. Any other unknown column is reported to the caller, who tells the user once.
+//! A misspelt column would leave its field at a default, and the table would be read as other problems than
+//! were meant. So a name that is close to a known one, that speaks of a problem, or that stands among the
+//! columns of a problem is refused. Any other unknown column is reported to the caller, who tells the user
+//! once.
 
 use super::text::keys;
 use crate::cells;
@@ -59,8 +60,8 @@ impl std::fmt::Display for UnknownColumn {
     }
 }
 
-/// Columns that tables have beside those of a problem, and that no reader needs to be told about: what benchmarks,
-/// converters and `ckselect` itself write.
+/// Columns that tables have beside those of a problem, and that no reader needs to be told about: what
+/// benchmarks, converters and `ckselect` itself write.
 const BESIDE: &[&str] = &[
     "kernel",
     "kernel_name",
@@ -134,8 +135,8 @@ const fn shown_by(op: Op) -> &'static [&'static str] {
     }
 }
 
-/// Checks the names of a table that is read for problems of an operation. Returns the unknown columns that may be passed
-/// over, in their order; whoever reads the table says so once.
+/// Checks the names of a table that is read for problems of an operation. Returns the unknown columns that
+/// may be passed over, in their order; whoever reads the table says so once.
 ///
 /// `also` names further columns that the caller reads, of which a misspelt one would be missed, too.
 ///

@@ -2,14 +2,14 @@
 
 use super::{InvalidField, Problem};
 
-/// The most that is believed, in TFLOPS times the bits of an element: 20,000 TFLOPS of 16 bits, 40,000 of 8, 80,000 of 4.
-/// That is several times the peak of any single device there is, and far below what a kernel seems to reach that did not
-/// do its work, or whose clock was not read.
+/// The most that is believed, in TFLOPS times the bits of an element: 20,000 TFLOPS of 16 bits, 40,000 of 8,
+/// 80,000 of 4. That is several times the peak of any single device there is, and far below what a kernel
+/// seems to reach that did not do its work, or whose clock was not read.
 const MOST_TFLOPS_BITS: f64 = 320_000.0;
 
 impl Problem {
-    /// Refuses figures that no device can have measured: TFLOPS, recorded or as the time gives them, of more than
-    /// 320,000 divided by the bits of an input element.
+    /// Refuses figures that no device can have measured: TFLOPS, recorded or as the time gives them, of more
+    /// than 320,000 divided by the bits of an input element.
     ///
     /// ```
     /// use ck_select_types::problem::GemmProblem;

@@ -185,9 +185,9 @@ impl PassedOver {
 
 /// Reads the problems of an operation from a file of any length, one after the other. The format is detected:
 ///
-/// * A **list** has one problem per line, as `key=value` pairs. If a line names its operation as `op=…`, as captured
-///   ones do, a line that does not was cut off and is skipped. A last line without a line end that is not a problem
-///   was torn by a crash of its writer, and is skipped, too.
+/// * A **list** has one problem per line, as `key=value` pairs. If a line names its operation as `op=…`, as
+///   captured ones do, a line that does not was cut off and is skipped. A last line without a line end that
+///   is not a problem was torn by a crash of its writer, and is skipped, too.
 /// * A **table** is a CSV with a column per field, and optionally `problem_idx` and `op`. `variant` and
 ///   `ndim_spatial`, which upstream's tables have, give direction and dimensions.
 pub struct ProblemReader<'a> {

@@ -146,8 +146,8 @@ impl ConvProblem {
         self
     }
 
-    /// Output extents, by floor division as the Python tools compute them; not positive when the dilated filter
-    /// does not fit into the padded input. A stride of 0 gives an extent of 0.
+    /// Output extents, by floor division as the Python tools compute them; not positive when the dilated
+    /// filter does not fit into the padded input. A stride of 0 gives an extent of 0.
     pub fn output(&self) -> [i64; 3] {
         std::array::from_fn(|axis| {
             let taps = self.filter[axis].saturating_sub(1);

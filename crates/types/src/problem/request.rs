@@ -1,4 +1,5 @@
-//! What a GEMM problem asks for beside one plain GEMM: a batch, a list of GEMMs, Stream-K, further operands, scales.
+//! What a GEMM problem asks for beside one plain GEMM: a batch, a list of GEMMs, Stream-K, further operands,
+//! scales.
 
 use std::fmt;
 use std::str::FromStr;

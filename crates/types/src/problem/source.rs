@@ -151,8 +151,8 @@ impl Fields for Table {
     }
 }
 
-/// Which problems were there before: by 128 bits of hash, a tenth of what the problems take. That two of a million share
-/// theirs happens once in 10^26 files.
+/// Which problems were there before: by 128 bits of hash, a tenth of what the problems take. That two of a
+/// million share theirs happens once in 10^26 files.
 #[derive(Default)]
 pub(super) struct Seen {
     keys: [RandomState; 2],

@@ -21,7 +21,8 @@ pub struct ProblemDefaults {
 }
 
 impl ProblemDefaults {
-    /// Upstream's defaults: forward, `bf16` for convolutions, `fp8` for GEMMs, `fp16` for attention, no architecture.
+    /// Upstream's defaults: forward, `bf16` for convolutions, `fp8` for GEMMs, `fp16` for attention, no
+    /// architecture.
     pub const fn of(op: Op) -> Self {
         let dtype = match op {
             Op::GroupedConv => Dtype::Bf16,
@@ -134,9 +135,9 @@ pub(super) const fn keys(op: Op) -> &'static [&'static str] {
 impl Problem {
     /// Reads `key=value` pairs, separated by commas or blanks, and validates the problem.
     ///
-    /// A convolution needs `C`, `K`, `Wi`, `X`, and `Hi`, `Y` unless `ndim=1`; a GEMM needs `M`, `N`, `K`, or a list of GEMMs
-    /// as `groups=128x512x1024*3+64x512x1024`; attention needs `seqlen_q`, `nhead_q`, `hdim_q`.
-    /// Everything else has a neutral default.
+    /// A convolution needs `C`, `K`, `Wi`, `X`, and `Hi`, `Y` unless `ndim=1`; a GEMM needs `M`, `N`, `K`, or
+    /// a list of GEMMs as `groups=128x512x1024*3+64x512x1024`; attention needs `seqlen_q`, `nhead_q`,
+    /// `hdim_q`. Everything else has a neutral default.
     ///
     /// ```
     /// use ck_select_types::problem::{Problem, ProblemDefaults};
@@ -155,7 +156,8 @@ impl Problem {
             if !accepted.contains(&key) {
                 return Err(ProblemError::UnknownKey { op, key: key.to_owned(), accepted });
             }
-            // The extents of a GEMM are accepted in either case; no two fields of a problem differ in the case alone.
+            // The extents of a GEMM are accepted in either case; no two fields of a problem differ in the
+            // case alone.
             if pairs.iter().any(|&(known, _)| known.eq_ignore_ascii_case(key)) {
                 return Err(ProblemError::Twice(key.to_owned()));
             }
@@ -164,8 +166,8 @@ impl Problem {
         Ok(Self::from_fields(op, &Pairs(pairs), defaults)?)
     }
 
-    /// Reads a problem from named cells, such as a row of a benchmark CSV, and validates it. Cells that are no
-    /// field of a problem are passed over.
+    /// Reads a problem from named cells, such as a row of a benchmark CSV, and validates it. Cells that are
+    /// no field of a problem are passed over.
     pub fn from_fields(
         op: Op,
         fields: &dyn Fields,

@@ -7,8 +7,9 @@ use crate::kernel::Mnk;
 pub const WORDS: usize = 14;
 
 impl Problem {
-    /// The problem as words: equal problems have equal words, different ones different words. `None` when a number
-    /// needs more than 31 bits, which no valid problem does, and for a list of GEMMs, which needs more words.
+    /// The problem as words: equal problems have equal words, different ones different words. `None` when a
+    /// number needs more than 31 bits, which no valid problem does, and for a list of GEMMs, which needs more
+    /// words.
     #[inline(always)]
     #[allow(
         clippy::inline_always,

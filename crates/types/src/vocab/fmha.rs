@@ -1,4 +1,5 @@
-//! The words of attention. Files and upstream's headers also say most of them as numbers, which are the places here.
+//! The words of attention. Files and upstream's headers also say most of them as numbers, which are the
+//! places here.
 
 use std::fmt;
 use std::str::FromStr;

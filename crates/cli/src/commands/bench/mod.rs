@@ -78,8 +78,8 @@ pub(crate) struct Args {
     /// Run what a configuration describes: executables with other flags, libraries built just in time
     #[arg(long, value_name = "CONFIG.json", group = "who")]
     runner: Option<PathBuf>,
-    /// Measure nothing: answer from measurements in any format that `ckselect convert` reads, from a model directory, or
-    /// by the formula `analytic`
+    /// Measure nothing: answer from measurements in any format that `ckselect convert` reads, from a model
+    /// directory, or by the formula `analytic`
     #[arg(long, value_name = "FROM", group = "who")]
     simulate: Option<PathBuf>,
     /// Continue an existing output; begin if there is none
@@ -93,12 +93,12 @@ pub(crate) struct Args {
     overwrite: bool,
     #[command(flatten)]
     care: Care,
-    /// The order in which a problem's kernels are measured: the pool's, or the estimate's, fastest first, which needs --arch or
-    /// --hardware
+    /// The order in which a problem's kernels are measured: the pool's, or the estimate's, fastest first,
+    /// which needs --arch or --hardware
     #[arg(long, value_enum, default_value = "pool")]
     order: Order,
-    /// Leave out kernels that the estimate takes for so many times slower than the fastest: 1.4x keeps about a third of 30
-    /// kernels and 99.8 % of the best speed (docs/estimate.md)
+    /// Leave out kernels that the estimate takes for so many times slower than the fastest: 1.4x keeps about
+    /// a third of 30 kernels and 99.8 % of the best speed (docs/estimate.md)
     #[arg(long, value_name = "FACTOR", value_parser = factor)]
     within: Option<f64>,
     /// The architecture that the estimate is for
@@ -265,7 +265,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, CliError> {
     }
     let signal = Arc::new(AtomicUsize::new(0));
     let interrupted = Arc::new(AtomicBool::new(false));
-    // A second Ctrl-C ends us at once, and the guard ends what we started. Other signals are repeated by programs.
+    // A second Ctrl-C ends us at once, and the guard ends what we started. Other signals are repeated by
+    // programs.
     signal_hook::flag::register_conditional_shutdown(SIGINT, 128 + SIGINT, Arc::clone(&interrupted))?;
     signal_hook::flag::register(SIGINT, interrupted)?;
     for number in [SIGINT, SIGTERM, SIGHUP] {

@@ -9,7 +9,8 @@ use ck_select_offline::measurements::{Measurements, Row, Wanted};
 
 use crate::error::CliError;
 
-/// Whether the file is a benchmark CSV as `bench` writes it, whose words for failures only its own reader keeps.
+/// Whether the file is a benchmark CSV as `bench` writes it, whose words for failures only its own reader
+/// keeps.
 fn is_own_log(path: &Path) -> bool {
     path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("csv"))
 }

@@ -151,8 +151,8 @@ fn file_name(path: &Path) -> String {
     path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
 }
 
-/// The command line, for the card: paths by their last part, since folders are the reader's own, and without what says
-/// how to run and not what to train.
+/// The command line, for the card: paths by their last part, since folders are the reader's own, and without
+/// what says how to run and not what to train.
 pub(super) fn command(words: impl Iterator<Item = String>) -> String {
     let mut line = vec!["ckselect".to_owned()];
     let mut skip = false;

@@ -22,7 +22,8 @@ const ENOUGH: usize = 40;
 /// What is left to gain where measuring ends: a change of the expected mean by a third more problems.
 const LITTLE: f64 = 5e-4;
 
-/// Measures until the budget is spent, all is measured, or there is little left to gain. What an earlier call measured stays.
+/// Measures until the budget is spent, all is measured, or there is little left to gain. What an earlier call
+/// measured stays.
 pub(super) fn measure(args: &Args, base: &WarmStart) -> Result<Measurements, CliError> {
     let (Some(pool), Some(problems), Some(work)) = (&args.pool, &args.problems, &args.work) else {
         return Err(CliError::usage("give --pool, --problems and --work, or --simulate"));

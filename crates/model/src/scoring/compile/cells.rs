@@ -9,11 +9,11 @@
 //! cells of a leaf  the bits of its value, lower half first
 //! ```
 //!
-//! The near child is the one that more training rows went to, so that most steps stay in a cache line, and a leaf's
-//! value lies beside the node that leads to it.
+//! The near child is the one that more training rows went to, so that most steps stay in a cache line, and a
+//! leaf's value lies beside the node that leads to it.
 //!
-//! What the pool's kernels decide by themselves is decided here, once: a node that sends all lanes that can reach it
-//! the same way is left out.
+//! What the pool's kernels decide by themselves is decided here, once: a node that sends all lanes that can
+//! reach it the same way is left out.
 
 use std::rc::Rc;
 
@@ -29,7 +29,8 @@ pub(in crate::scoring) const NEAR_LEAF: u32 = 1 << 29;
 pub(in crate::scoring) const FAR_LEAF: u32 = 1 << 30;
 pub(in crate::scoring) const FLIPPED: u32 = 1 << 31;
 
-/// Where an item of a queue stands: cells from the batch's start, and the tree's number in the batch above them.
+/// Where an item of a queue stands: cells from the batch's start, and the tree's number in the batch above
+/// them.
 pub(in crate::scoring) const TREE_SHIFT: u32 = 24;
 pub(in crate::scoring) const CELL: u32 = (1 << TREE_SHIFT) - 1;
 
@@ -130,12 +131,13 @@ impl Cells {
     }
 }
 
-/// The most cells of a batch that are fetched at once: more than its half would push each other out of the first cache.
+/// The most cells of a batch that are fetched at once: more than its half would push each other out of the
+/// first cache.
 const FETCHED: usize = 1 << 12;
 
 impl Cells {
-    /// Asks for the cells of a batch, if it is a small one, before they are needed: walks jump, so that no processor
-    /// foresees them, and after other work they come from main memory.
+    /// Asks for the cells of a batch, if it is a small one, before they are needed: walks jump, so that no
+    /// processor foresees them, and after other work they come from main memory.
     #[inline]
     pub(in crate::scoring) fn fetch(&self, batch: usize) {
         let Some(start) = self.batches.get(batch).map(|batch| batch.start) else { return };
@@ -152,7 +154,8 @@ impl Cells {
 #[inline(always)]
 pub(in crate::scoring) fn fetch_line(cell: *const u32) {
     use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-    // SAFETY: fetching in advance reads nothing, so any address will do, and every processor of the architecture can.
+    // SAFETY: fetching in advance reads nothing, so any address will do, and every processor of the
+    // architecture can.
     unsafe { _mm_prefetch::<_MM_HINT_T0>(cell.cast()) };
 }
 
@@ -227,8 +230,8 @@ impl Layout<'_> {
         Some(())
     }
 
-    /// Goes on to the first node that does not send all its lanes the same way, if the kernels alone decide it: the
-    /// node or leaf, who can reach it, and who can reach its left and right child if that differs.
+    /// Goes on to the first node that does not send all its lanes the same way, if the kernels alone decide
+    /// it: the node or leaf, who can reach it, and who can reach its left and right child if that differs.
     fn undecided(
         &self,
         number: usize,

@@ -8,11 +8,12 @@ use crate::scoring::compile::lanes::Column;
 /// The number of a question in a forest. Equal questions of different nodes share it.
 pub(in crate::scoring) type Question = u16;
 
-/// All numeric questions about one column that treat missing values alike, by rising threshold; or one categorical
-/// question.
+/// All numeric questions about one column that treat missing values alike, by rising threshold; or one
+/// categorical question.
 ///
-/// Rising thresholds make a ladder: a value that is at most one threshold is at most every higher one, so that one
-/// number, its [`position`](Self::position), answers all questions: those below it with no, the others with yes.
+/// Rising thresholds make a ladder: a value that is at most one threshold is at most every higher one, so
+/// that one number, its [`position`](Self::position), answers all questions: those below it with no, the
+/// others with yes.
 #[derive(Debug)]
 pub(in crate::scoring) struct Ladder {
     pub(in crate::scoring) scope: Column,

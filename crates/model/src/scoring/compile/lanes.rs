@@ -22,8 +22,8 @@ pub enum Column {
 pub struct PoolTable<'a> {
     /// One entry a column of the forest, in its order.
     pub columns: &'a [Column],
-    /// The class of each kernel, counted from 0. Kernels of one class have the same [`Column::Pair`] values in every
-    /// call; kernels about which nothing is known each have a class of their own.
+    /// The class of each kernel, counted from 0. Kernels of one class have the same [`Column::Pair`] values
+    /// in every call; kernels about which nothing is known each have a class of their own.
     pub classes: &'a [u32],
     /// The [`Column::Kernel`] values, kernel after kernel.
     pub kernel_values: &'a [f64],
@@ -64,8 +64,8 @@ impl PoolTable<'_> {
 
 /// The distinct kernels of a pool, in the order in which they are scored.
 ///
-/// Classes are contiguous. Within and among classes, kernels are sorted by the columns that the forest asks about most:
-/// the sets that its questions cut out of the pool are then few runs of lanes.
+/// Classes are contiguous. Within and among classes, kernels are sorted by the columns that the forest asks
+/// about most: the sets that its questions cut out of the pool are then few runs of lanes.
 #[derive(Debug)]
 pub(in crate::scoring) struct Lanes {
     /// The lane that holds each kernel's score.
@@ -138,7 +138,8 @@ fn columns_by_use(pool: &PoolTable<'_>, forest: &Forest) -> Vec<usize> {
     order
 }
 
-/// Numbers classes by the columns that are constant within every class: with real features those are the tile's.
+/// Numbers classes by the columns that are constant within every class: with real features those are the
+/// tile's.
 fn class_ranks(pool: &PoolTable<'_>, order: &[usize]) -> Vec<usize> {
     let classes = pool.classes.iter().max().map_or(0, |&last| last as usize + 1);
     let mut first: Vec<Option<usize>> = vec![None; classes];

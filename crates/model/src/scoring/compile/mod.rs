@@ -1,5 +1,5 @@
-//! What is made once, when a forest meets a pool: [`lanes`] of its kernels, [`ladder`]s of the forest's questions, [`cells`] of
-//! its trees.
+//! What is made once, when a forest meets a pool: [`lanes`] of its kernels, [`ladder`]s of the forest's
+//! questions, [`cells`] of its trees.
 
 pub(super) mod cells;
 pub(super) mod ladder;

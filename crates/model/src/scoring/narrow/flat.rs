@@ -1,7 +1,7 @@
 //! Small trees: of at most sixteen leaves, for pools of at most 32 lanes, with AVX-512.
 //!
-//! Such a tree's nodes fit in a vector, a word a node, and so do its leaves. So nothing is searched for: the lanes of all
-//! leaves are found together, by the same instructions for every tree.
+//! Such a tree's nodes fit in a vector, a word a node, and so do its leaves. So nothing is searched for: the
+//! lanes of all leaves are found together, by the same instructions for every tree.
 //!
 //! ```text
 //! answers[node] = lanes that answer the node's question with yes
@@ -10,15 +10,15 @@
 //! lanes[leaf]   = edge[leaf] & path[parent]
 //! ```
 //!
-//! The way up is walked by doubling: what holds for one edge upwards is joined with what holds for one edge upwards from
-//! there, then two with two, four with four, eight with eight, and no tree of sixteen leaves is higher. Each such step is
-//! one permutation of a vector.
+//! The way up is walked by doubling: what holds for one edge upwards is joined with what holds for one edge
+//! upwards from there, then two with two, four with four, eight with eight, and no tree of sixteen leaves is
+//! higher. Each such step is one permutation of a vector.
 //!
 //! Leaves come in the order of the trees, so that values can be added at once.
 //!
 //! Against the walk of [`narrow`](super), which visits five of a tree's fourteen nodes, this asks all, but
-//! nothing depends on what it finds: no queue, no load that waits for another one, and memory that is read from the
-//! first byte to the last, as processors expect.
+//! nothing depends on what it finds: no queue, no load that waits for another one, and memory that is read
+//! from the first byte to the last, as processors expect.
 
 #[allow(clippy::wildcard_imports)] // a score of intrinsics
 use std::arch::x86_64::*;
@@ -62,7 +62,8 @@ struct Small {
 }
 
 impl Flat {
-    /// `None` where a tree has more leaves, or there is no number left for a question that is always answered with yes.
+    /// `None` where a tree has more leaves, or there is no number left for a question that is always answered
+    /// with yes.
     pub(in crate::scoring) fn new(cells: &Cells, always: usize) -> Option<Flat> {
         let always = Question::try_from(always).ok()?;
         let mut flat = Flat { questions: Vec::new(), steps: Vec::new(), values: Vec::new() };
@@ -92,7 +93,8 @@ impl Flat {
         grow(&mut scratch.sums, LANES);
     }
 
-    /// Adds all trees to `scratch.sums`. The answers are in the scratch, with that of the question `always` behind them.
+    /// Adds all trees to `scratch.sums`. The answers are in the scratch, with that of the question `always`
+    /// behind them.
     pub(in crate::scoring) fn sum(&self, isa: Avx512, scratch: &mut Scratch) {
         // SAFETY: the token proves that the CPU has the features.
         unsafe {
@@ -128,8 +130,9 @@ impl Small {
         (small.leaves.len() <= WIDTH).then_some(small)
     }
 
-    /// For the node and the leaf of each place, from the lowest bit on: whose edge leads to the node (5 bits), which nodes
-    /// are one, two, four and eight edges above it (4 each), whose edge leads to the leaf (5), and from which node (4).
+    /// For the node and the leaf of each place, from the lowest bit on: whose edge leads to the node (5
+    /// bits), which nodes are one, two, four and eight edges above it (4 each), whose edge leads to the leaf
+    /// (5), and from which node (4).
     fn steps(&self) -> [u32; WIDTH] {
         let edge = |node: usize| self.nodes.get(node).map_or(ALWAYS, |&(_, edge)| edge);
         let above = |node: usize, edges: usize| (0..edges).fold(node, |node, _| edge(node) % WIDTH);
@@ -159,7 +162,8 @@ fn sum<const GATHERS: bool>(flat: &Flat, scratch: &mut Scratch) {
         if !GATHERS {
             for (line, questions) in lines.iter_mut().zip(questions) {
                 for (word, &question) in line.0.iter_mut().zip(questions) {
-                    // SAFETY: questions are of this forest, or the one behind them; all have answers (`Narrow::fit`).
+                    // SAFETY: questions are of this forest, or the one behind them; all have answers
+                    // (`Narrow::fit`).
                     *word = unsafe { get(answers, usize::from(question)) };
                 }
             }

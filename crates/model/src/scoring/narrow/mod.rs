@@ -12,12 +12,13 @@
 //!     for tree in order: sums += row[tree]
 //! ```
 //!
-//! 1. All trees of a batch share a queue that is worked off first in, first out: its items do not depend on each other,
-//!    so that the CPU overlaps their cache misses. A tree after the other, depth first, is a chain of dependent loads.
-//! 2. Both children are always written behind the queue's end, and the end moves only past one that has lanes: whether
-//!    a node splits its lanes is what no branch predictor can know.
-//! 3. Leaves come out of order, but a tree's row is complete when the queue is empty, since every lane ends at exactly
-//!    one leaf; the additions then take the rows in order, as the exact sum asks.
+//! 1. All trees of a batch share a queue that is worked off first in, first out: its items do not depend on
+//!    each other, so that the CPU overlaps their cache misses. A tree after the other, depth first, is a
+//!    chain of dependent loads.
+//! 2. Both children are always written behind the queue's end, and the end moves only past one that has
+//!    lanes: whether a node splits its lanes is what no branch predictor can know.
+//! 3. Leaves come out of order, but a tree's row is complete when the queue is empty, since every lane ends
+//!    at exactly one leaf; the additions then take the rows in order, as the exact sum asks.
 
 #[cfg(target_arch = "x86_64")]
 mod avx512;
@@ -248,7 +249,8 @@ pub(in crate::scoring) fn sum(isa: Isa, cells: &Cells, lanes: usize, scratch: &m
     }
 }
 
-/// Answers all questions about one problem for some lanes of a wide pool, at most as many as a narrow one has.
+/// Answers all questions about one problem for some lanes of a wide pool, at most as many as a narrow one
+/// has.
 pub(in crate::scoring) fn answer_for(
     lanes: &Lanes,
     chosen: &[u32],
@@ -327,10 +329,10 @@ fn walk(cells: &[u32], batch: &Batch, all: u32, scratch: &mut Scratch) -> (usize
     leaf_set[..leaves].fill(all);
     let mut head = 0;
     while head < tail {
-        // SAFETY: places lead to cells, and cells hold questions of this forest, of which there are as many as
-        // answers (`Cells::new`, `Scratch::fit`). Every node and every leaf of the batch is reached at most once, so
-        // neither list outgrows the room for all of them and one more, where what has no lanes is written and
-        // forgotten.
+        // SAFETY: places lead to cells, and cells hold questions of this forest, of which there are as many
+        // as answers (`Cells::new`, `Scratch::fit`). Every node and every leaf of the batch is reached at
+        // most once, so neither list outgrows the room for all of them and one more, where what has no lanes
+        // is written and forgotten.
         unsafe {
             let (place, lanes) = (get(node_at, head), get(node_set, head));
             head += 1;

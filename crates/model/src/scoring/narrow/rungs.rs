@@ -1,8 +1,8 @@
 //! Answers of narrow pools with AVX-512: a value is compared with eight thresholds at once.
 //!
-//! A binary search takes one threshold after the other, and where it turns nobody can predict. Here a value is compared
-//! with the last threshold of each eight, which says in which eight it stands, and then with those: for the ladders of
-//! most forests that is two comparisons and no branch.
+//! A binary search takes one threshold after the other, and where it turns nobody can predict. Here a value
+//! is compared with the last threshold of each eight, which says in which eight it stands, and then with
+//! those: for the ladders of most forests that is two comparisons and no branch.
 
 #[allow(clippy::wildcard_imports)] // a score of intrinsics
 use std::arch::x86_64::*;
@@ -57,8 +57,8 @@ struct Numeric {
     /// Its first question, and how many there are.
     first: u32,
     count: u32,
-    /// Where its numbers begin: the last threshold of each whole eight, and then all thresholds, filled up with infinity,
-    /// with as many eights as there are places for ends and one more.
+    /// Where its numbers begin: the last threshold of each whole eight, and then all thresholds, filled up
+    /// with infinity, with as many eights as there are places for ends and one more.
     start: u32,
     ends: u32,
     /// What takes the place of zeros and of NaN.
@@ -100,8 +100,8 @@ impl Rungs {
         self.eights.iter().for_each(|eight| fetch_line(eight.0.as_ptr().cast()));
     }
 
-    /// Answers all questions about one problem, as [`Narrow`] does it without vectors. There is room for [`BEHIND`] more
-    /// behind them.
+    /// Answers all questions about one problem, as [`Narrow`] does it without vectors. There is room for
+    /// [`BEHIND`] more behind them.
     pub(in crate::scoring) fn answer(
         &self,
         _: Avx512,
@@ -150,8 +150,8 @@ impl Numeric {
         };
         append(&ends, places);
         append(thresholds, places * WIDTH + 1);
-        // Minus infinity is above no threshold. NaN is above all as the comparison below has it, infinity included, so that
-        // it leads behind the last end.
+        // Minus infinity is above no threshold. NaN is above all as the comparison below has it, infinity
+        // included, so that it leads behind the last end.
         let absent = if default_left { f64::NEG_INFINITY } else { f64::NAN };
         let (zero, nan) = match missing {
             Missing::Never => (0.0, 0.0),
@@ -246,7 +246,8 @@ fn position(ends: &[Eight], thresholds: &[Eight], value: f64) -> usize {
     whole * WIDTH + above(unsafe { thresholds.get_unchecked(whole) })
 }
 
-/// The positions of some values. How many vectors of ends there are is the same for all of them, so that it is asked once.
+/// The positions of some values. How many vectors of ends there are is the same for all of them, so that it
+/// is asked once.
 #[inline]
 #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512dq,bmi1,bmi2,lzcnt,popcnt")]
 fn fill_positions(ends: &[Eight], thresholds: &[Eight], values: &[f64], positions: &mut PerLane<u16>) {

@@ -90,8 +90,8 @@ fn additions(view: View<'_>, batch: &Batch, scratch: &mut Scratch) -> usize {
         let Scratch { sets, add_to, add_lanes, add_value, .. } = scratch;
         for (vector, words) in sets[set..set + view.words].chunks_exact(VECTOR).enumerate() {
             debug_assert!(count + VECTOR <= add_to.len() && VECTOR == 8);
-            // SAFETY: eight words; a tree adds to each word of lanes at most as often as the word has lanes or the
-            // tree has leaves, and the lists have room for that and a vector more (`Wide::fit`).
+            // SAFETY: eight words; a tree adds to each word of lanes at most as often as the word has lanes
+            // or the tree has leaves, and the lists have room for that and a vector more (`Wide::fit`).
             unsafe {
                 let lanes = _mm512_loadu_si512(words.as_ptr().cast());
                 let some = _mm512_test_epi64_mask(lanes, lanes);

@@ -11,8 +11,8 @@
 //!         sums[set] += value of leaf
 //! ```
 //!
-//! For one problem, most questions have one answer for the whole pool: those about the problem, and those whose
-//! threshold lies beside all values that the pool takes. They cost as much as in a pool of one kernel.
+//! For one problem, most questions have one answer for the whole pool: those about the problem, and those
+//! whose threshold lies beside all values that the pool takes. They cost as much as in a pool of one kernel.
 //!
 //! Pools are cut into slabs, so that the sums and sets of one stay in the cache.
 
@@ -381,7 +381,8 @@ pub(in crate::scoring) fn by_tree(batch: &Batch, scratch: &mut Scratch, leaves: 
     }
 }
 
-/// Starts the lists of a batch, each tree with a set of all lanes: the length of the queue and of the leaf list.
+/// Starts the lists of a batch, each tree with a set of all lanes: the length of the queue and of the leaf
+/// list.
 pub(in crate::scoring) fn start(view: View<'_>, batch: &Batch, scratch: &mut Scratch) -> (usize, usize) {
     let roots = batch.roots.len();
     for set in scratch.sets.chunks_exact_mut(view.words).take(batch.trees) {
@@ -404,9 +405,9 @@ fn walk(view: View<'_>, batch: &Batch, scratch: &mut Scratch) -> (usize, usize) 
     let mut sets = batch.trees;
     let mut head = 0;
     while head < tail {
-        // SAFETY: places lead to cells, and cells hold questions of this forest, of which there are as many as
-        // answers (`Cells::new`, `Scratch::fit_lists`). Every node and every leaf of the batch is reached at most once,
-        // so neither list outgrows the room for all of them.
+        // SAFETY: places lead to cells, and cells hold questions of this forest, of which there are as many
+        // as answers (`Cells::new`, `Scratch::fit_lists`). Every node and every leaf of the batch is reached
+        // at most once, so neither list outgrows the room for all of them.
         unsafe {
             let (place, lanes) = (get(&scratch.node_at, head), get(&scratch.node_set, head));
             head += 1;

@@ -33,8 +33,8 @@ impl<'a> Cells<'a> {
 
 /// Cuts lines into cells.
 ///
-/// Rows of a sweep differ in the first cell, the kernel, and in the last ones, the figures. What is between is compared
-/// with a line before, the model, and only cut again when it differs.
+/// Rows of a sweep differ in the first cell, the kernel, and in the last ones, the figures. What is between
+/// is compared with a line before, the model, and only cut again when it differs.
 #[derive(Debug, Default)]
 pub(super) struct Cutter {
     places: Vec<Place>,

@@ -86,8 +86,8 @@ impl<'a> Lines<'a> {
         Ok(if is_blank(line) || is_comment { Gathered::Nothing } else { Gathered::Line { is_quoted } })
     }
 
-    /// Reads one more line behind what is there; false at the end of the file. Of a line without an end only so much
-    /// is kept as shows that it is too long.
+    /// Reads one more line behind what is there; false at the end of the file. Of a line without an end only
+    /// so much is kept as shows that it is too long.
     fn append(&mut self) -> io::Result<bool> {
         let mut any = false;
         loop {

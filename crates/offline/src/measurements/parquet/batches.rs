@@ -1,7 +1,8 @@
 //! Tables decoded on several threads.
 //!
-//! Decoding is most of the time that a table takes. Every thread decodes some of the columns, a batch ahead of the thread
-//! that takes the rows, so that the order stays and only a few batches are in memory, however large row groups are.
+//! Decoding is most of the time that a table takes. Every thread decodes some of the columns, a batch ahead
+//! of the thread that takes the rows, so that the order stays and only a few batches are in memory, however
+//! large row groups are.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -23,7 +24,8 @@ use parquet::file::statistics::Statistics;
 
 use super::guard::guarded;
 
-/// Rows of a batch: few enough that a batch of all columns stays in a cache. Row groups of our own are whole batches.
+/// Rows of a batch: few enough that a batch of all columns stays in a cache. Row groups of our own are whole
+/// batches.
 const BATCH: usize = 1 << 14;
 /// More threads would wait for the one that takes the rows.
 const MOST_THREADS: usize = 4;
@@ -63,8 +65,9 @@ impl Table {
         self.metadata.metadata().file_metadata().num_rows()
     }
 
-    /// The value that a column of whole numbers has in every row, as the row groups' least and greatest values say: such a
-    /// column need not be read. Tables repeat the hardware's constants, and whatever their sweep did not vary, in every row.
+    /// The value that a column of whole numbers has in every row, as the row groups' least and greatest
+    /// values say: such a column need not be read. Tables repeat the hardware's constants, and whatever their
+    /// sweep did not vary, in every row.
     pub(super) fn constant(&self, column: &str) -> Option<i64> {
         guarded(|| self.constant_of(column)).ok()?
     }
@@ -86,8 +89,8 @@ impl Table {
         groups.all(|value| value == Some(first)).then_some(first)
     }
 
-    /// Calls `take` with the columns that are used, batch by batch: each batch in parts, which the decoding threads have
-    /// made of some columns with `prepare`.
+    /// Calls `take` with the columns that are used, batch by batch: each batch in parts, which the decoding
+    /// threads have made of some columns with `prepare`.
     pub(super) fn read<P: Send, E: From<ParquetError>>(
         &self,
         is_used: impl Fn(&str) -> bool,

@@ -188,8 +188,8 @@ fn mark<T: PartialEq>(values: &[T], nulls: Option<&NullBuffer>, changed: &mut [b
 /// Some columns of a batch, as the thread that decoded them leaves them.
 pub(super) struct Part {
     columns: Vec<(String, Column)>,
-    /// The rows whose problem or hardware may differ from the row before: one comparison a cell, where finding the
-    /// problem takes many.
+    /// The rows whose problem or hardware may differ from the row before: one comparison a cell, where
+    /// finding the problem takes many.
     changed: Vec<bool>,
 }
 

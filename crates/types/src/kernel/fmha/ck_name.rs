@@ -6,8 +6,8 @@
 //! _{pertensor|blockscale|…|nqscale}_{trload|ntrload}_{sink|nsink}
 //! ```
 //!
-//! The head size of values is the tile's. `mask` and `mc` are causal masks, which compile to one type whichever corner
-//! they start from: they are read as `top_left`.
+//! The head size of values is the tile's. `mask` and `mc` are causal masks, which compile to one type
+//! whichever corner they start from: they are read as `top_left`.
 
 use super::super::scan::{MAX_EXTENT, MAX_SMALL, Scan};
 use super::body::{family, joined, types};

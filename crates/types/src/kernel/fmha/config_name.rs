@@ -6,8 +6,8 @@
 //! [_det=1][_dbias=1][_drv={word}]_bpc={n}
 //! ```
 //!
-//! `w` is the instruction of the scores; that of the products with values is read as the same. Waves follow from it
-//! ([`FmhaKernel::set_warp_tile`]); values lie row by row; the architecture is not said.
+//! `w` is the instruction of the scores; that of the products with values is read as the same. Waves follow
+//! from it ([`FmhaKernel::set_warp_tile`]); values lie row by row; the architecture is not said.
 
 use std::fmt::Write as _;
 

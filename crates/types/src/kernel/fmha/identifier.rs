@@ -6,8 +6,9 @@
 //! _wg{n}_ms{n}_mq{n}_aq{n}_av{n}_r{i}[_sc{f}]_rc{i}
 //! ```
 //!
-//! Older dispatchers leave `_sc` out, and with it two kernels that differ in the soft cap have one identifier. No
-//! identifier says waves and instruction of the third product, the constraint tag and the architecture.
+//! Older dispatchers leave `_sc` out, and with it two kernels that differ in the soft cap have one
+//! identifier. No identifier says waves and instruction of the third product, the constraint tag and the
+//! architecture.
 
 use super::super::scan::{MAX_EXTENT, MAX_SMALL, Scan};
 use super::body::{Head, joined, pads, tagged, tagged_flag};

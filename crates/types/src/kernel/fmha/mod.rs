@@ -132,8 +132,8 @@ impl FmhaKernel {
     /// The value of `block_per_cu` of a kernel whose pipeline decides: -1 in eight bits.
     pub const PIPELINE_DECIDES: u8 = 255;
 
-    /// A kernel as upstream's generator completes a configuration that says only this: batches of fp16 sequences with rows
-    /// of values, nothing masked, added or stored, waves along queries.
+    /// A kernel as upstream's generator completes a configuration that says only this: batches of fp16
+    /// sequences with rows of values, nothing masked, added or stored, waves along queries.
     pub fn plain(family: FmhaFamily, hdims: [u16; 2], pipeline: FmhaPipeline, tile: FmhaTile) -> Self {
         let mut kernel = Self {
             family,

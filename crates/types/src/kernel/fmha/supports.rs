@@ -34,7 +34,8 @@ impl std::fmt::Display for Unsupported {
 }
 
 impl FmhaKernel {
-    /// A problem of these sizes as this kernel computes it: measurements say sizes, and their kernel the rest.
+    /// A problem of these sizes as this kernel computes it: measurements say sizes, and their kernel the
+    /// rest.
     pub fn sign(&self, sizes: &FmhaProblem) -> FmhaProblem {
         let longest = if self.mode == FmhaMode::Group { sizes.longest_q() } else { sizes.max_seqlen_q };
         FmhaProblem {
@@ -69,8 +70,9 @@ impl FmhaKernel {
         self.check(problem).is_ok()
     }
 
-    /// Says which rule it breaks for a problem. Upstream's rules: a kernel for larger heads serves smaller ones if it
-    /// pads; masks of both corners are one; one for pages of size 1 takes any pages; the architecture is not asked for.
+    /// Says which rule it breaks for a problem. Upstream's rules: a kernel for larger heads serves smaller
+    /// ones if it pads; masks of both corners are one; one for pages of size 1 takes any pages; the
+    /// architecture is not asked for.
     pub fn check(&self, p: &FmhaProblem) -> Result<(), Unsupported> {
         self.signature(p)?;
         let (sq, sk) = (p.longest_q(), p.longest_k());

@@ -50,7 +50,8 @@ pub(super) fn word<T: FromStr<Err = UnknownWord>>(
     text.map(parse).transpose()
 }
 
-/// A word of an exporter that writes `unknown` for what it cannot spell; then what is known from elsewhere stays.
+/// A word of an exporter that writes `unknown` for what it cannot spell; then what is known from elsewhere
+/// stays.
 pub(super) fn exported<T: FromStr<Err = UnknownWord> + PartialEq + Display>(
     field: &str,
     text: Option<String>,

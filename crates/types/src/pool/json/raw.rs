@@ -1,4 +1,5 @@
-//! Kernels as the exporters write them. Every field may be missing; fields that are not listed are not ours to judge.
+//! Kernels as the exporters write them. Every field may be missing; fields that are not listed are not ours
+//! to judge.
 
 use serde::Deserialize;
 
