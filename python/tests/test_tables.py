@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import datetime
 import gc
 import math
 from array import array
@@ -122,6 +123,52 @@ def test_columns_of_other_types_are_passed_over():
     assert Predictor(GEMM_MODEL).rank_kernels(PROBLEM, table) == Predictor(GEMM_MODEL).rank_kernels(
         PROBLEM, [{"tile_m": 64, "kernel_name": "a"}]
     )
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pyarrow.array([64, 128]).cast(pyarrow.decimal128(24, 3)),
+        pyarrow.array([64, 128]).cast(pyarrow.decimal256(40, 0)),
+        pyarrow.array(numpy.array([64, 128], dtype="float16")),
+        pyarrow.array([64, 128]).dictionary_encode(),
+        pyarrow.array([0, 64, 128]).cast(pyarrow.decimal128(20, 0)).slice(1),
+    ],
+    ids=["decimals", "long decimals", "halves", "numbers as codes", "a slice of decimals"],
+)
+def test_numbers_of_every_type_are_read(column):
+    predictor = Predictor(GEMM_MODEL)
+    expected = predictor.rank_kernels(PROBLEM, [{"tile_m": 64}, {"tile_m": 128}])
+    assert predictor.rank_kernels(PROBLEM, pyarrow.table({"tile_m": column})) == expected
+    rows = pyarrow.table({"tile_m": column, **{name: [cell] * 2 for name, cell in PROBLEM.items()}})
+    assert predictor.predict_rows(rows) == [predictor.predict_tflops(PROBLEM, {"tile_m": tile}) for tile in (64, 128)]
+    holes = pyarrow.chunked_array([column, pyarrow.nulls(1, column.type)])
+    assert predictor.rank_kernels(PROBLEM, pyarrow.table({"tile_m": holes})) == predictor.rank_kernels(
+        PROBLEM, [{"tile_m": 64}, {"tile_m": 128}, {"tile_m": None}]
+    )
+
+
+def test_what_is_no_column_of_cells_is_refused_where_it_is_read():
+    predictor = Predictor(GEMM_MODEL)
+    for column in ([[64]], [{"a": 1}], [b"64"], [datetime.date(2020, 1, 1)]):
+        table = pyarrow.table({"tile_m": pyarrow.array(column)})
+        with pytest.raises(TypeError, match="tile_m: found a column of Arrow's type '.*', expected numbers"):
+            predictor.rank_kernels(PROBLEM, table)
+        with pytest.raises(TypeError, match="tile_m: found a column of Arrow's type"):
+            predictor.predict_rows(table)
+        with pytest.raises(TypeError, match="kernel: tile_m: a cell is a ArrowCell"):
+            predictor.predict_tflops(PROBLEM, table)
+
+
+def test_an_index_of_pandas_names_cells_too():
+    predictor = Predictor(GEMM_MODEL)
+    expected = predictor.rank_kernels(PROBLEM, POOL)
+    frame = pandas.DataFrame(POOL)
+    for levels in (["tile_m"], ["kernel_name", "tile_n"], ["tile_m", "tile_n", "pipeline"]):
+        assert predictor.rank_kernels(PROBLEM, frame.set_index(levels)) == expected, levels
+    assert predictor.rank_kernels(pandas.DataFrame([PROBLEM]).set_index("m"), POOL) == expected
+    tiles = pandas.DataFrame({"tile_n": [128]}, index=pandas.Index([64], name="tile_m"))
+    assert predictor.rank_kernels(PROBLEM, tiles) != predictor.rank_kernels(PROBLEM, tiles.rename_axis(None))
 
 
 def test_tables_that_are_none():

@@ -7,8 +7,11 @@ they lie; everything else is copied.
 from __future__ import annotations
 
 import ctypes
+import struct
+import sys
 from array import array
 from collections.abc import Callable, Iterator
+from decimal import Decimal
 from typing import Any
 
 from . import _table
@@ -153,8 +156,9 @@ def read_table(table: Any, is_word: Callable[[str], bool]) -> Columns | None:
     rows = sum(chunk.struct.length for chunk in chunks)
     cells = {
         name: _column(name, field, [(chunk, place) for chunk in chunks], is_word(name))
-        for place, (name, field) in enumerate(zip(names, fields))
         if _readable(field)
+        else _Unread(name, field.format.decode(), rows)
+        for place, (name, field) in enumerate(zip(names, fields))
     }
     return Columns(cells, rows)
 
@@ -166,11 +170,31 @@ def _check(stream: _Stream, code: int) -> None:
 
 
 def _readable(field: _Schema) -> bool:
-    """Whether a column holds numbers or texts. What a feature reads is never anything else."""
-    kind = field.format.decode()
-    if field.dictionary:
-        return kind in _NUMBERS and field.dictionary.contents.format.decode() in _TEXTS
-    return kind in _NUMBERS or kind in _TEXTS or kind in ("b", "n")
+    """Whether a column holds numbers or texts, by themselves or in a dictionary."""
+    kind = (field.dictionary.contents if field.dictionary else field).format.decode()
+    return kind in _NUMBERS or kind in _TEXTS or kind in ("b", "n", "e") or kind.startswith("d:")
+
+
+class ArrowCell:
+    """Something else than a number or a text."""
+
+
+class _Unread(_table.Cells):
+    """A column of lists, dates and the like. Tables may have them, where nothing reads them."""
+
+    __slots__ = ("kind", "rows")
+
+    def __init__(self, name: str, kind: str, rows: int) -> None:
+        super().__init__(name)
+        self.kind = kind
+        self.rows = rows
+
+    def values(self) -> list[Any]:
+        return [ArrowCell()] * self.rows
+
+    def check(self) -> None:
+        expected = "expected numbers, words or truth values"
+        raise TypeError(f"{self.name}: found a column of Arrow's type '{self.kind}', {expected}")
 
 
 def _column(name: str, field: _Schema, parts: list[tuple[_Owned, int]], is_word: bool) -> _table.Cells:
@@ -181,8 +205,9 @@ def _column(name: str, field: _Schema, parts: list[tuple[_Owned, int]], is_word:
             return _table.Cells(name, integers=piece.memory(ctypes.c_int64))
         if piece.kind == "g" and not piece.has_nulls():
             return _table.Cells(name, numbers=piece.memory(ctypes.c_double))
-    if len(pieces) == 1 and field.dictionary and pieces[0].kind == "i" and not pieces[0].has_nulls():
-        words = _texts(field.dictionary.contents, pieces[0].array.dictionary.contents)
+    is_coded = bool(field.dictionary) and field.dictionary.contents.format.decode() in _TEXTS
+    if len(pieces) == 1 and is_coded and pieces[0].kind == "i" and not pieces[0].has_nulls():
+        words = _listed(field.dictionary.contents, pieces[0].array.dictionary.contents)
         if all(word is not None for word in words):
             return _table.Cells(
                 name, codes=pieces[0].memory(ctypes.c_int32), words=tuple((word or "").encode() for word in words)
@@ -225,21 +250,35 @@ def _values(field: _Schema, cells: Any, begin: int, count: int) -> list[Any]:
         return list(map(bool, _bits(cells.buffers[1], begin, count)))
     if kind in _TEXTS:
         return _text_cells(kind, cells, begin, count)
+    if kind == "e":
+        return list(struct.unpack(f"{count}e", ctypes.string_at(cells.buffers[1] + 2 * begin, 2 * count)))
+    if kind.startswith("d:"):
+        return _decimals(kind, cells, begin, count)
     number = _NUMBERS[kind]
     found = list((number * count).from_address(cells.buffers[1] + begin * ctypes.sizeof(number)))
     if field.dictionary:
-        words = _texts(field.dictionary.contents, cells.dictionary.contents)
+        words = _listed(field.dictionary.contents, cells.dictionary.contents)
         # Under absent cells any code may stand.
         return [words[code] if 0 <= code < len(words) else None for code in found]
     return found
 
 
-def _texts(field: _Schema, cells: Any) -> list[str | None]:
-    found = _text_cells(field.format.decode(), cells, cells.offset, cells.length)
+def _listed(field: _Schema, cells: Any) -> list[Any]:
+    """What a dictionary holds."""
+    found = _values(field, cells, cells.offset, cells.length)
     if not (cells.null_count and cells.buffers[0]):
-        return list(found)
+        return found
     present = _bits(cells.buffers[0], cells.offset, cells.length)
-    return [text if here else None for text, here in zip(found, present)]
+    return [value if here else None for value, here in zip(found, present)]
+
+
+def _decimals(kind: str, cells: Any, begin: int, count: int) -> list[Decimal]:
+    """Decimals of the type ``d:DIGITS,SCALE`` or ``d:DIGITS,SCALE,BITS``."""
+    _, scale, bits = (*map(int, kind[2:].split(",")), 128)[:3]
+    size = bits // 8
+    packed = ctypes.string_at(cells.buffers[1] + size * begin, size * count)
+    wholes = (int.from_bytes(packed[size * row : size * (row + 1)], sys.byteorder, signed=True) for row in range(count))
+    return [Decimal(whole).scaleb(-scale) for whole in wholes]
 
 
 def _text_cells(kind: str, cells: Any, begin: int, count: int) -> list[str]:

@@ -116,8 +116,7 @@ def _mapping(row: Any, what: str) -> Mapping[Any, Any] | None:
     if names and getattr(row, "shape", ()) == ():
         return {name: row[name] for name in names}
     if _table.is_frame(row):
-        _table.refuse_repeated(row)
-        return _only(row.to_dict("records"), what)
+        return _only(_named(row).to_dict("records"), what)
     if hasattr(row, "__arrow_c_stream__"):
         read = _arrow.read_table(row, lambda name: False)
         return _only(read.to_dicts(), what) if read is not None else None
@@ -154,10 +153,10 @@ def each(rows: Any, what: str) -> Iterable[Any]:
 
 
 def _named(frame: Any) -> Any:
-    """A DataFrame of pandas with its kernels' names in a column, where they are its index."""
+    """A DataFrame of pandas with what its index names as columns, too."""
     _table.refuse_repeated(frame)
-    name = getattr(frame.index, "name", None)
-    return frame.reset_index() if name in _names.COLUMNS and name not in frame.columns else frame
+    levels = [name for name in getattr(frame.index, "names", ()) if name is not None and name not in frame.columns]
+    return frame.reset_index(level=levels) if levels else frame
 
 
 def _refuse_no_rows(rows: Any, what: str) -> None:

@@ -118,6 +118,9 @@ class Cells:
     def __reduce__(self) -> tuple[Any, ...]:
         return _made, (self.name, self.integers, self.numbers, self.codes, self.words)
 
+    def check(self) -> None:
+        """An error for a column that the library cannot take."""
+
     def has_absent(self) -> bool:
         """Whether any cell is absent."""
         if self.integers is not None:
@@ -247,6 +250,7 @@ def pointers(columns: Sequence[Cells]) -> Any:
 
     made = []
     for column in columns:
+        column.check()
         made.append(
             _library.Column(
                 name=column.name.encode(),

@@ -139,7 +139,10 @@ def _same(copy: Any, configs: Any) -> bool:
     try:
         if _table.is_frame(copy):
             return (
-                _table.is_frame(configs) and bool(copy.equals(configs)) and list(copy.columns) == list(configs.columns)
+                _table.is_frame(configs)
+                and bool(copy.equals(configs))
+                and list(copy.columns) == list(configs.columns)
+                and list(copy.index.names) == list(configs.index.names)
             )
         return bool(copy == (configs if type(configs) is list else list(configs)))
     except Exception:
