@@ -126,8 +126,8 @@ typedef enum {
 } ck_direction;
 
 /**
- * Element type. FP8 is E4M3, BF8 is E5M2; the 4-bit types are packed. The last five are of attention alone: what goes in,
- * then what comes out; `MX…` is scaled in blocks of 32.
+ * Element type. FP8 is E4M3, BF8 is E5M2; the 4-bit types are packed. The last five are of attention alone:
+ * what goes in, then what comes out; `MX…` is scaled in blocks of 32.
  */
 typedef enum {
   CK_DTYPE_FP16 = 0,
@@ -588,8 +588,8 @@ typedef struct {
 } ck_options;
 
 /**
- * Attention, with the fields of CK's `FmhaProblem` and their numbers. An `int32_t` without another meaning is a flag:
- * not 0 for yes.
+ * Attention, with the fields of CK's `FmhaProblem` and their numbers. An `int32_t` without another meaning
+ * is a flag: not 0 for yes.
  *
  * Initialise it with `ck_fmha_problem_init`, which sets `struct_size` and the defaults.
  */
@@ -623,7 +623,8 @@ typedef struct {
    */
   int32_t bias;
   /**
-   * Scales of 8-bit operands: 0 none, 1 for each tensor, 2 for each block, 3 for each block of keys and values.
+   * Scales of 8-bit operands: 0 none, 1 for each tensor, 2 for each block, 3 for each block of keys and
+   * values.
    */
   int32_t qscale;
   /**
@@ -844,8 +845,8 @@ typedef struct {
    */
   float (*run_gemm)(const ck_gemm_problem *problem, void *stream, void *user);
   /**
-   * Whether the kernel can run an attention: not 0 for yes. NULL: whatever it supports by CK's rules. Called on the
-   * select path.
+   * Whether the kernel can run an attention: not 0 for yes. NULL: whatever it supports by CK's rules.
+   * Called on the select path.
    */
   int32_t (*supports_fmha)(const ck_fmha_problem *problem, void *user);
   /**
@@ -924,8 +925,8 @@ typedef struct {
    */
   const char *specialization;
   /**
-   * How a stream-K kernel reduces its partial results: "none", "tree", "linear" or "atomic"; NULL if it is not a
-   * stream-K kernel.
+   * How a stream-K kernel reduces its partial results: "none", "tree", "linear" or "atomic"; NULL if it is
+   * not a stream-K kernel.
    */
   const char *stream_k_reduction;
   /**
@@ -1164,8 +1165,8 @@ typedef struct {
    */
   size_t unsupported;
   /**
-   * The model's score in the unit of its target, usually TFLOPS; the estimate's time in microseconds; NaN from other
-   * sources.
+   * The model's score in the unit of its target, usually TFLOPS; the estimate's time in microseconds; NaN
+   * from other sources.
    */
   double score;
   /**
@@ -1266,8 +1267,8 @@ typedef struct {
 } ck_predictions;
 
 /**
- * An attention kernel, with the fields of CK's `FmhaKernelKey` and their numbers. An `int32_t` without another meaning is a
- * flag: not 0 for yes.
+ * An attention kernel, with the fields of CK's `FmhaKernelKey` and their numbers. An `int32_t` without
+ * another meaning is a flag: not 0 for yes.
  *
  * Initialise it with `ck_fmha_kernel_desc_init`.
  */
@@ -1620,7 +1621,8 @@ typedef struct {
    */
   size_t struct_size;
   /**
-   * How long the call may take, in milliseconds. No run begins after it, so it is exceeded by at most one run.
+   * How long the call may take, in milliseconds. No run begins after it, so it is exceeded by at most one
+   * run.
    */
   double time_ms;
   /**
@@ -1628,8 +1630,8 @@ typedef struct {
    */
   void *stream;
   /**
-   * How many of a problem's best kernels are measured, by the order in which the sources would choose them: 2 or more; 0
-   * means 3.
+   * How many of a problem's best kernels are measured, by the order in which the sources would choose
+   * them: 2 or more; 0 means 3.
    */
   int32_t kernels;
   /**
@@ -1655,7 +1657,8 @@ typedef struct {
    */
   size_t improved;
   /**
-   * Number of problems of which no kernel could be measured. They are left alone until kernels, models or options change.
+   * Number of problems of which no kernel could be measured. They are left alone until kernels, models or
+   * options change.
    */
   size_t failed;
   /**
@@ -1721,16 +1724,15 @@ ck_status ck_log_set_callback(int32_t level, void (*callback)(int32_t level,
                                                               void *user), void *user);
 
 /**
- * Writes a line to the log, for what is built upon this library: the adapters of `ck_select_dispatcher.hpp` say here why they
- * have no answer. `source` is who says it. A line above the level that is on goes nowhere; one at `CK_LOG_LEVEL_ERROR` goes to
- * standard error as long as nobody has said where lines go, so say such only once.
+ * Writes a line to the log, for what is built upon this library: the adapters of `ck_select_dispatcher.hpp`
+ * say here why they have no answer. `source` is who says it. A line above the level that is on goes nowhere;
+ * one at `CK_LOG_LEVEL_ERROR` goes to standard error as long as nobody has said where lines go, so say such
+ * only once.
  *
  * # Safety
  * `source` and `text` are NUL-terminated texts.
  */
-ck_status ck_log(int32_t level,
-                 const char *source,
-                 const char *text);
+ck_status ck_log(int32_t level, const char *source, const char *text);
 
 /**
  * Frees a string that the library returned. NULL is allowed.
@@ -1963,22 +1965,22 @@ ck_status ck_registry_add_gemm_kernels(ck_registry *registry,
                                        size_t count);
 
 /**
- * Overwrites the fields of a descriptor that a kernel's name states, and leaves the others unchanged: short names, for
- * example, state neither waves nor vector widths, and a name with some flags states that the kernel has no others. For
- * kernels whose keys are not exact: CK's code generators write the pipelines `basic_v1`, `comp_async` and `wavelet` into keys
- * as `compv3`, and counts as 1. Fields that change are those on which name and key disagree. The types of weight and output,
- * `name` and `arch` never change. The texts written live until the process ends. Fails with `CK_STATUS_INVALID_KERNEL`, and
- * changes nothing, if `name` is not the name of a convolution kernel.
+ * Overwrites the fields of a descriptor that a kernel's name states, and leaves the others unchanged: short
+ * names, for example, state neither waves nor vector widths, and a name with some flags states that the
+ * kernel has no others. For kernels whose keys are not exact: CK's code generators write the pipelines
+ * `basic_v1`, `comp_async` and `wavelet` into keys as `compv3`, and counts as 1. Fields that change are
+ * those on which name and key disagree. The types of weight and output, `name` and `arch` never change. The
+ * texts written live until the process ends. Fails with `CK_STATUS_INVALID_KERNEL`, and changes nothing, if
+ * `name` is not the name of a convolution kernel.
  *
  * # Safety
  * `name` is a NUL-terminated text; `desc` points to a `ck_conv_kernel_desc` with its `struct_size` set.
  */
-ck_status ck_conv_kernel_desc_read_name(ck_conv_kernel_desc *desc,
-                                        const char *name);
+ck_status ck_conv_kernel_desc_read_name(ck_conv_kernel_desc *desc, const char *name);
 
 /**
- * Initialises a problem: forward fp16 attention of one sequence with one query, key and head of 128 elements; sets
- * `struct_size`.
+ * Initialises a problem: forward fp16 attention of one sequence with one query, key and head of 128
+ * elements; sets `struct_size`.
  *
  * # Safety
  * `problem` points to a `ck_fmha_problem`.
@@ -1986,8 +1988,9 @@ ck_status ck_conv_kernel_desc_read_name(ck_conv_kernel_desc *desc,
 ck_status ck_fmha_problem_init(ck_fmha_problem *problem);
 
 /**
- * Chooses the kernel to run for one stage of attention, `family` of the problem; see `ck_registry_select_conv`. Only kernels that
- * support the problem by CK's rules for attention are asked about.
+ * Chooses the kernel to run for one stage of attention, `family` of the problem; see
+ * `ck_registry_select_conv`. Only kernels that support the problem by CK's rules for attention are asked
+ * about.
  *
  * # Safety
  * As for `ck_registry_select_conv`.
@@ -2042,13 +2045,14 @@ ck_status ck_registry_extract_fmha(const ck_registry *registry,
 ck_status ck_registry_explain_fmha(const ck_registry *registry, const ck_fmha_problem *problem, char **text);
 
 /**
- * Chooses into how many parts the keys of a sequence are split, by the estimate: the number up to `most`, a power of two,
- * for which the fastest kernels of both stages together take the least time. 1 where the registry has not both, or no
- * estimate for the architecture. The problem's own `num_splits` and `family` do not matter.
+ * Chooses into how many parts the keys of a sequence are split, by the estimate: the number up to `most`, a
+ * power of two, for which the fastest kernels of both stages together take the least time. 1 where the
+ * registry has not both, or no estimate for the architecture. The problem's own `num_splits` and `family` do
+ * not matter.
  *
  * # Safety
- * `registry` is from `ck_registry_create`; `problem` points to a struct with its `struct_size` set; `splits` points to an
- * `int64_t`.
+ * `registry` is from `ck_registry_create`; `problem` points to a struct with its `struct_size` set; `splits`
+ * points to an `int64_t`.
  */
 ck_status ck_registry_choose_fmha_splits(const ck_registry *registry,
                                          const ck_fmha_problem *problem,
@@ -2056,8 +2060,9 @@ ck_status ck_registry_choose_fmha_splits(const ck_registry *registry,
                                          int64_t *splits);
 
 /**
- * Initialises a descriptor as CK's generator completes a configuration that says nothing: forward fp16 in batches, heads of
- * 128, pipeline "qr", tile 128x64x32x128x32x128, waves 2x2x1, instruction 32x32x16, everything padded; sets `struct_size`.
+ * Initialises a descriptor as CK's generator completes a configuration that says nothing: forward fp16 in
+ * batches, heads of 128, pipeline "qr", tile 128x64x32x128x32x128, waves 2x2x1, instruction 32x32x16,
+ * everything padded; sets `struct_size`.
  *
  * # Safety
  * `desc` points to a `ck_fmha_kernel_desc`.
@@ -2196,8 +2201,8 @@ ck_status ck_registry_remove_model(ck_registry *registry, const ck_model_key *ke
 ck_status ck_registry_remove_models(ck_registry *registry);
 
 /**
- * Prepares the models for the current kernels. Otherwise the first selection after a change does this, or of a new registry
- * the first two.
+ * Prepares the models for the current kernels. Otherwise the first selection after a change does this, or of
+ * a new registry the first two.
  *
  * # Safety
  * `registry` is from `ck_registry_create`.
@@ -2261,16 +2266,16 @@ ck_status ck_problem_field_name(int32_t op, size_t bit, const char **name);
 
 /**
  * Ranks the kernels for a convolution by the model that serves it, best first. At most `capacity` places are
- * written, each as far from the next as the `struct_size` of the first says; `count` receives the total number.
- * `ranked` may be NULL if `capacity` is 0. The `supports`
- * callbacks are not called.
+ * written, each as far from the next as the `struct_size` of the first says; `count` receives the total
+ * number. `ranked` may be NULL if `capacity` is 0. The `supports` callbacks are not called.
  *
  * `left_out` receives the number of kernels that compute the problem but that the model cannot describe;
  * they are not ranked. It may be NULL.
  *
  * # Safety
  * `registry` is from `ck_registry_create`; `problem` points to a struct with its `struct_size` set; `ranked`
- * points to `capacity` structs, the first with its `struct_size` set, `count` to a `size_t`; `left_out` is NULL or points to a `size_t`.
+ * points to `capacity` structs, the first with its `struct_size` set, `count` to a `size_t`; `left_out` is
+ * NULL or points to a `size_t`.
  */
 ck_status ck_registry_rank_conv(const ck_registry *registry,
                                 const ck_conv_problem *problem,
@@ -2363,31 +2368,31 @@ ck_status ck_registry_explain_conv(const ck_registry *registry, const ck_conv_pr
 ck_status ck_registry_explain_gemm(const ck_registry *registry, const ck_gemm_problem *problem, char **text);
 
 /**
- * Measures what was asked most of those problems that a model, the estimate or the priority answers, within a budget: call it
- * between two training steps or requests. Later selections get the winners, as do later processes through the store.
+ * Measures what was asked most of those problems that a model, the estimate or the priority answers, within
+ * a budget: call it between two training steps or requests. Later selections get the winners, as do later
+ * processes through the store.
  *
- * The first call begins to count what is asked, and has nothing to measure yet. From then on, a problem is listed when it is
- * answered without a measurement, and a call takes the problems in the order of what may be gained: how often they were asked,
- * times the time of a run, times what such answers lose on average. A problem of which the time does not even suffice for one
- * kernel, by what its runs are thought to take, is left to a longer call. What a call has begun, the next one goes on with, so
- * that short calls get as far as one long one. Problems with a list of GEMMs are not listed. In `CK_MODE_PRIORITY` nothing is measured.
+ * The first call begins to count what is asked, and has nothing to measure yet. From then on, a problem is
+ * listed when it is answered without a measurement, and a call takes the problems in the order of what may
+ * be gained: how often they were asked, times the time of a run, times what such answers lose on average. A
+ * problem of which the time does not even suffice for one kernel, by what its runs are thought to take, is
+ * left to a longer call. What a call has begun, the next one goes on with, so that short calls get as far as
+ * one long one. Problems with a list of GEMMs are not listed. In `CK_MODE_PRIORITY` nothing is measured.
  *
- * Run callbacks are called on this thread and launch on the stream, with operands of their own; the stream must be idle or
- * become so, and not be captured into a graph. Selections on other threads wait for nothing: they get the old answer or the
- * winner. Any thread may call this, also while others do: they take different problems and measure in turn. A thread that does
- * nothing else refines in the background.
+ * Run callbacks are called on this thread and launch on the stream, with operands of their own; the stream
+ * must be idle or become so, and not be captured into a graph. Selections on other threads wait for nothing:
+ * they get the old answer or the winner. Any thread may call this, also while others do: they take different
+ * problems and measure in turn. A thread that does nothing else refines in the background.
  *
- * `report` receives what was done; it may be NULL. The call fails with `CK_STATUS_CANNOT_MEASURE` if there is no device, no
- * architecture is known, a callback of the measuring thread calls it, or the device failed; `ck_last_error` says which.
- * What was measured before the failure is kept.
+ * `report` receives what was done; it may be NULL. The call fails with `CK_STATUS_CANNOT_MEASURE` if there
+ * is no device, no architecture is known, a callback of the measuring thread calls it, or the device failed;
+ * `ck_last_error` says which. What was measured before the failure is kept.
  *
  * # Safety
- * `registry` is from `ck_registry_create`; `budget` points to a `ck_tune_budget` and `report` is NULL or points to a
- * `ck_tune_report`, with their `struct_size` set. The stream lives until the call returns.
+ * `registry` is from `ck_registry_create`; `budget` points to a `ck_tune_budget` and `report` is NULL or
+ * points to a `ck_tune_report`, with their `struct_size` set. The stream lives until the call returns.
  */
-ck_status ck_registry_tune(ck_registry *registry,
-                           const ck_tune_budget *budget,
-                           ck_tune_report *report);
+ck_status ck_registry_tune(ck_registry *registry, const ck_tune_budget *budget, ck_tune_report *report);
 
 #ifdef __cplusplus
 }  // extern "C"

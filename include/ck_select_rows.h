@@ -254,25 +254,24 @@ ck_status ck_pool_rank(const ck_pool *pool,
                        double *scores);
 
 /**
- * Writes what `ck_spec_describe` writes, for a feature engine without a model. `options` names the engine, and may
- * give constants of the GPU; those that it does not are the defaults of upstream's engines. Free the text with
- * `ck_string_free`.
+ * Writes what `ck_spec_describe` writes, for a feature engine without a model. `options` names the engine,
+ * and may give constants of the GPU; those that it does not are the defaults of upstream's engines. Free the
+ * text with `ck_string_free`.
  *
  * # Safety
- * `options` points to a struct with its `struct_size` set, whose texts are NULL or NUL-terminated; `text` points to an
- * address.
+ * `options` points to a struct with its `struct_size` set, whose texts are NULL or NUL-terminated; `text`
+ * points to an address.
  */
-ck_status ck_engine_describe(const ck_row_options *options,
-                             char **text);
+ck_status ck_engine_describe(const ck_row_options *options, char **text);
 
 /**
- * Writes the features that an engine computes for each row of a table, row after row; see `ck_engine_describe` and
- * `ck_model_extract_rows`. `capacity` is the room for them; when it is too small nothing is written and the call fails
- * with `CK_STATUS_BUFFER_TOO_SMALL`.
+ * Writes the features that an engine computes for each row of a table, row after row; see
+ * `ck_engine_describe` and `ck_model_extract_rows`. `capacity` is the room for them; when it is too small
+ * nothing is written and the call fails with `CK_STATUS_BUFFER_TOO_SMALL`.
  *
  * # Safety
- * As for `ck_engine_describe`; `columns` points to `column_count` structs, each with its `struct_size` set and `rows`
- * cells; `features` points to `capacity` doubles.
+ * As for `ck_engine_describe`; `columns` points to `column_count` structs, each with its `struct_size` set
+ * and `rows` cells; `features` points to `capacity` doubles.
  */
 ck_status ck_engine_extract_rows(const ck_row_options *options,
                                  const ck_column *columns,
@@ -306,11 +305,12 @@ void ck_forest_destroy(ck_forest *forest);
 ck_status ck_forest_width(const ck_forest *forest, size_t *width);
 
 /**
- * Writes what LightGBM would predict for each row of a matrix of features, row after row, each with `width` of them:
- * no logarithm is undone, and nothing clamped.
+ * Writes what LightGBM would predict for each row of a matrix of features, row after row, each with `width`
+ * of them: no logarithm is undone, and nothing clamped.
  *
  * # Safety
- * `forest` is from `ck_forest_create`; `features` points to `rows` times `width` doubles, `values` to `rows`.
+ * `forest` is from `ck_forest_create`; `features` points to `rows` times `width` doubles, `values` to
+ * `rows`.
  */
 ck_status ck_forest_predict(const ck_forest *forest,
                             const double *features,
