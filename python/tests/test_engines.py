@@ -350,3 +350,15 @@ def test_engines_work_where_numpy_is_needed_only(monkeypatch):
     assert len(GroupedConvFeatureEngine().get_feature_names()) == 97
     with pytest.raises(ImportError, match="numpy, which is not installed"):
         GroupedConvFeatureEngine().extract({"N": 1}, {})
+
+
+def test_constants_may_be_numpys():
+    """As cells of a table of hardware are."""
+    plain, numpys = (GemmUniversalFeatureEngine(num_cus=kind(77)) for kind in (int, numpy.int64))
+    assert bits(numpys.extract(gemm_problem(), gemm_kernel())) == bits(plain.extract(gemm_problem(), gemm_kernel()))
+    for given in (numpys, GemmUniversalFeatureEngine(num_cus=numpy.float32(77))):
+        predictor, same = Predictor(GEMM_MODEL, given), Predictor(GEMM_MODEL, plain)
+        row = {**gemm_problem(), **gemm_kernel()}
+        assert predictor.extract_rows([row]) == same.extract_rows([row])
+    with pytest.raises(TypeError, match="hardware: l1_cache_kb: a cell is a list"):
+        Predictor(GEMM_MODEL, GemmUniversalFeatureEngine(num_cus=77, lds_capacity=65536, num_xcd=8, l1_cache_kb=[32]))

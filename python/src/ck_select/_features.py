@@ -18,13 +18,19 @@ if TYPE_CHECKING:
 _DEFAULTS = 2
 
 
+def hardware_json(hardware: Mapping[str, Any]) -> bytes | None:
+    """Constants of the GPU as the library takes them."""
+    if not hardware:
+        return None
+    return json.dumps({name: _table.own(value, f"hardware: {name}") for name, value in hardware.items()}).encode()
+
+
 class Features:
     """An engine of the library under constants of a GPU."""
 
     def __init__(self, engine: str, hardware: tuple[tuple[str, int], ...]) -> None:
         self.hardware = hardware
-        constants = json.dumps(dict(hardware)).encode() if hardware else None
-        self._options = _forest.options("tflops", engine, constants, _DEFAULTS)
+        self._options = _forest.options("tflops", engine, hardware_json(dict(hardware)), _DEFAULTS)
         text = ctypes.c_void_p()
         check(lib.ck_engine_describe(ctypes.byref(self._options), ctypes.byref(text)))
         described: dict[str, Any] = json.loads(take_text(text))

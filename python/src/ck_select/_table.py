@@ -62,22 +62,22 @@ def row_json(row: Mapping[str, Any], side_of: Callable[[str], str]) -> bytes:
 
 def _is_cell(name: str, value: Any, side_of: Callable[[str], str]) -> bool:
     """Whether a cell says something; an error for what is no cell."""
-    own = _own(value, f"{side_of(name)}: {name}")
-    if isinstance(own, float) and own in (math.inf, -math.inf):
-        raise InvalidInputError(f"{side_of(name)}: {name}: found {own}, expected one finite number", 2)
-    return own is not None
+    found = own(value, f"{side_of(name)}: {name}")
+    if isinstance(found, float) and math.isinf(found):
+        raise InvalidInputError(f"{side_of(name)}: {name}: found {found}, expected one finite number", 2)
+    return found is not None
 
 
-def _own(value: Any, where: str) -> Any:
+def own(value: Any, where: str) -> Any:
     """A cell as Python's own number or text, None for an absent one; an error for what is no cell."""
     try:
-        own = None if is_absent(value) else value if isinstance(value, (int, float, str)) else _plain(value)
+        found = None if is_absent(value) else value if isinstance(value, (int, float, str)) else _plain(value)
     except (TypeError, ValueError, OverflowError):
-        own = value
-    if own is None or isinstance(own, (int, float, str)):
-        return own
-    found = type(value).__name__
-    raise TypeError(f"{where}: a cell is a {found}, expected a number, a word, a truth value or None")
+        found = value
+    if found is None or isinstance(found, (int, float, str)):
+        return found
+    kind = type(value).__name__
+    raise TypeError(f"{where}: a cell is a {kind}, expected a number, a word, a truth value or None")
 
 
 T = TypeVar("T", covariant=True)
@@ -148,7 +148,7 @@ def _of_words(name: str, values: Iterable[Any]) -> Cells:
     codes = array("i")
     for row, value in enumerate(values):
         # Text as it is: the words of a `str` enumeration are its values, not its `str()`.
-        word = value if isinstance(value, str) else _own(value, f"row {row}: {name}")
+        word = value if isinstance(value, str) else own(value, f"row {row}: {name}")
         if word is None:
             codes.append(-1)
         elif isinstance(word, str):
@@ -163,10 +163,10 @@ def _of_numbers(name: str, values: Sequence[Any]) -> Cells:
         return Cells(name, integers=array("q", values))
     except (TypeError, OverflowError):
         pass  # a fraction, an absent cell, a text, or more than 64 bits
-    own = [_own(value, f"row {row}: {name}") for row, value in enumerate(values)]
-    if any(isinstance(value, str) for value in own):
-        return _of_words(name, [value if value is None else str(value) for value in own])
-    return Cells(name, numbers=array("d", [_number(value, f"row {row}: {name}") for row, value in enumerate(own)]))
+    plain = [own(value, f"row {row}: {name}") for row, value in enumerate(values)]
+    if any(isinstance(value, str) for value in plain):
+        return _of_words(name, [value if value is None else str(value) for value in plain])
+    return Cells(name, numbers=array("d", [_number(value, f"row {row}: {name}") for row, value in enumerate(plain)]))
 
 
 def _number(value: float | None, where: str) -> float:

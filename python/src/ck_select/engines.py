@@ -7,7 +7,6 @@ about the space of kernels.
 from __future__ import annotations
 
 import inspect
-import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -405,8 +404,3 @@ def engine_class(name: str) -> type[_OfLibrary]:
     if name not in _CLASSES:
         raise ValueError(f"feature_engine: found '{name}', expected one of {', '.join(_CLASSES)}")
     return _CLASSES[name]
-
-
-def hardware_json(hardware: Mapping[str, int]) -> bytes | None:
-    """The constants as the library takes them."""
-    return json.dumps(dict(hardware)).encode() if hardware else None

@@ -16,7 +16,7 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Any, Union
 
-from . import _foreign, _forest, _frames, _names, _rows, _table, engines
+from . import _features, _foreign, _forest, _frames, _names, _rows, _table, engines
 from ._forest import BareForest
 from ._rows import Config, Kernel
 from ._table import Cells
@@ -74,7 +74,7 @@ class Predictor:
         self._model_dir = Path(model_dir)
         given = engines.resolve(feature_engine)
         self._engine_name = given.name
-        self._hardware = engines.hardware_json(given.hardware)
+        self._hardware = _features.hardware_json(given.hardware)
         self._force = force_model
         self._keep_unpacked = keep_unpacked
         self._forests: dict[str, _forest.Forest] = {}
