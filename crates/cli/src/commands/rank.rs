@@ -6,7 +6,7 @@ use ck_select::embedded;
 use ck_select::model::{EmbeddedModel, Target};
 use ck_select::pool::Pool;
 use ck_select::problem::Problem;
-use ck_select::select::RankScratch;
+use ck_select::select::{RankScratch, Ranker, TargetScorer};
 use rayon::prelude::*;
 
 use super::ModelAndPool;
@@ -123,59 +123,15 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         other => other.as_str(),
     }));
     header.extend(Notes::COLUMNS);
-    let notes = Notes::new(&ranker);
     let by_rows = ranker.predicts_by_rows(top);
-    // The rows of a problem, still without the other targets where these are predicted by rows.
-    let rank = |label: Option<&str>, problem: &Problem, memory: &mut Memory| {
-        let Memory { scratch, predictions, asked } = memory;
-        // One more than is shown: the last one may have a tie that is not.
-        if let Err(error) = ranker.top_with(problem, top.saturating_add(1), scratch) {
-            if label.is_none() {
-                return Err(CliError::from(error));
-            }
-            notes.pass_over(error)?;
-            return Ok(Vec::new());
-        }
-        let out_of_range = notes.problem(scratch);
-        let shown = scratch.ranking().iter().enumerate().take(top);
-        if by_rows {
-            asked.extend(shown.clone().map(|(_, ranked)| (*problem, ranked.index)));
-        }
-        let mut rows: Vec<Vec<Cell>> = shown
-            .map(|(place, ranked)| {
-                let mut row: Vec<Cell> = label.map(Cell::from).into_iter().collect();
-                row.extend([(place + 1).into(), ranker.name(ranked.index).into(), ranked.score.into()]);
-                row.extend(notes.cells(scratch, place, &out_of_range));
-                row
-            })
-            .collect();
-        for (at, scorer) in others.iter().enumerate().filter(|_| !by_rows) {
-            ranker.predict_ranked(scorer, problem, scratch, predictions)?;
-            put(&mut rows, before + at, predictions);
-        }
-        Ok::<Vec<Vec<Cell>>, CliError>(rows)
-    };
-    // All rows of some problems.
-    let rank_all = |problems: &[(Option<String>, Problem)], memory: &mut Memory| {
-        let mut rows = Vec::new();
-        memory.asked.clear();
-        for (label, problem) in problems {
-            rows.extend(rank(label.as_deref(), problem, memory)?);
-        }
-        let Memory { predictions, asked, .. } = memory;
-        for (at, scorer) in others.iter().enumerate().filter(|_| by_rows) {
-            ranker.predict_rows(scorer, asked, predictions)?;
-            put(&mut rows, before + at, predictions);
-        }
-        Ok::<Vec<Vec<Cell>>, CliError>(rows)
-    };
+    let ranking = Ranking { ranker: &ranker, others, notes: Notes::new(&ranker), top, before, by_rows };
     let output =
         || Ok::<_, CliError>(Rows::new(args.format, Output::create(args.output.as_deref())?, header));
     match (&args.problem, &args.problems) {
         (Some(text), _) => {
             let problem = super::parse_problem(&ranker, text, &defaults)?;
             super::say_out_of_range(&ranker, &problem)?;
-            let ranked = rank_all(&[(None, problem)], &mut Memory::default())?;
+            let ranked = ranking.rows(&[(None, problem)], &mut Memory::default())?;
             let mut rows = output()?;
             ranked.into_iter().try_for_each(|row| rows.push(row))?;
             rows.finish()
@@ -199,7 +155,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
                 let task = (block.len() / (4 * rayon::current_num_threads())).clamp(1, TASK);
                 let ranked: Vec<_> = block
                     .par_chunks(task)
-                    .map_init(Memory::default, |memory, task| rank_all(task, memory))
+                    .map_init(Memory::default, |memory, task| ranking.rows(task, memory))
                     .collect();
                 // In the file's order, whichever thread ranked which.
                 for ranked in ranked {
@@ -207,10 +163,81 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
                 }
             }
             problems.finish();
-            notes.say(&path.display().to_string())?;
+            ranking.notes.say(&path.display().to_string())?;
             rows.finish()
         }
         (None, None) => Err(CliError::usage("give --problem or --problems")),
+    }
+}
+
+/// How problems become rows of the output.
+struct Ranking<'a> {
+    ranker: &'a Ranker,
+    /// The targets that do not rank, a column each.
+    others: Vec<TargetScorer>,
+    notes: Notes<'a>,
+    /// Kernels of a problem that are shown, at most.
+    top: usize,
+    /// Columns before those of the other targets.
+    before: usize,
+    /// Whether the other targets are predicted by rows, of several problems at a time.
+    by_rows: bool,
+}
+
+impl Ranking<'_> {
+    /// All rows of some problems. Those with a label may be passed over.
+    fn rows(
+        &self,
+        problems: &[(Option<String>, Problem)],
+        memory: &mut Memory,
+    ) -> Result<Vec<Vec<Cell>>, CliError> {
+        let mut rows = Vec::new();
+        memory.asked.clear();
+        for (label, problem) in problems {
+            rows.extend(self.rank(label.as_deref(), problem, memory)?);
+        }
+        let Memory { predictions, asked, .. } = memory;
+        for (at, scorer) in self.others.iter().enumerate().filter(|_| self.by_rows) {
+            self.ranker.predict_rows(scorer, asked, predictions)?;
+            put(&mut rows, self.before + at, predictions);
+        }
+        Ok(rows)
+    }
+
+    /// The rows of a problem, still without the other targets where these are predicted by rows.
+    fn rank(
+        &self,
+        label: Option<&str>,
+        problem: &Problem,
+        memory: &mut Memory,
+    ) -> Result<Vec<Vec<Cell>>, CliError> {
+        let (ranker, Memory { scratch, predictions, asked }) = (self.ranker, memory);
+        // One more than is shown: the last one may have a tie that is not.
+        if let Err(error) = ranker.top_with(problem, self.top.saturating_add(1), scratch) {
+            if label.is_none() {
+                return Err(error.into());
+            }
+            self.notes.pass_over(error)?;
+            return Ok(Vec::new());
+        }
+        let out_of_range = self.notes.problem(scratch);
+        let shown = scratch.ranking().iter().enumerate().take(self.top);
+        if self.by_rows {
+            asked.extend(shown.clone().map(|(_, ranked)| (*problem, ranked.index)));
+        }
+        let mut rows: Vec<Vec<Cell>> = shown
+            .map(|(place, ranked)| {
+                let mut row: Vec<Cell> = label.map(Cell::from).into_iter().collect();
+                row.extend([(place + 1).into(), ranker.name(ranked.index).into(), ranked.score.into()]);
+                row.extend(self.notes.cells(scratch, place, &out_of_range));
+                row
+            })
+            .collect();
+        for (at, scorer) in self.others.iter().enumerate().filter(|_| !self.by_rows) {
+            ranker.predict_ranked(scorer, problem, scratch, predictions)?;
+            put(&mut rows, self.before + at, predictions);
+        }
+        Ok(rows)
     }
 }
 
