@@ -77,6 +77,11 @@ def test_an_empty_text_is_a_missing_key():
 def test_flags_are_0_or_1():
     engine = Predictor(GEMM_MODEL).feature_engine
     names = engine.get_feature_names()
-    for given, flag in ((2, 1.0), (-1, 1.0), (0.5, 1.0), (True, 1.0), ("1", 1.0), (0, 0.0), (False, 0.0), ("0", 0.0)):
+    for given, flag in ((1, 1.0), (1.0, 1.0), (True, 1.0), ("1", 1.0), (0, 0.0), (-0.0, 0.0), (False, 0.0), ("0", 0.0)):
         found = engine.extract(gemm_problem(), {**gemm_kernel(), "pad_m": given})
         assert found[names.index("pad_m")] == flag, given
+    for given in (2, -1, 0.5, "2"):
+        with pytest.raises(InvalidInputError, match=r"pad_m: found .*, expected 0, 1, true or false"):
+            engine.extract(gemm_problem(), {**gemm_kernel(), "pad_m": given})
+        with pytest.raises(InvalidInputError, match=r"pad_m: found .*, expected 0, 1, true or false"):
+            Predictor(GEMM_MODEL).rank_kernels(gemm_problem(), [gemm_kernel(pad_m=given)])

@@ -289,7 +289,8 @@ mod trained {
             .spawn()
             .unwrap();
         std::thread::sleep(Duration::from_millis(300));
-        let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+        let sent =
+            Command::new("sh").args(["-c", "kill -INT \"$0\"", &child.id().to_string()]).status().unwrap();
         assert!(sent.success());
         assert!(!child.wait().unwrap().success());
         let left: Vec<_> =

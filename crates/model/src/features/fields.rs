@@ -170,11 +170,13 @@ impl<'a> Reader<'a> {
     pub(super) fn opt_flag(&self, name: &str) -> Result<Option<bool>, FieldError> {
         match self.fields.cell(name) {
             None => Ok(None),
-            Some(Cell::Word("1" | "true" | "True" | "1.0")) => Ok(Some(true)),
-            Some(Cell::Word("0" | "false" | "False" | "0.0")) => Ok(Some(false)),
-            // Upstream asks for the truth of whatever is there.
-            Some(Cell::Whole(value)) => Ok(Some(value != 0)),
-            Some(Cell::Number(value)) => Ok(Some(value != 0.0)),
+            Some(Cell::Word("1" | "true" | "True" | "1.0") | Cell::Whole(1) | Cell::Number(1.0)) => {
+                Ok(Some(true))
+            }
+            Some(Cell::Word("0" | "false" | "False" | "0.0") | Cell::Whole(0) | Cell::Number(0.0)) => {
+                Ok(Some(false))
+            }
+            // To upstream, any other number is the feature.
             Some(text) => Err(InvalidField::new(name, text, "0, 1, true or false")),
         }
     }
