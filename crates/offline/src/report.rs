@@ -9,6 +9,7 @@ mod made;
 mod map;
 mod page;
 mod plot;
+mod running;
 mod sweep;
 
 use ck_select_model::model::Model;
@@ -20,6 +21,7 @@ pub use curve::{CurvePoint, curve};
 pub use explained::{Explained, explained};
 pub use made::{Made, ModelPlace};
 use page::{Page, count, escape, number, percent};
+pub use running::{Running, running};
 pub use sweep::{Against, pools, sweep};
 
 /// Problems that are shown with their kernels.

@@ -3,4 +3,5 @@
 mod browser;
 mod evaluate;
 mod explain;
+mod running;
 mod sweep;

@@ -57,12 +57,7 @@ impl Made {
 
     /// A line that says when and by what.
     pub(super) fn line(&self, page: &mut Page) {
-        let time = escape(&self.at);
-        page.raw(&format!(
-            "<p class=\"made\">Made on <time datetime=\"{time}Z\">{} UTC</time> by ck-select {}.</p>\n",
-            time.replace('T', " "),
-            env!("CARGO_PKG_VERSION")
-        ));
+        line(page, &self.at);
     }
 
     /// The files of the measurements.
@@ -93,6 +88,16 @@ impl Made {
             self.model.iter().map(|(file, digest)| vec![escape(file), format!("<code>{digest}</code>")]),
         );
     }
+}
+
+/// A line that says when a page was made, and by what.
+pub(super) fn line(page: &mut Page, at: &str) {
+    let time = escape(at);
+    page.raw(&format!(
+        "<p class=\"made\">Made on <time datetime=\"{time}Z\">{} UTC</time> by ck-select {}.</p>\n",
+        time.replace('T', " "),
+        env!("CARGO_PKG_VERSION")
+    ));
 }
 
 /// The files of a model directory, as it is loaded: a plain forest goes before a packed one.

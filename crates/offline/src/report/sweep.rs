@@ -138,7 +138,7 @@ pub(super) fn duration(ms: f64) -> String {
     }
 }
 
-fn kernels(page: &mut Page, survey: &Survey, measurements: &Measurements, shown: &Shown) {
+pub(super) fn kernels(page: &mut Page, survey: &Survey, measurements: &Measurements, shown: &Shown) {
     let never = survey.kernels.iter().filter(|kernel| kernel.ran > 0 && kernel.wins == 0);
     let (never, near) = never.fold((0, 0), |(all, near), one| (all + 1, near + usize::from(one.near > 0)));
     page.text(&format!(
@@ -169,7 +169,7 @@ fn kernels(page: &mut Page, survey: &Survey, measurements: &Measurements, shown:
     );
 }
 
-fn wins(page: &mut Page, survey: &Survey) {
+pub(super) fn wins(page: &mut Page, survey: &Survey) {
     let mut pipelines: Vec<&str> = survey.wins.iter().map(|group| group.pipeline).collect();
     pipelines.sort_unstable();
     pipelines.dedup();
@@ -441,7 +441,7 @@ fn noise(page: &mut Page, survey: &Survey, measurements: &Measurements) {
     }
 }
 
-fn failures(page: &mut Page, survey: &Survey) {
+pub(super) fn failures(page: &mut Page, survey: &Survey) {
     if survey.failures.is_empty() {
         page.text("Every row has a time.");
         return;
@@ -455,7 +455,7 @@ fn failures(page: &mut Page, survey: &Survey) {
     );
 }
 
-fn time(page: &mut Page, survey: &Survey) {
+pub(super) fn time(page: &mut Page, survey: &Survey) {
     page.text(&format!(
         "One run of each row that has a time takes {} on the device, {} of it the slowest tenth of the rows. The table of kernels has each one's part.",
         duration(survey.run_ms),

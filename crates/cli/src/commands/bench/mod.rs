@@ -4,6 +4,7 @@ mod progress;
 mod records;
 mod slurm;
 mod summary;
+mod watch;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -15,6 +16,7 @@ use ck_select::nearest::Hint;
 use ck_select::pool::Pool;
 use ck_select::vocab::Arch;
 use ck_select_measure::config::{ExecutableConfig, LibraryConfig, RunnerConfig};
+use ck_select_measure::error::MeasureError;
 use ck_select_measure::gpu::{self, Gpu};
 use ck_select_measure::guard::Guard;
 use ck_select_measure::outcome::FailureClass;
@@ -46,6 +48,8 @@ const EXAMPLES: &str = "Examples:
       --cutoff 5x --budget 30m --output sweep.csv
   ckselect bench --pool kernels.txt --problems shapes.csv --library ./libkernels.so --order estimate --arch gfx942 \\
       --within 1.4x --cutoff 2x --output sweep.csv
+  ckselect bench --pool kernels.txt --problems shapes.csv --library ./libkernels.so --output sweep.csv \\
+      --html sweep.html --serve 8000
   ckselect bench --pool kernels.txt --problems shapes.csv --runner runner.json --output sweep.csv \\
       --slurm 16 --slurm-option=--partition=gpu --slurm-option=--gpus=1
 
@@ -119,6 +123,8 @@ pub(crate) struct Args {
     /// Only print what would be measured
     #[arg(long)]
     dry_run: bool,
+    #[command(flatten)]
+    watch: watch::Options,
     #[command(flatten)]
     slurm: slurm::Options,
     /// Output format of the summary
@@ -255,6 +261,11 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, CliError> {
         Gpu::choose(args.gpus.as_deref(), environment).map_err(|error| CliError::usage(error.to_string()))?;
     let retry = args.retry();
     if args.slurm.is_asked() {
+        if args.watch.is_asked() {
+            return Err(CliError::usage(
+                "--html and --serve show a sweep of this process, not jobs of --slurm",
+            ));
+        }
         return slurm::run(args, &whole, cost, settings.batch, &retry);
     }
     let plan = args.shard.of(&whole, cost, settings.batch);
@@ -293,9 +304,13 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, CliError> {
         source: PathBuf::from("."),
         version: env!("CARGO_PKG_VERSION"),
     };
+    let watch = args.watch.start(args.output.clone(), pool.op(), plan.len())?;
     let bar = Bar::new(&plan);
     let ran = sweep.run(&mut *runner, context, &bar);
     bar.finish();
+    if let Some(watch) = watch {
+        watch.finish(how_it_ended(&ran));
+    }
     let ran = ran?;
     summary::sweep(&ran, &plan, args.format)?;
     if plan.left_out() > 0 {
@@ -303,6 +318,18 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, CliError> {
         say!("ckselect: note: {count} pairs were left out: the kernel computes something else");
     }
     Ok(exit_code(&ran, &args.output))
+}
+
+/// How a sweep ended, for its page.
+fn how_it_ended(ran: &Result<Summary, MeasureError>) -> String {
+    match ran {
+        Err(error) => error.to_string(),
+        Ok(ran) => match ran.stopped {
+            None => "all rows are done".to_owned(),
+            Some(StopReason::Budget) => format!("the budget is spent, {} rows remain", ran.remaining),
+            Some(StopReason::Signal(signal)) => format!("by signal {signal}, {} rows remain", ran.remaining),
+        },
+    }
 }
 
 impl Args {

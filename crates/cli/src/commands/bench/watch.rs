@@ -1,0 +1,260 @@
+//! A page of a sweep that is under way. A thread of its own makes it again and again from the log alone, so that the sweep
+//! waits for nothing.
+
+use std::io::{self, Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use ck_select::vocab::Op;
+use ck_select_offline::measurements::{Measurements, Wanted};
+use ck_select_offline::report::{self, Running};
+use ck_select_offline::survey::{Sidecar, Survey};
+
+use crate::error::CliError;
+use crate::output::Output;
+use crate::timestamp::timestamp;
+
+/// The shortest time from one page to the next.
+const LEAST: Duration = Duration::from_secs(5);
+/// Making pages takes at most one part in so many of a core's time.
+const SHARE: u32 = 20;
+/// How long a reader may take to ask or to listen.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// How often the server looks whether the sweep is over.
+const TURN: Duration = Duration::from_millis(100);
+
+/// What is watched, and how it is shown.
+#[derive(clap::Args)]
+pub(super) struct Options {
+    /// Write a page of the running sweep, again and again: progress, time left, failures, the best so far
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// Serve that page at http://ADDRESS while the sweep runs: a port of this machine alone, or ADDRESS:PORT
+    #[arg(long, value_name = "ADDRESS", value_parser = address)]
+    serve: Option<SocketAddr>,
+}
+
+/// A port is served on loopback; who wants others to read names an address.
+fn address(text: &str) -> Result<SocketAddr, String> {
+    match text.parse::<u16>() {
+        Ok(port) => Ok(SocketAddr::from(([127, 0, 0, 1], port))),
+        Err(_) => text
+            .parse()
+            .map_err(|_| "expected a port, or an address with one, such as 127.0.0.1:8000".to_owned()),
+    }
+}
+
+impl Options {
+    pub(super) const fn is_asked(&self) -> bool {
+        self.html.is_some() || self.serve.is_some()
+    }
+
+    /// Begins to watch a log, of which so many rows are planned. Nobody has to have written it yet.
+    pub(super) fn start(&self, log: PathBuf, op: Op, planned: usize) -> Result<Option<Watch>, CliError> {
+        if !self.is_asked() {
+            return Ok(None);
+        }
+        let mut maker =
+            Maker { log, op, planned, html: self.html.clone(), first: None, page: Arc::default() };
+        // A file that cannot be written is told before anything is measured.
+        maker.make(None)?;
+        let server = match self.serve {
+            None => None,
+            Some(address) => {
+                let listener = TcpListener::bind(address)
+                    .map_err(|error| CliError::io(format!("--serve {address}"), &error))?;
+                listener.set_nonblocking(true)?;
+                say!("ckselect: the sweep is shown at http://{}/", listener.local_addr()?);
+                let page = Arc::clone(&maker.page);
+                let (over, is_over) = channel();
+                Some((over, std::thread::spawn(move || serve(&listener, &page, &is_over))))
+            }
+        };
+        let (over, is_over) = channel();
+        Ok(Some(Watch { over, maker: std::thread::spawn(move || maker.run(&is_over)), server }))
+    }
+}
+
+/// The threads that make and serve a page.
+pub(super) struct Watch {
+    over: Sender<String>,
+    maker: JoinHandle<()>,
+    server: Option<(Sender<()>, JoinHandle<()>)>,
+}
+
+impl Watch {
+    /// Makes the last page, which says how the sweep ended.
+    pub(super) fn finish(self, how: String) {
+        let _ = self.over.send(how);
+        let _ = self.maker.join();
+        if let Some((over, server)) = self.server {
+            drop(over);
+            let _ = server.join();
+        }
+    }
+}
+
+type Page = Arc<Mutex<Arc<str>>>;
+
+/// Makes pages.
+struct Maker {
+    log: PathBuf,
+    op: Op,
+    planned: usize,
+    html: Option<PathBuf>,
+    /// When the log was first seen, and how many rows it had.
+    first: Option<(Instant, usize)>,
+    page: Page,
+}
+
+impl Maker {
+    fn run(mut self, is_over: &Receiver<String>) {
+        let mut took = Duration::ZERO;
+        loop {
+            let ended = match is_over.recv_timeout(LEAST.max(took * SHARE)) {
+                Ok(how) => Some(how),
+                Err(RecvTimeoutError::Timeout) => None,
+                Err(RecvTimeoutError::Disconnected) => return,
+            };
+            let (is_last, began) = (ended.is_some(), Instant::now());
+            let made = self.make(ended);
+            // While rows are being written, one may be cut off: the next look sees it whole.
+            if let (true, Err(CliError::Failed(error))) = (is_last, made) {
+                say!("ckselect: the page of the sweep: {error}");
+            }
+            if is_last {
+                return;
+            }
+            took = began.elapsed();
+        }
+    }
+
+    fn make(&mut self, ended: Option<String>) -> Result<(), CliError> {
+        let there = self.log.exists();
+        let measurements =
+            there.then(|| Measurements::read(&[&self.log], Wanted::all(self.op))).transpose()?;
+        let rows = measurements.as_ref().map_or(0, |measurements| measurements.rows().len());
+        // A log that is overwritten begins anew.
+        let seen = self.first.filter(|(_, before)| *before <= rows);
+        let (since, before) = *self.first.insert(seen.unwrap_or_else(|| (Instant::now(), rows)));
+        let seconds = since.elapsed().as_secs_f64();
+        let running = Running {
+            at: timestamp(),
+            log: self.log.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+            planned: self.planned,
+            rows,
+            rate: (rows > before && seconds > 0.0).then(|| rows.saturating_sub(before) as f64 / seconds),
+            ended,
+            again: LEAST.as_secs(),
+        };
+        let sidecars = Sidecar::beside(&self.log).into_iter().collect();
+        let survey = measurements.as_ref().and_then(|measurements| Survey::of(measurements, sidecars));
+        let page = report::running(&running, survey.as_ref().zip(measurements.as_ref()));
+        if let Some(path) = &self.html {
+            let mut out = Output::create(Some(path))?;
+            out.write_all(page.as_bytes()).map_err(|error| CliError::io(path.display(), &error))?;
+            out.finish()?;
+        }
+        *self.page.lock().unwrap_or_else(PoisonError::into_inner) = page.into();
+        Ok(())
+    }
+}
+
+/// Answers one reader after the other, until the sweep is over.
+fn serve(listener: &TcpListener, page: &Page, is_over: &Receiver<()>) {
+    while is_over.recv_timeout(TURN) == Err(RecvTimeoutError::Timeout) {
+        while let Ok((reader, _)) = listener.accept() {
+            let page = Arc::clone(&page.lock().unwrap_or_else(PoisonError::into_inner));
+            // A reader who has gone is no matter.
+            let _ = answer(reader, &page);
+        }
+    }
+}
+
+fn answer(mut reader: TcpStream, page: &str) -> io::Result<()> {
+    reader.set_nonblocking(false)?;
+    reader.set_read_timeout(Some(PATIENCE))?;
+    reader.set_write_timeout(Some(PATIENCE))?;
+    let mut asked = Vec::new();
+    let mut part = [0; 1024];
+    while !asked.windows(4).any(|end| end == b"\r\n\r\n") && asked.len() < 1 << 14 {
+        match reader.read(&mut part)? {
+            0 => break,
+            count => asked.extend_from_slice(&part[..count]),
+        }
+    }
+    let line = asked.split(|byte| *byte == b'\r').next().unwrap_or_default();
+    let mut words = line.split(|byte| *byte == b' ');
+    let (status, body) = match (words.next(), words.next()) {
+        (Some(b"GET"), Some(b"/")) => ("200 OK", page),
+        (Some(b"GET"), _) => ("404 Not Found", "Only / is here."),
+        _ => ("405 Method Not Allowed", "Only GET is answered."),
+    };
+    write!(
+        reader,
+        "HTTP/1.1 {status}\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: {}\r\nCache-Control: no-store\r\n\
+         X-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\n{body}",
+        body.len()
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ask(at: SocketAddr, text: &str) -> String {
+        let mut stream = TcpStream::connect(at).unwrap();
+        stream.write_all(text.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    }
+
+    #[test]
+    fn ports_are_on_loopback_and_addresses_as_they_are() {
+        assert_eq!(address("8000").unwrap().to_string(), "127.0.0.1:8000");
+        assert_eq!(address("0.0.0.0:80").unwrap().to_string(), "0.0.0.0:80");
+        assert_eq!(address("[::1]:80").unwrap().to_string(), "[::1]:80");
+        for text in ["", "70000", "localhost", "1.2.3.4", "host:80"] {
+            assert!(address(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_first_page_is_there_before_the_log_and_the_last_says_how_it_ended() {
+        let folder = tempfile::tempdir().unwrap();
+        let html = folder.path().join("page.html");
+        let options = Options { html: Some(html.clone()), serve: address("0").ok() };
+        let watch = options.start(folder.path().join("log.csv"), Op::GroupedConv, 30).unwrap().unwrap();
+        let page = || std::fs::read_to_string(&html).unwrap();
+        assert!(page().contains("http-equiv=\"refresh\"") && page().contains("0 of 30"), "{}", page());
+        watch.finish("the budget is spent, 30 rows remain".to_owned());
+        assert!(page().contains("It ended: the budget is spent, 30 rows remain."), "{}", page());
+        assert!(!page().contains("http-equiv=\"refresh\""));
+
+        let nowhere = Options { html: Some(folder.path().join("none/page.html")), serve: None };
+        assert!(nowhere.start(folder.path().join("log.csv"), Op::GroupedConv, 30).is_err());
+    }
+
+    #[test]
+    fn readers_get_the_page_and_nothing_else() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let at = listener.local_addr().unwrap();
+        let page: Page = Arc::new(Mutex::new("<p>µ</p>".into()));
+        let (over, is_over) = channel();
+        let server = std::thread::spawn(move || serve(&listener, &page, &is_over));
+        let found = ask(at, "GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+        assert!(found.starts_with("HTTP/1.1 200 OK\r\n") && found.ends_with("\r\n\r\n<p>µ</p>"), "{found}");
+        assert!(found.contains("Content-Length: 9\r\n"), "{found}");
+        assert!(ask(at, "GET /../etc HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 404 "));
+        assert!(ask(at, "POST / HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 405 "));
+        assert!(ask(at, &"x".repeat(1 << 14)).starts_with("HTTP/1.1 405 "));
+        drop(over);
+        server.join().unwrap();
+    }
+}

@@ -1,0 +1,48 @@
+//! The page of `ckselect bench --html`, once the sweep is over.
+
+use std::fs;
+use std::process::Command;
+
+use serde_json::json;
+use tempfile::TempDir;
+
+use crate::browser::{browser, drive, root};
+
+#[test]
+fn the_page_of_a_sweep_says_how_far_it_came() {
+    let folder = TempDir::new().unwrap();
+    let problems = [64, 128, 256].map(|c| format!("N=4,C={c},K={c},Hi=28,Wi=28,Y=3,X=3\n"));
+    fs::write(folder.path().join("problems.txt"), problems.concat()).unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_ckselect"))
+        .current_dir(folder.path())
+        .arg("bench")
+        .arg("--pool")
+        .arg(root().join("configs/forward_bf16.txt"))
+        .args(["--problems", "problems.txt", "--simulate", "analytic", "--output", "sweep.csv"])
+        .args(["--html", "sweep.html", "--serve", "0"])
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success() && said.contains("shown at http://127.0.0.1:"), "{said}");
+    let html = folder.path().join("sweep.html");
+    let page = fs::read_to_string(&html).unwrap();
+    assert!(page.contains("It ended: all rows are done."), "{page}");
+    assert!(!page.contains("http-equiv=\"refresh\""));
+
+    let Some(browser) = browser() else { return };
+    let found = drive(
+        browser,
+        &html,
+        1000,
+        r#"
+  const text = (id) => page.getElementById(id).textContent;
+  const table = page.getElementById("kernels-table");
+  const head = [...table.querySelectorAll("th button")].find((button) => button.textContent === "wins");
+  head.click();
+  const wins = [...table.tBodies[0].rows].map((row) => +row.cells[4].textContent);
+  const bar = page.getElementById("progress");
+  return [text("rows"), text("share"), bar.value === bar.max, wins.length, wins.every((many, at) => at === 0 || many <= wins[at - 1])];
+"#,
+    );
+    assert_eq!(found, json!(["90 of 90", "100.00 %", true, 30, true]));
+}

@@ -1,0 +1,91 @@
+//! A sweep that is under way, as an HTML page.
+
+use super::made;
+use super::map::Shown;
+use super::page::{Page, count, escape, number, percent};
+use super::sweep::{duration, failures, kernels, time, wins};
+use crate::measurements::Measurements;
+use crate::survey::Survey;
+
+/// How far a sweep is.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Running {
+    /// When this was so, as `YYYY-MM-DDThh:mm:ss` in UTC.
+    pub at: String,
+    /// The log.
+    pub log: String,
+    /// Rows of the plan.
+    pub planned: usize,
+    /// Rows of the log.
+    pub rows: usize,
+    /// Rows a second, once there are two looks at the log.
+    pub rate: Option<f64>,
+    /// How the sweep ended; while it runs, nothing.
+    pub ended: Option<String>,
+    /// Seconds until the browser opens the page again, while the sweep runs.
+    pub again: u64,
+}
+
+impl Running {
+    /// Milliseconds until all rows are there, at this rate.
+    fn left_ms(&self) -> Option<f64> {
+        let rate = self.rate.filter(|rate| *rate > 0.0 && self.ended.is_none())?;
+        Some(self.planned.saturating_sub(self.rows) as f64 / rate * 1e3)
+    }
+}
+
+/// Writes the page. `found` is what the log says so far, once a row of it has a time.
+pub fn running(running: &Running, found: Option<(&Survey, &Measurements)>) -> String {
+    let mut page = Page::new(&format!("{}: a sweep", running.log));
+    if running.ended.is_none() {
+        page.again(running.again);
+    }
+    made::line(&mut page, &running.at);
+    let share = running.rows as f64 / running.planned.max(1) as f64;
+    let state = running.ended.as_ref().map_or_else(
+        || format!("It runs. This page is made again every {} seconds.", running.again),
+        |how| format!("It ended: {how}."),
+    );
+    page.raw(&format!("<p class=\"lead\">{}</p>\n", escape(&state)));
+    page.raw(&format!(
+        "<progress id=\"progress\" max=\"{}\" value=\"{}\" aria-label=\"rows that are done\">{}</progress>\n",
+        running.planned.max(1),
+        running.rows.min(running.planned),
+        percent(share)
+    ));
+    let failed = found.map(|(survey, _)| survey.failures.iter().map(|class| class.rows).sum());
+    page.figures(&[
+        ("rows", "rows", format!("{} of {}", count(running.rows), count(running.planned))),
+        ("share", "done", percent(share)),
+        ("rate", "rows a minute", running.rate.map_or_else(unknown, |rate| number((rate * 60.0).round()))),
+        ("left", "time left", running.left_ms().map_or_else(unknown, duration)),
+        ("failed", "rows without a time", failed.map_or_else(unknown, count)),
+        ("best", "fastest so far", found.map_or_else(unknown, |(_, measurements)| fastest(measurements))),
+    ]);
+    let Some((survey, measurements)) = found else {
+        page.text("No row has a time yet.");
+        return page.finish();
+    };
+    page.section("Failures", |page| failures(page, survey));
+    page.section("Kernels by problems", |page| {
+        let shown = Shown::of(survey);
+        shown.write(page, survey);
+    });
+    page.section("Kernels", |page| kernels(page, survey, measurements, &Shown::of(survey)));
+    page.section("Winners by tile and pipeline", |page| wins(page, survey));
+    page.section("Time spent", |page| time(page, survey));
+    page.finish()
+}
+
+fn unknown() -> String {
+    "–".to_owned()
+}
+
+/// The highest speed of all rows, and whose it is.
+fn fastest(measurements: &Measurements) -> String {
+    let valid = measurements.rows().iter().filter(|row| row.is_valid);
+    valid.max_by(|a, b| a.tflops.total_cmp(&b.tflops)).map_or_else(unknown, |row| {
+        let kernel = escape(&measurements.kernels()[row.kernel as usize].name);
+        format!("{} TFLOPS <small>{kernel}</small>", number((row.tflops * 10.0).round() / 10.0))
+    })
+}
