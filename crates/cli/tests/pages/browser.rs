@@ -46,7 +46,7 @@ pub(crate) const PHONE: &str = r#"
 "#;
 
 /// A frame around a page, and a script that does with it what a person would do.
-const FRAME: &str = r#"<!doctype html><body style="margin: 0"><iframe id="frame" style="width: WIDTHpx; height: 900px; border: 0" srcdoc="PAGE"></iframe>
+const FRAME: &str = r#"<!doctype html><meta charset="utf-8"><body style="margin: 0"><iframe id="frame" style="width: WIDTHpx; height: 900px; border: 0" srcdoc="PAGE"></iframe>
 <pre id="found"></pre><script>
 onload = async () => {
   const window = document.getElementById("frame").contentWindow;

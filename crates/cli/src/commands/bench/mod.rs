@@ -124,7 +124,7 @@ pub(crate) struct Args {
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
-    watch: watch::Options,
+    watch: watch::PageOptions,
     #[command(flatten)]
     slurm: slurm::Options,
     /// Output format of the summary

@@ -29,7 +29,7 @@ const TURN: Duration = Duration::from_millis(100);
 
 /// What is watched, and how it is shown.
 #[derive(clap::Args)]
-pub(super) struct Options {
+pub(super) struct PageOptions {
     /// Write a page of the running sweep, again and again: progress, time left, failures, the best so far
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
@@ -48,7 +48,7 @@ fn address(text: &str) -> Result<SocketAddr, String> {
     }
 }
 
-impl Options {
+impl PageOptions {
     pub(super) const fn is_asked(&self) -> bool {
         self.html.is_some() || self.serve.is_some()
     }
@@ -228,7 +228,7 @@ mod tests {
     fn the_first_page_is_there_before_the_log_and_the_last_says_how_it_ended() {
         let folder = tempfile::tempdir().unwrap();
         let html = folder.path().join("page.html");
-        let options = Options { html: Some(html.clone()), serve: address("0").ok() };
+        let options = PageOptions { html: Some(html.clone()), serve: address("0").ok() };
         let watch = options.start(folder.path().join("log.csv"), Op::GroupedConv, 30).unwrap().unwrap();
         let page = || std::fs::read_to_string(&html).unwrap();
         assert!(page().contains("http-equiv=\"refresh\"") && page().contains("0 of 30"), "{}", page());
@@ -236,7 +236,7 @@ mod tests {
         assert!(page().contains("It ended: the budget is spent, 30 rows remain."), "{}", page());
         assert!(!page().contains("http-equiv=\"refresh\""));
 
-        let nowhere = Options { html: Some(folder.path().join("none/page.html")), serve: None };
+        let nowhere = PageOptions { html: Some(folder.path().join("none/page.html")), serve: None };
         assert!(nowhere.start(folder.path().join("log.csv"), Op::GroupedConv, 30).is_err());
     }
 
