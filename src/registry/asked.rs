@@ -221,16 +221,29 @@ impl Asked {
         }
     }
 
-    /// Forgets problems that have a winner now.
-    pub(super) fn settle(&self, problems: &[Problem]) {
-        if problems.is_empty() {
+    /// Forgets problems that have a winner now, each with the generation that it is of. Once kernels, models or
+    /// options have changed, that winner may be lost, and who has asked since was not noted, because the
+    /// problem was known: such a problem waits again.
+    pub(super) fn settle(&self, settled: &[(Doubtful, u64)], generation: impl FnOnce() -> u64) {
+        if settled.is_empty() {
             return;
         }
         let mut list = self.list();
-        for problem in problems {
-            list.remove(problem);
+        for (doubtful, _) in settled {
+            list.remove(&doubtful.problem);
         }
         self.know(&list);
+        // Not before: what is asked from here on is noted.
+        let now = generation();
+        let passed = settled.iter().filter(|(_, of)| *of != now).map(|(doubtful, _)| {
+            let stage = Stage::Waiting(Progress::default());
+            (doubtful.problem, Listed { doubtful: *doubtful, stage })
+        });
+        let before = list.len();
+        list.extend(passed);
+        if list.len() > before {
+            self.know(&list);
+        }
     }
 
     fn know(&self, list: &HashMap<Problem, Listed>) {
@@ -275,7 +288,9 @@ mod tests {
         assert!(asked.new.is_empty());
         (0..20).for_each(|_| asked.count(&doubtful(3, 0.5).key));
         assert_eq!(order(&asked), [3, 2, 1]);
-        asked.settle(&[doubtful(2, 0.0).problem]);
+        asked.settle(&[(doubtful(2, 4.0), 1)], || 2);
+        assert_eq!(asked.count_waiting(2), 3, "its winner was of a generation that has passed");
+        asked.settle(&[(doubtful(2, 4.0), 1)], || 1);
         assert_eq!((order(&asked), asked.count_waiting(1)), (vec![3, 1], 2));
         asked.note(&doubtful(2, 1.0));
         assert_eq!(asked.new.len(), 1, "a settled problem may come back");

@@ -114,7 +114,7 @@ impl Registry {
                 break;
             }
         }
-        asked.settle(&settled);
+        asked.settle(&settled, || self.generation());
         report.waiting = asked.count_waiting(self.generation());
         report.elapsed = began.elapsed();
         result.map(|()| report)
@@ -128,7 +128,7 @@ impl Registry {
         budget: &TuneBudget,
         until: Option<Instant>,
         report: &mut TuneReport,
-        settled: &mut Vec<Problem>,
+        settled: &mut Vec<(Doubtful, u64)>,
     ) -> Result<(), TuneError> {
         let problem = &doubtful.problem;
         let checked = problem.checked().map_err(TuneError::new)?;
@@ -156,7 +156,7 @@ impl Registry {
         winners.load_late();
         // Another thread or process may have measured it.
         if self.publish_winner(&state, doubtful) {
-            settled.push(*problem);
+            settled.push((*doubtful, generation));
             return Ok(());
         }
         let runs = |&place: &usize| {
@@ -215,7 +215,7 @@ impl Registry {
         };
         keep(winners, problem, entry, best, progress.judged.len(), WinnerSource::Refine);
         self.publish_winner(&state, doubtful);
-        settled.push(*problem);
+        settled.push((*doubtful, generation));
         report.measured += 1;
         if let Some(&before) = places.first()
             && before != best.place
