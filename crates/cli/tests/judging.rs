@@ -171,9 +171,10 @@ fn the_report_stands_alone() {
     let html = folder.path().join("report.html");
     good(&["evaluate", "--model", MODEL, "--data", &data, "--html", html.to_str().unwrap()]);
     let page = fs::read_to_string(html).unwrap();
-    for foreign in ["http:", "https:", "<script", "@import", "url("] {
+    for foreign in ["http:", "https:", "<script src", "<link", "@import", "url("] {
         assert!(!page.contains(foreign), "{foreign}");
     }
+    assert!(page.contains("content=\"default-src 'none'; "), "the browser keeps it so");
     assert!(page.contains("<dd id=\"efficiency_mean\">70.00 %</dd>"));
     assert!(page.contains("<dd id=\"efficiency_min\">50.00 %</dd>"));
     assert_eq!(page.matches("<details>").count(), 5);

@@ -156,7 +156,7 @@ impl<'a> Builder<'a> {
         let mut command = Command::new(program);
         command.args(arguments);
         let timeout = Duration::from_secs_f64(self.config.timeout_s);
-        let finished = process::run(&mut command, timeout, FLOOD, self.context.guard, self.context.stop)
+        let finished = process::run(command, timeout, FLOOD, self.context.guard, self.context.stop)
             .map_err(|error| format!("{program}: {error}"))?;
         let said = [finished.stderr, finished.stdout].concat();
         let said = String::from_utf8_lossy(&said).into_owned();
@@ -189,7 +189,7 @@ fn version(config: &BuildConfig, context: Context<'_>) -> Result<Vec<u8>, Measur
     let Some((program, arguments)) = words.split_first() else { return Ok(Vec::new()) };
     let mut command = Command::new(program);
     command.args(arguments);
-    let finished = process::run(&mut command, Duration::from_secs(60), FLOOD, context.guard, context.stop)
+    let finished = process::run(command, Duration::from_secs(60), FLOOD, context.guard, context.stop)
         .map_err(|error| MeasureError::io(program, error))?;
     match finished.ended {
         Ended::Exited(status) if status.success() => Ok(finished.stdout),

@@ -42,13 +42,20 @@ impl Guard {
         }
     }
 
-    /// Makes what the command will start lead a group, and the guard know it.
-    pub(crate) fn enroll(&self, command: &mut Command) {
+    /// Starts a command as the leader of a group that the guard knows. The command is consumed: started again,
+    /// it would enroll with a guard that may be gone, and whose descriptor may be another file's.
+    pub(crate) fn spawn(&self, mut command: Command) -> std::io::Result<Child> {
+        self.check()?;
+        self.enroll(&mut command);
+        command.spawn()
+    }
+
+    fn enroll(&self, command: &mut Command) {
         command.process_group(0);
         let Some(pipe) = &self.pipe else { return };
         let pipe = pipe.as_fd();
-        // SAFETY: the descriptor stays open until the command was started: `self` is borrowed at every call
-        // of `spawn` (see `process`), and the command is dropped after it.
+        // SAFETY: the descriptor stays open until the command was started, and is not used after that: only
+        // `spawn` comes here, which borrows `self` and drops the command.
         let pipe: BorrowedFd<'static> =
             unsafe { BorrowedFd::borrow_raw(std::os::fd::AsRawFd::as_raw_fd(&pipe)) };
         let parent = rustix::process::getpid();

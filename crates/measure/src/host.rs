@@ -69,7 +69,7 @@ pub fn revision(folder: &Path, guard: &Guard) -> Value {
     let git = |arguments: &[&str]| {
         let mut command = Command::new("git");
         command.arg("-C").arg(folder).args(arguments);
-        process::run(&mut command, Duration::from_secs(10), 1 << 20, guard, &Stop::default()).ok()
+        process::run(command, Duration::from_secs(10), 1 << 20, guard, &Stop::default()).ok()
     };
     let Some(head) = git(&["rev-parse", "HEAD"]) else { return Value::Null };
     let hash = String::from_utf8_lossy(&head.stdout).trim().to_owned();

@@ -45,7 +45,7 @@ pub struct Finished {
 
 /// Runs a command to its end.
 pub fn run(
-    command: &mut Command,
+    command: Command,
     timeout: Duration,
     flood: u64,
     guard: &Guard,
@@ -124,11 +124,9 @@ pub(crate) struct Process<'g> {
 }
 
 impl<'g> Process<'g> {
-    pub(crate) fn start(command: &mut Command, guard: &'g Guard) -> io::Result<Self> {
-        guard.check()?;
-        guard.enroll(command);
+    pub(crate) fn start(mut command: Command, guard: &'g Guard) -> io::Result<Self> {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn()?;
+        let mut child = guard.spawn(command)?;
         let pid = Pid::from_child(&child);
         let (stdin, out, err) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let prepare = || -> rustix::io::Result<OwnedFd> {
@@ -342,7 +340,8 @@ mod tests {
 
     fn shell(script: &str, timeout: Duration) -> Finished {
         let mut command = Command::new("sh");
-        run(command.args(["-c", script]), timeout, 1 << 20, &guard(), &Stop::default()).unwrap()
+        command.args(["-c", script]);
+        run(command, timeout, 1 << 20, &guard(), &Stop::default()).unwrap()
     }
 
     const LONG: Duration = Duration::from_secs(60);
@@ -384,19 +383,20 @@ mod tests {
 
     #[test]
     fn we_stop_when_we_shall() {
-        let stop = Stop::new(Arc::new(AtomicUsize::new(15)), None);
-        let mut command = Command::new("sleep");
-        let finished = run(command.arg("1000"), LONG, 1, &guard(), &stop).unwrap();
-        assert_eq!(finished.ended, Ended::Stopped(StopReason::Signal(15)));
-        let stop = Stop::new(Arc::default(), Some(SHORT));
-        let finished = run(&mut command, LONG, 1, &guard(), &stop).unwrap();
-        assert_eq!(finished.ended, Ended::Stopped(StopReason::Budget));
+        let signal = Stop::new(Arc::new(AtomicUsize::new(15)), None);
+        let budget = Stop::new(Arc::default(), Some(SHORT));
+        for (stop, reason) in [(signal, StopReason::Signal(15)), (budget, StopReason::Budget)] {
+            let mut command = Command::new("sleep");
+            command.arg("1000");
+            let finished = run(command, LONG, 1, &guard(), &stop).unwrap();
+            assert_eq!(finished.ended, Ended::Stopped(reason));
+        }
     }
 
     #[test]
     fn a_long_input_is_sent_while_output_is_read() {
         let guard = guard();
-        let mut process = Process::start(&mut Command::new("cat"), &guard).unwrap();
+        let mut process = Process::start(Command::new("cat"), &guard).unwrap();
         process.send(&b"0123456789abcde\n".repeat(40_000));
         let mut lines = 0;
         let deadline = Instant::now() + LONG;

@@ -93,11 +93,11 @@ impl ExecutableRunner {
 
     /// One sample.
     fn sample(&self, job: &Job<'_>, gpu: &Gpu, context: Context<'_>) -> Result<Sample, MeasureError> {
-        let Some(mut command) = self.command(job, gpu, context.settings) else {
+        let Some(command) = self.command(job, gpu, context.settings) else {
             return Err(MeasureError::Settings("an argument has a place that nothing fills".to_owned()));
         };
         let timeout = Duration::from_secs_f64(context.settings.timeout_s);
-        let finished = match process::run(&mut command, timeout, FLOOD, context.guard, context.stop) {
+        let finished = match process::run(command, timeout, FLOOD, context.guard, context.stop) {
             Ok(finished) => finished,
             Err(error) => {
                 context.guard.check().map_err(|error| MeasureError::Machine(error.to_string()))?;

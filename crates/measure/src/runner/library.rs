@@ -147,9 +147,9 @@ impl Runner for LibraryRunner {
             items,
         };
         let text = serde_json::to_vec(&request).map_err(|error| MeasureError::Machine(error.to_string()))?;
-        let mut command = self.command(batch)?;
+        let command = self.command(batch)?;
         let name = command.get_program().display().to_string();
-        let process = Process::start(&mut command, context.guard);
+        let process = Process::start(command, context.guard);
         let process = process.map_err(|error| MeasureError::io(&name, error))?;
         let mut conversation = Conversation { process, context, ready: false, began: None };
         conversation.process.send(&text);
