@@ -65,7 +65,7 @@ pub(crate) fn source(path: &str) -> PathBuf {
 }
 
 /// The flags that everything is compiled with.
-pub(crate) const WARNINGS: [&str; 5] = ["-Wall", "-Wextra", "-Wpedantic", "-Werror", "-g"];
+pub(crate) const WARNINGS: [&str; 4] = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"];
 
 /// A compiler's command with the warnings and the headers, for `-std=`.
 pub(crate) fn compile(compiler: &str, standard: &str) -> Command {
