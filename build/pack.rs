@@ -1,8 +1,8 @@
-//! A forest's text with the numbers of its trees as bytes: a library that has it inside need not read digits
-//! at each start.
+//! A forest's text with the numbers of its trees as bytes: who loads it need not read digits at each start.
+//! The build script embeds models in this form, and `ckselect pack` writes it.
 //!
 //! ```text
-//! packed = text up to the line of the first tree, number of trees, trees, text from the end of the trees on
+//! packed = magic, text up to the line of the first tree, number of trees, trees, text from the end of the trees on
 //! tree   = number of lines, lines
 //! line   = 0, text                      as it stands
 //!        | kind, key, list              kind: bytes of an integer, `f` for single or `d` for double precision
@@ -11,6 +11,7 @@
 //! Texts, keys and lists have their length before them; a number alone is a list of one. All numbers have the
 //! lowest byte first; those without a kind have four.
 
+const MAGIC: &[u8] = b"ck-select packed forest 1\n";
 /// Integers that a forest is read from.
 const INTEGERS: [&str; 11] = [
     "num_leaves",
@@ -30,11 +31,11 @@ const DOUBLES: [&str; 4] = ["threshold", "leaf_value", "internal_value", "shrink
 /// Numbers that no forest is read from.
 const UNUSED: [&str; 2] = ["leaf_weight", "internal_weight"];
 
-/// Packs a text in which trees count up and end at blank lines. What its values mean is checked where it is
-/// read.
-pub(crate) fn pack(text: &str) -> Result<Vec<u8>, String> {
+/// Packs a LightGBM model text in which trees count up and end at blank lines, as LightGBM writes them. What
+/// its values mean is checked where it is read.
+pub fn pack(text: &str) -> Result<Vec<u8>, String> {
     let mut lines = text.split_inclusive('\n');
-    let mut packed = Vec::new();
+    let mut packed = MAGIC.to_vec();
     let mut header = String::new();
     let mut line = loop {
         let line = lines.next().ok_or("no tree in the text")?;

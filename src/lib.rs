@@ -16,7 +16,7 @@
 //! and adds
 //!
 //! - [`registry`]: kernels with callbacks, models, and the chain of sources that chooses among them
-//! - [`embedded`]: the models inside the library
+//! - [`embedded`]: the models inside the library; [`packed`]: the form that they have there
 //! - [`tuning`]: measuring on the GPU, and the store of measured winners
 //! - [`ffi`]: the C interface, declared in `include/ck_select.h`; [`mod@log`]: off unless asked for
 
@@ -27,6 +27,8 @@ pub mod embedded;
 mod environment;
 pub mod ffi;
 pub mod log;
+#[path = "../build/pack.rs"]
+pub mod packed;
 pub mod registry;
 pub mod tuning;
 

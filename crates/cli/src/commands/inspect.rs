@@ -195,11 +195,10 @@ fn targets(model: &Model, directory: &Path) -> Table {
     ]);
     for target in model.targets() {
         let Some(forest) = model.forest(target) else { continue };
-        let plain = std::fs::metadata(directory.join(target.file_name()));
-        let compressed = plain.is_err();
-        let size = plain
-            .or_else(|_| std::fs::metadata(directory.join(target.file_name() + ".gz")))
-            .map_or(Cell::Empty, |file| Cell::Count(file.len()));
+        let file = Model::forest_file(directory, target).ok().flatten();
+        let size = file.as_ref().and_then(|path| std::fs::metadata(path).ok());
+        let size = size.map_or(Cell::Empty, |file| Cell::Count(file.len()));
+        let compressed = file.is_none_or(|path| path.extension().is_none_or(|extension| extension == "gz"));
         let thresholds = forest.feature_uses().iter().map(|feature| feature.thresholds).max().unwrap_or(0);
         table.push(vec![
             target.as_str().into(),

@@ -1,25 +1,16 @@
 //! Numbers as the text writes them.
 //!
-//! A large forest is millions of numbers, so those of a list are read several at a time
-//! ([`vectors`](super::vectors)). What is odd there, and what stands alone, is read here. Both ways round
-//! correctly, as LightGBM reads what scores depend on.
-
-use super::tokens::Tokens;
-use super::vectors::{self, Several};
+//! Rounded correctly, as LightGBM reads what scores depend on.
 
 /// A number that can be read from a text.
 pub(super) trait Number: Copy {
-    /// What a list's numbers of this type are read as.
-    type Read: Copy;
+    /// The number that a text begins with, and how many bytes spell it.
+    fn read_first(text: &[u8]) -> Option<(Self, usize)>;
 
     /// The number that these bytes spell, from the first to the last of them.
-    fn read(token: &[u8]) -> Option<Self>;
-
-    /// The next numbers of a list, at most so many.
-    fn several(tokens: &mut Tokens<'_>, most: usize) -> Several<Self::Read>;
-
-    /// The number for what was read, if it fits.
-    fn convert(read: Self::Read) -> Option<Self>;
+    fn read(token: &[u8]) -> Option<Self> {
+        Self::read_first(token).filter(|&(_, length)| length == token.len()).map(|(number, _)| number)
+    }
 
     /// The number that a packed list has, if it is of this type.
     fn unpack(number: Unpacked) -> Option<Self>;
@@ -90,34 +81,30 @@ impl Packed<'_> {
 /// More digits might not fit; LightGBM's integers have at most ten.
 const MOST_DIGITS: usize = 18;
 
-fn integer(token: &[u8]) -> Option<i64> {
-    let negative = token.first() == Some(&b'-');
-    let sign = usize::from(negative || token.first() == Some(&b'+'));
-    let digits = &token[sign..];
-    if !(1..=MOST_DIGITS).contains(&digits.len()) || !digits.iter().all(u8::is_ascii_digit) {
-        return None;
+#[inline]
+fn integer(text: &[u8]) -> Option<(i64, usize)> {
+    let (negative, digits) = match text {
+        [b'-', digits @ ..] => (true, digits),
+        [b'+', digits @ ..] => (false, digits),
+        digits => (false, digits),
+    };
+    let (mut value, mut length) = (0_i64, 0);
+    for digit in digits.iter().map(|byte| byte.wrapping_sub(b'0')).take_while(|&digit| digit < 10) {
+        // Wraps only where there are too many digits.
+        value = value.wrapping_mul(10).wrapping_add(i64::from(digit));
+        length += 1;
     }
-    let value = digits.iter().fold(0, |value, digit| value * 10 + i64::from(digit - b'0'));
-    Some(if negative { -value } else { value })
+    let sign = text.len() - digits.len();
+    (1..=MOST_DIGITS).contains(&length).then_some((if negative { -value } else { value }, sign + length))
 }
 
 macro_rules! integers {
     ($($type:ty),*) => {$(
         impl Number for $type {
-            type Read = i64;
-
-            fn read(token: &[u8]) -> Option<$type> {
-                integer(token)?.try_into().ok()
-            }
-
             #[inline]
-            fn several(tokens: &mut Tokens<'_>, most: usize) -> Several<i64> {
-                vectors::integers(tokens, most)
-            }
-
-            #[inline]
-            fn convert(read: i64) -> Option<$type> {
-                read.try_into().ok()
+            fn read_first(text: &[u8]) -> Option<($type, usize)> {
+                let (number, length) = integer(text)?;
+                Some((number.try_into().ok()?, length))
             }
 
             #[inline]
@@ -134,22 +121,11 @@ macro_rules! integers {
 integers!(u8, i32, u32, usize);
 
 macro_rules! floats {
-    ($($type:ty, $several:path, $unpacked:ident);*) => {$(
+    ($($type:ty, $unpacked:ident);*) => {$(
         impl Number for $type {
-            type Read = $type;
-
-            fn read(token: &[u8]) -> Option<$type> {
-                fast_float2::parse(token).ok()
-            }
-
             #[inline]
-            fn several(tokens: &mut Tokens<'_>, most: usize) -> Several<$type> {
-                $several(tokens, most)
-            }
-
-            #[inline]
-            fn convert(read: $type) -> Option<$type> {
-                Some(read)
+            fn read_first(text: &[u8]) -> Option<($type, usize)> {
+                fast_float2::parse_partial(text).ok()
             }
 
             #[inline]
@@ -160,7 +136,7 @@ macro_rules! floats {
     )*};
 }
 
-floats!(f64, vectors::doubles, Double; f32, vectors::singles, Single);
+floats!(f64, Double; f32, Single);
 
 #[cfg(test)]
 mod tests {
@@ -217,9 +193,10 @@ mod tests {
     }
 
     fn nth<T: Number>(list: &str, index: usize) -> Option<T> {
-        let several = T::several(&mut Tokens::new(list.as_bytes()), usize::MAX);
-        let (token, value) = several.iter().nth(index)?;
-        value.map_or_else(|| T::read(&list.as_bytes()[token]), T::convert)
+        let token = list.split(' ').nth(index)?;
+        let begin = token.as_ptr().addr() - list.as_ptr().addr();
+        let (number, length) = T::read_first(&list.as_bytes()[begin..])?;
+        (length == token.len()).then_some(number)
     }
 
     #[test]
@@ -295,7 +272,7 @@ mod tests {
             }
             if length < 18 {
                 let text = format!("-{}", &digits[..length]);
-                assert_eq!(integer(text.as_bytes()), text.parse().ok());
+                assert_eq!(integer(text.as_bytes()).map(|(number, _)| number), text.parse().ok());
             }
         }
     }

@@ -1,9 +1,9 @@
-//! A forest as the build script packs it into the library (`build/pack.rs`): its text, with the numbers of
-//! its trees as bytes.
+//! A packed forest (`build/pack.rs`): its text, with the numbers of its trees as bytes.
 //!
 //! What the text says is checked by the same code either way, so that a packed forest is the forest of its
 //! text.
 
+use super::Forest;
 use super::error::{Before, ForestError, Place, Reason};
 use super::header::Header;
 use super::number::Packed;
@@ -42,7 +42,7 @@ fn truncated() -> ForestError {
 
 /// Reads a packed forest.
 pub(super) fn read(bytes: &[u8]) -> Result<Contents, ForestError> {
-    let mut rest = Rest(bytes);
+    let mut rest = Rest(bytes.strip_prefix(Forest::PACKED_MAGIC).ok_or_else(truncated)?);
     let header = Header::parse(&mut Lines::new(rest.text()?))?;
     let features = header.feature_names.len();
     let count = rest.number()?;

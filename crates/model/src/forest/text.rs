@@ -2,7 +2,6 @@
 
 use super::error::{ForestError, Place, Reason};
 use super::number::{Number, Packed};
-use super::tokens::Tokens;
 
 /// The lines of the text with their numbers, each without its line end. As an iterator, without blank lines
 /// and `#` comments.
@@ -76,8 +75,7 @@ impl<'a> Field<'a> {
 
     /// The blank-separated parts of the value.
     pub(super) fn tokens(&self) -> impl Iterator<Item = &'a str> {
-        let value = self.value;
-        Tokens::new(value.as_bytes()).map(move |token| &value[token])
+        tokens(self.value)
     }
 
     /// The value as one number that satisfies `accept`.
@@ -135,29 +133,39 @@ impl<'a> Field<'a> {
                 None => count.check(self.place, packed.len()),
             };
         }
-        let mut tokens = Tokens::new(self.value.as_bytes());
+        let mut rest = self.value.trim_start_matches(' ');
         let mut found = 0;
-        while found < count.expected {
-            let several = T::several(&mut tokens, count.expected - found);
-            if several.count == 0 {
-                break;
-            }
-            for (token, value) in several.iter() {
-                let token = &self.value[token];
-                match value.map_or_else(|| T::read(token.as_bytes()), T::convert) {
-                    Some(number) if accept(number) => put(found, number),
-                    _ => return Err(self.place.index(found).value(token, expected)),
+        while found < count.expected && !rest.is_empty() {
+            let length = match T::read_first(rest.as_bytes()) {
+                Some((number, length)) if ends(rest, length) && accept(number) => {
+                    put(found, number);
+                    length
                 }
-                found += 1;
-            }
+                _ => {
+                    let token = rest.split(' ').next().unwrap_or_default();
+                    return Err(self.place.index(found).value(token, expected));
+                }
+            };
+            rest = rest[length..].trim_start_matches(' ');
+            found += 1;
         }
-        count.check(self.place, found + tokens.count())
+        count.check(self.place, found + tokens(rest).count())
     }
 
     /// More numbers than the value can hold, hardly.
     pub(super) fn most(&self) -> usize {
         self.packed.map_or(self.value.len().div_ceil(2), Packed::len)
     }
+}
+
+fn tokens(text: &str) -> impl Iterator<Item = &str> {
+    text.split(' ').filter(|token| !token.is_empty())
+}
+
+/// Whether a number of this length is followed by a blank or by nothing.
+#[inline]
+fn ends(text: &str, length: usize) -> bool {
+    text.as_bytes().get(length).is_none_or(|&byte| byte == b' ')
 }
 
 /// How many values a list must have, and why.

@@ -4,7 +4,6 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::load::forest_path;
 use super::{FeatureSpec, Model, ModelError, Target};
 use crate::features::{Engine, FmhaEncoding};
 use crate::vocab::{Arch, Op};
@@ -40,7 +39,8 @@ impl Model {
         let path = path.as_ref();
         let label = path.display().to_string();
         let spec = FeatureSpec::from_json(&label, spec.to_string().as_bytes())?;
-        let file = if path.is_dir() { forest_path(path, Target::Tflops) } else { Some(path.to_owned()) };
+        let file =
+            if path.is_dir() { Self::forest_file(path, Target::Tflops)? } else { Some(path.to_owned()) };
         let no_forest = || ModelError::NoForest { model: label, file: Target::Tflops.file_name() };
         Self::load_forest(Target::Tflops, file.ok_or_else(no_forest)?, spec)
     }

@@ -34,9 +34,8 @@ const SPEC: &str = "feature_spec.json";
 const GZIP_MAGIC: &[u8] = &[0x1f, 0x8b];
 
 impl Model {
-    /// Loads a model directory: `feature_spec.json`, and `model_<target>.lgbm` or `.lgbm.gz` for each target.
-    ///
-    /// A plain forest wins over a compressed one. Everything happens in memory: no file is written.
+    /// Loads a model directory: `feature_spec.json`, and for each target [`Model::forest_file`]. Everything
+    /// happens in memory: no file is written.
     pub fn load(directory: impl AsRef<Path>) -> Result<Self, ModelError> {
         Self::load_with(directory, &Limits::default())
     }
@@ -48,12 +47,26 @@ impl Model {
         let spec = FeatureSpec::from_json(&label(&spec_path), &read(&spec_path, limits.spec_bytes)?)?;
         let mut forests = [const { None }; Target::ALL.len()];
         for target in Target::ALL {
-            if let Some(path) = forest_path(directory, target) {
+            if let Some(path) = Self::forest_file(directory, target)? {
                 forests[target as usize] = Some(Arc::new(forest(&path, &spec, limits)?));
             }
         }
         let place = std::path::absolute(directory).ok();
         Ok(Self { place, ..Self::assemble(label(directory), spec, forests)? })
+    }
+
+    /// The file of a directory that holds a target's forest: `model_<target>.lgbm`, or the same with `.gz` or
+    /// `.packed` (see [`Forest::PACKED_MAGIC`]). The text goes before what gzip made of it. A packed forest
+    /// must be the only one, since nobody would see that it is older than the text beside it.
+    pub fn forest_file(directory: &Path, target: Target) -> Result<Option<PathBuf>, ModelError> {
+        let file = |extension| directory.join(target.file_name() + extension);
+        let text = ["", ".gz"].map(file).into_iter().find(|path| path.exists());
+        let packed = Some(file(".packed")).filter(|path| path.exists());
+        if let (Some(text), Some(packed)) = (&text, &packed) {
+            let reason = format!("the same forest may differ in {}; remove one of the two", label(text));
+            return Err(ModelError::Mismatch { file: label(packed), reason });
+        }
+        Ok(text.or(packed))
     }
 
     /// Loads one forest with a spec from any place.
@@ -154,20 +167,13 @@ impl Model {
     }
 }
 
-/// The file of a directory that holds a target's forest. A plain one wins over a compressed one.
-pub(crate) fn forest_path(directory: &Path, target: Target) -> Option<PathBuf> {
-    let plain = directory.join(target.file_name());
-    let packed = directory.join(target.file_name() + ".gz");
-    [plain, packed].into_iter().find(|path| path.exists())
-}
-
 /// The bytes of a directory's spec.
 pub(crate) fn spec_bytes(directory: &Path) -> Result<(String, Vec<u8>), ModelError> {
     let path = directory.join(SPEC);
     Ok((label(&path), read(&path, Limits::default().spec_bytes)?))
 }
 
-/// Reads a LightGBM file without a spec, plain or gzip, within [`Limits::forest_bytes`].
+/// Reads a forest's file without a spec, plain, gzip or packed, within [`Limits::forest_bytes`].
 pub(crate) fn bare_forest(path: &Path, limits: &Limits) -> Result<Forest, ModelError> {
     let name = label(path);
     let io = |source| ModelError::Io { file: name.clone(), source };
@@ -177,7 +183,7 @@ pub(crate) fn bare_forest(path: &Path, limits: &Limits) -> Result<Forest, ModelE
 }
 
 impl Forest {
-    /// Reads a LightGBM file, plain or gzip.
+    /// Reads a LightGBM file, plain or gzip, or a packed one.
     pub fn load(path: impl AsRef<Path>) -> Result<Self, ModelError> {
         bare_forest(path.as_ref(), &Limits::default())
     }
@@ -208,9 +214,15 @@ fn read_forest(
     /// Texts of forests are four to five times as long as what gzip makes of them.
     const INFLATION: u64 = 4;
     let io = |source| ModelError::Io { file: file.to_owned(), source };
-    let packed = bytes.fill_buf().map_err(io)?.starts_with(GZIP_MAGIC);
-    let bytes = Limited { inner: bytes, left: limit, over: TooMuch { decompressed: false } };
+    let start = bytes.fill_buf().map_err(io)?;
+    let (compressed, packed) = (start.starts_with(GZIP_MAGIC), start.starts_with(Forest::PACKED_MAGIC));
+    let mut bytes = Limited { inner: bytes, left: limit, over: TooMuch { decompressed: false } };
     let forest = if packed {
+        // A file may be shorter than it says, and a limit lower.
+        let mut whole = Vec::with_capacity(usize::try_from(size.min(limit)).unwrap_or(0));
+        let read = bytes.read_to_end(&mut whole).map_err(ReadError::Io);
+        read.and_then(|_| Forest::unpack(&whole).map_err(ReadError::Text))
+    } else if compressed {
         let text = MultiGzDecoder::new(BufReader::new(bytes));
         let text = Limited { inner: text, left: limit, over: TooMuch { decompressed: true } };
         Forest::read(text, size.saturating_mul(INFLATION))
@@ -224,7 +236,7 @@ fn read_forest(
                 ModelError::TooLarge { file: file.to_owned(), limit, decompressed }
             }
             // The decoder's own text does not say what was being read.
-            None if packed => io(io::Error::new(source.kind(), format!("not a whole gzip file: {source}"))),
+            None if compressed => io(io::Error::new(source.kind(), format!("not a whole gzip file: {source}"))),
             None => io(source),
         },
     })

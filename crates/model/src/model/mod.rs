@@ -16,7 +16,7 @@ pub use key::listed;
 pub use key::{Misfit, ModelKey};
 pub use known::Filled;
 pub use load::Limits;
-pub(crate) use load::{forest_path, spec_bytes};
+pub(crate) use load::spec_bytes;
 pub use range::TrainedRange;
 pub use spec::FeatureSpec;
 pub(crate) use trained::{TrainedFields, range_text};

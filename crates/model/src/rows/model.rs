@@ -15,7 +15,7 @@ use crate::features::{Engine, NAME_COLUMNS, Named, Said, Schema, Uncoded, cells_
 use crate::forest::Forest;
 use crate::hardware::Hardware;
 use crate::kernel::{Kernel, NameError};
-use crate::model::{FeatureSpec, Model, ModelError, ModelKey, Target, forest_path, spec_bytes};
+use crate::model::{FeatureSpec, Model, ModelError, ModelKey, Target, spec_bytes};
 use crate::problem::InvalidField;
 use crate::vocab::{Arch, Op};
 
@@ -104,7 +104,7 @@ impl RowModel {
             directory: directory.display().to_string(),
             file: options.target.file_name(),
         };
-        let path = forest_path(directory, options.target).ok_or_else(missing)?;
+        let path = Model::forest_file(directory, options.target)?.ok_or_else(missing)?;
         let model = Model::load_forest(options.target, path, spec)?;
         let model = if options.force { model.forced() } else { model };
         let forest = Arc::clone(model.forest(options.target).ok_or_else(missing)?);

@@ -100,11 +100,11 @@ pub(super) fn line(page: &mut Page, at: &str) {
     ));
 }
 
-/// The files of a model directory, as it is loaded: a plain forest goes before a packed one.
+/// The files of a model directory, as it is loaded.
 fn files_of(directory: &Path) -> Vec<String> {
     let forests = Target::ALL.into_iter().filter_map(|target| {
-        let packed = target.file_name() + ".gz";
-        [target.file_name(), packed].into_iter().find(|name| directory.join(name).exists())
+        let path = Model::forest_file(directory, target).ok().flatten()?;
+        Some(path.file_name()?.to_string_lossy().into_owned())
     });
     std::iter::once("feature_spec.json".to_owned()).chain(forests).collect()
 }
