@@ -3,6 +3,7 @@
 #[path = "build/embed.rs"]
 mod embed;
 #[path = "build/pack.rs"]
+#[allow(unreachable_pub)] // the library shows it, too
 mod pack;
 
 use std::path::Path;

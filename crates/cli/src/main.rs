@@ -79,6 +79,8 @@ enum Command {
     Features(commands::features::Args),
     Predict(commands::predict::Args),
     Inspect(commands::inspect::Args),
+    #[cfg(feature = "offline")]
+    Pack(commands::pack::Args),
     Store(commands::store::Args),
     Doctor(commands::doctor::Args),
     #[cfg(feature = "offline")]
@@ -134,6 +136,8 @@ fn main() -> ExitCode {
         Command::Features(args) => commands::features::run(&args),
         Command::Predict(args) => commands::predict::run(&args),
         Command::Inspect(args) => commands::inspect::run(&args),
+        #[cfg(feature = "offline")]
+        Command::Pack(args) => commands::pack::run(&args),
         Command::Store(args) => commands::store::run(&args),
         Command::Doctor(args) => commands::doctor::run(&args),
         #[cfg(feature = "offline")]

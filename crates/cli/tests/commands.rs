@@ -459,3 +459,51 @@ fn inspect_says_what_a_registry_takes() {
     assert!(parts[0] > 100_000 && parts[1] > 30 * 50 && parts[2] > 1000, "{text}");
     assert!(bad(line, 2).contains("--pool"));
 }
+
+const SHIPPED: &str = "models/grouped_conv_forward_bf16_gfx950";
+
+#[test]
+fn a_packed_model_is_the_model() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let packed = folder.path().join("deep/packed");
+    let packed = packed.to_str().unwrap();
+    good(&format!("pack --model {SHIPPED} --output {packed}"));
+    let mut files: Vec<_> =
+        fs::read_dir(packed).unwrap().map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
+    files.sort();
+    let forests = ["model_relative.lgbm.packed", "model_tflops.lgbm.packed"];
+    let papers = ["MODEL_CARD.md", "feature_spec.json", "train_manifest.json"];
+    assert_eq!(files, [&papers[..2], &forests, &papers[2..]].concat());
+    let rank = |model: &str| {
+        good(&format!(
+            "rank --model {model} --pool configs/forward_bf16.txt --format csv --problem '{RESNET}'"
+        ))
+    };
+    assert_eq!(rank(packed), rank(SHIPPED));
+    assert!(bad(&format!("pack --model {SHIPPED} --output {packed}"), 1).contains("File exists"));
+    // What is packed already is copied.
+    let again = folder.path().join("again");
+    good(&format!("pack --model {packed} --output {}", again.display()));
+    for forest in forests {
+        assert_eq!(fs::read(again.join(forest)).unwrap(), fs::read(format!("{packed}/{forest}")).unwrap());
+    }
+}
+
+#[test]
+fn packed_forests_are_refused_with_their_reason() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let packed = folder.path().join("packed");
+    good(&format!("pack --model {SHIPPED} --output {}", packed.display()));
+    let forest = packed.join("model_tflops.lgbm.packed");
+    let bytes = fs::read(&forest).unwrap();
+    let refused = || bad(&format!("inspect --model {}", packed.display()), 1);
+    fs::write(&forest, &bytes[..bytes.len() - 1]).unwrap();
+    assert!(refused().contains("model_tflops.lgbm.packed: "), "{}", refused());
+    fs::write(&forest, [b"ck-select packed forest 2\n", &bytes[26..]].concat()).unwrap();
+    let newer = refused();
+    assert!(newer.contains("`ck-select packed forest 2`, expected `ck-select packed forest 1`"), "{newer}");
+    fs::write(&forest, &bytes).unwrap();
+    fs::write(packed.join("model_tflops.lgbm"), "tree").unwrap();
+    let both = refused();
+    assert!(both.contains("model_tflops.lgbm.packed") && both.contains("remove one of the two"), "{both}");
+}

@@ -29,6 +29,8 @@ pub(crate) mod man;
 mod memory;
 #[cfg(feature = "offline")]
 pub(crate) mod merge;
+#[cfg(feature = "offline")]
+pub(crate) mod pack;
 pub(crate) mod predict;
 pub(crate) mod rank;
 mod rank_estimate;

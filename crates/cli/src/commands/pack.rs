@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use ck_select::files;
 use ck_select::forest::Forest;
-use ck_select::model::{Limits, Model, ModelError, Target};
+use ck_select::model::{Limits, Model, Target};
 use ck_select::packed;
 use flate2::read::MultiGzDecoder;
 

@@ -36,13 +36,21 @@ impl<'a> Rest<'a> {
     }
 }
 
+/// What follows the magic.
+fn contents(bytes: &[u8]) -> Result<&[u8], ForestError> {
+    bytes.strip_prefix(Forest::PACKED_MAGIC).ok_or_else(|| {
+        let found = bytes.split(|&byte| byte == b'\n').next().unwrap_or_default();
+        Place::line(1).value(&String::from_utf8_lossy(found), "`ck-select packed forest 1`")
+    })
+}
+
 fn truncated() -> ForestError {
     Place::line(1).error(Reason::Truncated { expected: "the rest of a packed forest" })
 }
 
 /// Reads a packed forest.
 pub(super) fn read(bytes: &[u8]) -> Result<Contents, ForestError> {
-    let mut rest = Rest(bytes.strip_prefix(Forest::PACKED_MAGIC).ok_or_else(truncated)?);
+    let mut rest = Rest(contents(bytes)?);
     let header = Header::parse(&mut Lines::new(rest.text()?))?;
     let features = header.feature_names.len();
     let count = rest.number()?;

@@ -32,6 +32,8 @@ impl Default for Limits {
 
 const SPEC: &str = "feature_spec.json";
 const GZIP_MAGIC: &[u8] = &[0x1f, 0x8b];
+/// Packed forests of every version.
+const PACKED: &[u8] = b"ck-select packed forest";
 
 impl Model {
     /// Loads a model directory: `feature_spec.json`, and for each target [`Model::forest_file`]. Everything
@@ -215,7 +217,7 @@ fn read_forest(
     const INFLATION: u64 = 4;
     let io = |source| ModelError::Io { file: file.to_owned(), source };
     let start = bytes.fill_buf().map_err(io)?;
-    let (compressed, packed) = (start.starts_with(GZIP_MAGIC), start.starts_with(Forest::PACKED_MAGIC));
+    let (compressed, packed) = (start.starts_with(GZIP_MAGIC), start.starts_with(PACKED));
     let mut bytes = Limited { inner: bytes, left: limit, over: TooMuch { decompressed: false } };
     let forest = if packed {
         // A file may be shorter than it says, and a limit lower.
@@ -236,7 +238,9 @@ fn read_forest(
                 ModelError::TooLarge { file: file.to_owned(), limit, decompressed }
             }
             // The decoder's own text does not say what was being read.
-            None if compressed => io(io::Error::new(source.kind(), format!("not a whole gzip file: {source}"))),
+            None if compressed => {
+                io(io::Error::new(source.kind(), format!("not a whole gzip file: {source}")))
+            }
             None => io(source),
         },
     })

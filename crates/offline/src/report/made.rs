@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use ck_select_model::model::{EmbeddedModel, Target};
+use ck_select_model::model::{EmbeddedModel, Model, Target};
 
 use super::page::{Page, count, escape};
 use crate::digest;
