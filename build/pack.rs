@@ -3,12 +3,12 @@
 //!
 //! ```text
 //! packed = magic, text up to the line of the first tree, number of trees, trees, text from the end of the trees on
-//! tree   = number of lines, lines
+//! tree   = length in bytes, lines
 //! line   = 0, text                      as it stands
 //!        | kind, key, list              kind: bytes of an integer, `f` for single or `d` for double precision
 //! ```
 //!
-//! Texts, keys and lists have their length before them; a number alone is a list of one. All numbers have the
+//! Texts, keys and lists have their length before them, as a tree has, so that a file is read tree by tree. A number alone is a list of one. All numbers have the
 //! lowest byte first; those without a kind have four.
 
 const MAGIC: &[u8] = b"ck-select packed forest 1\n";
@@ -54,7 +54,6 @@ pub fn pack(text: &str) -> Result<Vec<u8>, String> {
         }
         trees += 1;
         let mut body = Vec::new();
-        let mut count: u32 = 0;
         loop {
             let line = lines.next().ok_or("the text ends within a tree")?.trim_end_matches(['\r', '\n']);
             let Some((key, value)) = line.split_once('=') else {
@@ -66,11 +65,9 @@ pub fn pack(text: &str) -> Result<Vec<u8>, String> {
             if UNUSED.contains(&key) {
                 continue;
             }
-            count += 1;
             put_line(&mut body, key, value).map_err(|error| format!("tree {}: {error}", trees - 1))?;
         }
-        bodies.extend(count.to_le_bytes());
-        bodies.append(&mut body);
+        put(&mut bodies, &body)?;
         line = loop {
             let line = lines.next().ok_or("the text ends before `end of trees`")?.trim_end();
             if !line.is_empty() {

@@ -2136,7 +2136,7 @@ ck_status ck_hardware_init(ck_hardware *hardware, const char *arch);
 ck_status ck_model_options_init(ck_model_options *options);
 
 /**
- * Loads a model directory: `feature_spec.json` with `model_tflops.lgbm` (or `.lgbm.gz`) and so on;
+ * Loads a model directory: `feature_spec.json` with `model_tflops.lgbm` (or `.gz`, or `.packed`) and so on;
  * "embedded:NAME" is `ck_registry_load_embedded`. `options` may be NULL for the defaults: the model then
  * serves the problems that its spec names (operation, direction, dtype, architecture) and no others. It
  * replaces a model that was loaded for the same problems. Concurrent selections use the old model until the

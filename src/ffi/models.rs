@@ -117,7 +117,7 @@ pub unsafe extern "C" fn ck_model_options_init(options: *mut CkModelOptions) -> 
     boundary(|| unsafe { init_options(options) })
 }
 
-/// Loads a model directory: `feature_spec.json` with `model_tflops.lgbm` (or `.lgbm.gz`) and so on;
+/// Loads a model directory: `feature_spec.json` with `model_tflops.lgbm` (or `.gz`, or `.packed`) and so on;
 /// "embedded:NAME" is `ck_registry_load_embedded`. `options` may be NULL for the defaults: the model then
 /// serves the problems that its spec names (operation, direction, dtype, architecture) and no others. It
 /// replaces a model that was loaded for the same problems. Concurrent selections use the old model until the

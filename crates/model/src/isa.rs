@@ -16,18 +16,7 @@ pub(crate) enum Isa {
 /// Proof that the CPU has AVX-512 F, VL, BW and DQ, and the bit instructions.
 #[cfg(target_arch = "x86_64")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Avx512 {
-    /// Whether gathers are faster than loads one by one.
-    gathers: bool,
-}
-
-#[cfg(target_arch = "x86_64")]
-impl Avx512 {
-    /// Whether gathers are faster than loads one by one.
-    pub(crate) const fn gathers(self) -> bool {
-        self.gathers
-    }
-}
+pub(crate) struct Avx512(());
 
 /// Whether the CPU has AVX2 and the bit instructions. Miri knows neither.
 #[cfg(target_arch = "x86_64")]
@@ -52,17 +41,6 @@ pub(crate) fn has_avx512() -> bool {
         && is_x86_feature_detected!("avx512dq")
 }
 
-/// On Intel's CPUs from Sapphire Rapids on, which half-precision numbers tell from older ones; of those the
-/// microcode slowed gathers down. AMD's take a step for every element.
-#[cfg(target_arch = "x86_64")]
-fn gathers_are_fast() -> bool {
-    use std::arch::x86_64::{__cpuid, __cpuid_count};
-    const FP16: u32 = 1 << 23;
-    let about = __cpuid(0);
-    let vendor = [about.ebx, about.edx, about.ecx].map(u32::to_le_bytes);
-    about.eax >= 7 && vendor.as_flattened() == b"GenuineIntel" && __cpuid_count(7, 0).edx & FP16 != 0
-}
-
 /// Proof that the CPU has AVX2 and the bit instructions.
 #[cfg(target_arch = "x86_64")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,10 +52,7 @@ impl Isa {
         let mut all = Vec::new();
         #[cfg(target_arch = "x86_64")]
         {
-            if has_avx512() {
-                let gathers = gathers_are_fast();
-                all.extend([gathers, !gathers].map(|gathers| Isa::Avx512(Avx512 { gathers })));
-            }
+            all.extend(has_avx512().then_some(Isa::Avx512(Avx512(()))));
             all.extend(has_avx2().then_some(Isa::Avx2(Avx2(()))));
         }
         all.push(Isa::Portable);
@@ -92,8 +67,6 @@ impl Isa {
 
     pub(crate) fn name(self) -> &'static str {
         match self {
-            #[cfg(target_arch = "x86_64")]
-            Isa::Avx512(Avx512 { gathers: true }) => "avx512 with gathers",
             #[cfg(target_arch = "x86_64")]
             Isa::Avx512(_) => "avx512",
             #[cfg(target_arch = "x86_64")]

@@ -36,8 +36,8 @@ _SPECS, _ERRORS, _DEFAULTS = range(3)
 class Predictor:
     """Predicts and ranks kernels with the forests of a model directory.
 
-    ``model_dir`` has ``model_<target>.lgbm`` or ``.lgbm.gz``, and ``feature_spec.json``. Forests are loaded when they
-    are first asked for, and kept; the spec is read and checked at once.
+    ``model_dir`` has ``model_<target>.lgbm`` (or ``.lgbm.gz``, or ``.lgbm.packed``), and ``feature_spec.json``. Forests
+    are loaded when they are first asked for, and kept; the spec is read and checked at once.
 
     ``feature_engine`` is None for what the spec says, an engine's name (``"conv97"``), or an engine object, of
     ``ck_select.engines``, of upstream or of your own. Of the first two the class and the constants of the GPU count,
@@ -411,9 +411,9 @@ class Predictor:
         return _forest.options(target, self._engine_name, self._hardware, self._uncoded, self._force)
 
     def _file(self, target: str) -> Path | None:
-        plain = self._model_dir / f"model_{target}.lgbm"
-        packed = self._model_dir / f"model_{target}.lgbm.gz"
-        return plain if plain.exists() else packed if packed.exists() else None
+        plain = f"model_{target}.lgbm"
+        files = [self._model_dir / name for name in (plain, f"{plain}.gz", f"{plain}.packed")]
+        return next((path for path in files if path.exists()), None)
 
     def _path(self, target: str) -> Path:
         path = self._file(target)

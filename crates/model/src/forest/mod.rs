@@ -110,6 +110,12 @@ pub(crate) enum ReadError {
     Text(ForestError),
 }
 
+impl From<ForestError> for ReadError {
+    fn from(error: ForestError) -> Self {
+        Self::Text(error)
+    }
+}
+
 /// A checked forest of decision trees. See the [module](self) for an example.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Forest {
@@ -153,9 +159,19 @@ impl Forest {
     /// way. `ckselect pack` makes it.
     pub const PACKED_MAGIC: &[u8] = b"ck-select packed forest 1\n";
 
-    /// Reads a packed forest.
+    /// Reads a packed forest from what is in memory.
     pub(crate) fn unpack(bytes: &[u8]) -> Result<Forest, ForestError> {
-        packed::read(bytes).map(Forest::of)
+        match Forest::read_packed(bytes) {
+            Ok(forest) => Ok(forest),
+            Err(ReadError::Text(error)) => Err(error),
+            // A slice has no other fault than its end.
+            Err(ReadError::Io(_)) => Err(packed::truncated()),
+        }
+    }
+
+    /// Reads a packed forest.
+    pub(crate) fn read_packed(reader: impl io::Read) -> Result<Forest, ReadError> {
+        packed::read(reader).map(Forest::of)
     }
 
     fn of(Contents { header, trees, parameters }: Contents) -> Forest {

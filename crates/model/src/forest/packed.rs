@@ -3,15 +3,18 @@
 //! What the text says is checked by the same code either way, so that a packed forest is the forest of its
 //! text.
 
-use super::Forest;
+use std::io::Read;
+
 use super::error::{Before, ForestError, Place, Reason};
 use super::header::Header;
 use super::number::Packed;
 use super::parts::{self, Contents};
 use super::text::Lines;
+use super::tree::Tree;
 use super::tree_text;
+use super::{Forest, ReadError};
 
-/// What is left of the bytes.
+/// What is left of a tree's bytes.
 struct Rest<'a>(&'a [u8]);
 
 impl<'a> Rest<'a> {
@@ -21,61 +24,81 @@ impl<'a> Rest<'a> {
         Ok(now)
     }
 
-    fn number(&mut self) -> Result<usize, ForestError> {
-        let bytes = self.take(4)?.first_chunk().ok_or_else(truncated)?;
-        Ok(u32::from_le_bytes(*bytes) as usize)
-    }
-
     fn bytes(&mut self) -> Result<&'a [u8], ForestError> {
-        let length = self.number()?;
-        self.take(length)
-    }
-
-    fn text(&mut self) -> Result<&'a str, ForestError> {
-        parts::utf8(self.bytes()?)
+        let length = self.take(4)?.first_chunk().ok_or_else(truncated)?;
+        self.take(u32::from_le_bytes(*length) as usize)
     }
 }
 
-/// What follows the magic.
-fn contents(bytes: &[u8]) -> Result<&[u8], ForestError> {
-    bytes.strip_prefix(Forest::PACKED_MAGIC).ok_or_else(|| {
-        let found = bytes.split(|&byte| byte == b'\n').next().unwrap_or_default();
-        Place::line(1).value(&String::from_utf8_lossy(found), "`ck-select packed forest 1`")
-    })
-}
-
-fn truncated() -> ForestError {
+pub(super) fn truncated() -> ForestError {
     Place::line(1).error(Reason::Truncated { expected: "the rest of a packed forest" })
 }
 
-/// Reads a packed forest.
-pub(super) fn read(bytes: &[u8]) -> Result<Contents, ForestError> {
-    let mut rest = Rest(contents(bytes)?);
-    let header = Header::parse(&mut Lines::new(rest.text()?))?;
+/// A reader, with room for what was read from it last.
+struct Parts<R> {
+    reader: R,
+    part: Vec<u8>,
+}
+
+impl<R: Read> Parts<R> {
+    /// The next so many bytes. Room is made for what is there, never for what a length claims.
+    fn take(&mut self, count: usize) -> Result<&[u8], ReadError> {
+        self.part.clear();
+        let found =
+            self.reader.by_ref().take(count as u64).read_to_end(&mut self.part).map_err(ReadError::Io)?;
+        if found < count { Err(ReadError::Text(truncated())) } else { Ok(&self.part) }
+    }
+
+    fn number(&mut self) -> Result<usize, ReadError> {
+        let bytes = self.take(4)?.first_chunk().ok_or_else(|| ReadError::Text(truncated()))?;
+        Ok(u32::from_le_bytes(*bytes) as usize)
+    }
+
+    fn bytes(&mut self) -> Result<&[u8], ReadError> {
+        let length = self.number()?;
+        self.take(length)
+    }
+}
+
+/// Reads a packed forest, tree by tree.
+pub(super) fn read(reader: impl Read) -> Result<Contents, ReadError> {
+    let mut parts = Parts { reader, part: Vec::new() };
+    let magic = parts.take(Forest::PACKED_MAGIC.len())?;
+    if magic != Forest::PACKED_MAGIC {
+        let expected = String::from_utf8_lossy(Forest::PACKED_MAGIC.trim_ascii_end());
+        let found = String::from_utf8_lossy(magic.trim_ascii_end());
+        return Err(Place::line(1).value(&found, format!("`{expected}`")).into());
+    }
+    let header = Header::parse(&mut Lines::new(parts::utf8(parts.bytes()?)?))?;
     let features = header.feature_names.len();
-    let count = rest.number()?;
-    let mut trees = Vec::with_capacity(count.min(bytes.len()));
+    let count = parts.number()?;
+    let mut trees = Vec::new();
     for tree in 0..count {
-        let place = Place::line(1).tree(tree);
-        let mut fields = tree_text::fields(place);
-        for _ in 0..rest.number()? {
-            match rest.take(1)? {
-                [0] => fields.put(place, rest.text()?)?,
-                kind => {
-                    let key = rest.bytes()?;
-                    fields.put_packed(place, key, Packed { kind: kind[0], bytes: rest.bytes()? })?;
-                }
-            }
-        }
-        trees.push(tree_text::parse(&fields, features)?);
+        trees.push(read_tree(parts.bytes()?, Place::line(1).tree(tree), features)?);
     }
     let before = Before { bytes: 0, lines: 0, trees: count };
-    let parameters = parts::end(&header, rest.bytes()?, before)?;
+    let parameters = parts::end(&header, parts.bytes()?, before)?;
     Ok(Contents { header, trees, parameters })
+}
+
+fn read_tree(bytes: &[u8], place: Place, features: usize) -> Result<Tree, ForestError> {
+    let mut rest = Rest(bytes);
+    let mut fields = tree_text::fields(place);
+    while !rest.0.is_empty() {
+        match rest.take(1)? {
+            [0] => fields.put(place, parts::utf8(rest.bytes()?)?)?,
+            kind => {
+                let key = rest.bytes()?;
+                fields.put_packed(place, key, Packed { kind: kind[0], bytes: rest.bytes()? })?;
+            }
+        }
+    }
+    tree_text::parse(&fields, features)
 }
 
 #[cfg(test)]
 #[path = "../../../../build/pack.rs"]
+#[allow(unreachable_pub)] // the library shows it, too
 mod pack;
 
 #[cfg(test)]

@@ -218,12 +218,9 @@ fn read_forest(
     let io = |source| ModelError::Io { file: file.to_owned(), source };
     let start = bytes.fill_buf().map_err(io)?;
     let (compressed, packed) = (start.starts_with(GZIP_MAGIC), start.starts_with(PACKED));
-    let mut bytes = Limited { inner: bytes, left: limit, over: TooMuch { decompressed: false } };
+    let bytes = Limited { inner: bytes, left: limit, over: TooMuch { decompressed: false } };
     let forest = if packed {
-        // A file may be shorter than it says, and a limit lower.
-        let mut whole = Vec::with_capacity(usize::try_from(size.min(limit)).unwrap_or(0));
-        let read = bytes.read_to_end(&mut whole).map_err(ReadError::Io);
-        read.and_then(|_| Forest::unpack(&whole).map_err(ReadError::Text))
+        Forest::read_packed(bytes)
     } else if compressed {
         let text = MultiGzDecoder::new(BufReader::new(bytes));
         let text = Limited { inner: text, left: limit, over: TooMuch { decompressed: true } };
