@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import subprocess
 import warnings
 
 import lightgbm
@@ -14,6 +15,7 @@ from support import CONV_MODEL, GEMM_MODEL, bits, gemm_kernel, gemm_problem, ran
 
 import ck_select
 from ck_select import InvalidInputError, InvalidModelError, Predictor
+from ck_select.commands import command
 
 
 @pytest.fixture
@@ -349,6 +351,17 @@ def test_a_broken_gz_is_named_itself(keep, copied):
         with pytest.raises(InvalidModelError, match=r"model_tflops\.lgbm\.gz: "):
             Predictor(directory, keep_unpacked=keep).predict_tflops(gemm_problem(), gemm_kernel())
         assert not (directory / "model_tflops.lgbm").exists()
+
+
+def test_a_packed_model_predicts_the_same(tmp_path):
+    packed = tmp_path / "packed"
+    subprocess.run([command(), "pack", "--model", str(GEMM_MODEL), "--output", str(packed)], check=True)
+    assert sorted(path.name for path in packed.glob("model_*")) == sorted(
+        f"{path.name.removesuffix('.gz')}.packed" for path in GEMM_MODEL.glob("model_*.lgbm*")
+    )
+    kernels = [gemm_kernel(tile_k=tile_k) for tile_k in (32, 64)]
+    expected = Predictor(GEMM_MODEL).rank_kernels(gemm_problem(), kernels)
+    assert Predictor(packed).rank_kernels(gemm_problem(), kernels) == expected
 
 
 def test_any_word_may_stand_for_the_architecture(copied):
