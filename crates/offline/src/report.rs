@@ -26,7 +26,7 @@ pub use curve::{CurvePoint, curve};
 pub use explained::{Explained, explained};
 pub use made::{Made, ModelPlace};
 use page::{Page, count, escape, number, percent};
-pub use running::{Running, running};
+pub use running::{Clock, Running, running};
 pub use sweep::{Against, pools, sweep};
 #[cfg(feature = "lightgbm")]
 pub(crate) use training::training;
