@@ -107,6 +107,10 @@ enum Command {
     #[command(hide = true)]
     #[cfg(feature = "offline")]
     BenchWorker,
+    /// Started by a sweep to show how far it is
+    #[command(hide = true)]
+    #[cfg(feature = "offline")]
+    BenchPage(commands::bench::PageArgs),
     #[cfg(feature = "offline")]
     Train(commands::train::Args),
     #[cfg(feature = "offline")]
@@ -163,6 +167,8 @@ fn main() -> ExitCode {
         Command::BenchGuard => commands::bench::guard(),
         #[cfg(feature = "offline")]
         Command::BenchWorker => commands::bench::worker(),
+        #[cfg(feature = "offline")]
+        Command::BenchPage(args) => commands::bench::page(&args),
         #[cfg(feature = "offline")]
         Command::Train(args) => commands::train::run(&args),
         #[cfg(feature = "offline")]

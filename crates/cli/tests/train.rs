@@ -110,6 +110,7 @@ mod trained {
                 "feature_importances_relative.json",
                 "feature_importances_tflops.json",
                 "feature_spec.json",
+                "model.html",
                 "model_relative.lgbm.gz",
                 "model_tflops.lgbm.gz",
                 "oof_predictions.parquet",

@@ -215,5 +215,13 @@ fn measuring_goes_on_where_it_was_stopped() {
     assert_eq!(third.lines().count(), 1 + 5 * 6);
     let card = fs::read_to_string(folder.path("mine/MODEL_CARD.md")).unwrap();
     assert!(card.contains("grouped_conv forward, bf16, on gfx950"), "{card}");
+    let page = fs::read_to_string(folder.path("mine/model.html")).unwrap();
+    for text in [
+        "expected 0 measured problems: ",
+        "expected 15 measured problems: ",
+        "<dd id=\"num_measured\">15</dd>",
+    ] {
+        assert!(page.contains(text), "{text}");
+    }
     folder.bad("tune --arch gfx950 --model any --runner runner.json", "--pool");
 }

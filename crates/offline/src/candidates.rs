@@ -48,7 +48,7 @@ impl Trial {
         Some((trial, places))
     }
 
-    fn new(problem: u32, number: Option<i64>, candidates: Vec<Candidate>) -> Option<Self> {
+    pub(crate) fn new(problem: u32, number: Option<i64>, candidates: Vec<Candidate>) -> Option<Self> {
         let mut oracle = 0;
         for (place, candidate) in candidates.iter().enumerate() {
             if candidate.tflops > candidates[oracle].tflops {

@@ -155,7 +155,7 @@ impl Evaluation {
         Ok(Self::new(measurements, trials, orders, coverage, trained_files))
     }
 
-    fn new(
+    pub(crate) fn new(
         measurements: &Measurements,
         trials: Vec<Trial>,
         orders: Vec<Order>,

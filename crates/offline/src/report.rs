@@ -5,24 +5,31 @@ mod change;
 mod charts;
 mod curve;
 mod explained;
+#[cfg(feature = "lightgbm")]
+mod lines;
 mod made;
 mod map;
 mod page;
 mod plot;
 mod running;
 mod sweep;
+#[cfg(feature = "lightgbm")]
+mod training;
 
+use ck_select_model::forest::Forest;
 use ck_select_model::model::Model;
 
-use crate::evaluate::Evaluation;
+use crate::evaluate::{Evaluation, Slices};
 use crate::figures::Spread;
 use crate::measurements::Measurements;
 pub use curve::{CurvePoint, curve};
 pub use explained::{Explained, explained};
 pub use made::{Made, ModelPlace};
 use page::{Page, count, escape, number, percent};
-pub use running::{Running, running};
+pub use running::{Clock, Running, running};
 pub use sweep::{Against, pools, sweep};
+#[cfg(feature = "lightgbm")]
+pub(crate) use training::training;
 
 /// Problems that are shown with their kernels.
 const WORST: usize = 20;
@@ -46,12 +53,7 @@ pub fn html(
     if model.is_some() {
         made.model(&mut page);
     }
-    page.section("Regret by problem", |page| {
-        page.text("Problems from the worst choice to the best. The area is the mean regret.");
-        let mut regrets: Vec<f64> = evaluation.outcomes.iter().map(|one| 1.0 - one.efficiency).collect();
-        regrets.sort_by(|a, b| b.total_cmp(a));
-        page.raw(&charts::regret(&regrets));
-    });
+    page.section("Regret by problem", |page| regret(page, evaluation));
     page.section("Best of the first k", |page| {
         page.text(
             "Mean efficiency when the first k kernels of the ranking are measured and the fastest is kept.",
@@ -64,10 +66,14 @@ pub fn html(
             shown.into_iter().map(|k| vec![count(k), percent(evaluation.top_k[k - 1])]),
         );
     });
-    page.section("Kinds of problems", |page| slices(page, evaluation));
+    page.section("Kinds of problems", |page| slices(page, &evaluation.slices));
     page.section("Worst problems", |page| worst(page, evaluation, measurements));
     if let Some(model) = model {
-        page.section("What the ranking forest asks about", |page| importances(page, model));
+        page.section("What the ranking forest asks about", |page| {
+            if let Some(forest) = model.ranking_forest() {
+                importances(page, &model.extractor().schema.names(), forest, FEATURES);
+            }
+        });
         page.section("Inside of the training data?", |page| coverage(page, evaluation));
     }
     page.finish()
@@ -130,8 +136,14 @@ fn headline(
     }
 }
 
-fn slices(page: &mut Page, evaluation: &Evaluation) {
-    let slices = &evaluation.slices;
+fn regret(page: &mut Page, evaluation: &Evaluation) {
+    page.text("Problems from the worst choice to the best. The area is the mean regret.");
+    let mut regrets: Vec<f64> = evaluation.outcomes.iter().map(|one| 1.0 - one.efficiency).collect();
+    regrets.sort_by(|a, b| b.total_cmp(a));
+    page.raw(&charts::regret(&regrets));
+}
+
+fn slices(page: &mut Page, slices: &Slices) {
     for (title, list) in [
         ("rows of the GEMM", &slices.shape_family),
         ("depth of the GEMM", &slices.k_regime),
@@ -231,10 +243,8 @@ fn brief(text: &str) -> String {
         .join(" ")
 }
 
-fn importances(page: &mut Page, model: &Model) {
-    let Some(forest) = model.ranking_forest() else { return };
-    let names = model.extractor().schema.names();
-    let mut uses: Vec<_> = names.into_iter().zip(forest.feature_uses()).collect();
+fn importances(page: &mut Page, names: &[&str], forest: &Forest, most: usize) {
+    let mut uses: Vec<_> = names.iter().zip(forest.feature_uses()).collect();
     uses.sort_by(|a, b| b.1.gain.total_cmp(&a.1.gain));
     let total: f64 = uses.iter().map(|(_, feature)| feature.gain).sum();
     page.text(&format!(
@@ -244,7 +254,7 @@ fn importances(page: &mut Page, model: &Model) {
     ));
     page.table(
         &["feature", "share of gain", "", "splits"],
-        uses.iter().filter(|(_, feature)| feature.splits > 0).take(FEATURES).map(|(name, feature)| {
+        uses.iter().filter(|(_, feature)| feature.splits > 0).take(most).map(|(name, feature)| {
             let share = if total > 0.0 { feature.gain / total } else { 0.0 };
             vec![escape(name), percent(share), charts::bar(share), feature.splits.to_string()]
         }),

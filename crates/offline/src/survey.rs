@@ -23,7 +23,7 @@ pub use likeness::Likeness;
 pub use noise::{Noise, Repeated};
 pub use pool::{GreedyPool, Keep, PoolStep};
 pub use roofline::{Point, Roof, Roofline};
-pub use sidecar::{Details, Session, Sidecar, SidecarError, Unsteady};
+pub use sidecar::{Details, Device, Session, Sidecar, SidecarError, Unsteady};
 pub(crate) use winners::tile_of;
 pub use winners::{KernelFigures, Wins};
 

@@ -5,3 +5,5 @@ mod evaluate;
 mod explain;
 mod running;
 mod sweep;
+#[cfg(feature = "train")]
+mod training;

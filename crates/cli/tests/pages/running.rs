@@ -1,7 +1,8 @@
 //! The page of `ckselect bench --html`, once the sweep is over.
 
 use std::fs;
-use std::process::Command;
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Command, Stdio};
 
 use serde_json::json;
 use tempfile::TempDir;
@@ -45,4 +46,37 @@ fn the_page_of_a_sweep_says_how_far_it_came() {
 "#,
     );
     assert_eq!(found, json!(["90 of 90", "100.00 %", true, 30, true]));
+}
+
+/// What the process that makes pages says first, and its page once it was told how the sweep ended.
+fn page_after(html: &str, how: &str) -> (String, Option<String>) {
+    let folder = TempDir::new().unwrap();
+    let mut process = Command::new(env!("CARGO_BIN_EXE_ckselect"))
+        .current_dir(folder.path())
+        .args(["bench-page", "--log", "sweep.csv", "--op", "grouped_conv", "--planned", "30", "--html", html])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut said = String::new();
+    BufReader::new(process.stdout.take().unwrap()).read_line(&mut said).unwrap();
+    let mut over = process.stdin.take().unwrap();
+    // Where there is no page to make, the process may be gone.
+    let _ = over.write_all(how.as_bytes());
+    drop(over);
+    assert!(process.wait().unwrap().success());
+    (said, fs::read_to_string(folder.path().join(html)).ok())
+}
+
+#[test]
+fn the_process_that_makes_pages_ends_with_the_sweep() {
+    let (said, page) = page_after("page.html", "all rows are done");
+    assert_eq!(said, "ready\n");
+    assert!(page.unwrap().contains("It ended: all rows are done."));
+    // A sweep that is killed says nothing; its page stays as it was.
+    let (said, page) = page_after("page.html", "");
+    assert_eq!(said, "ready\n");
+    assert!(page.unwrap().contains("It runs."));
+    let (said, page) = page_after("nowhere/page.html", "");
+    assert!(said.starts_with("nowhere/page.html: ") && page.is_none(), "{said}");
 }

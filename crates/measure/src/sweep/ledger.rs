@@ -165,11 +165,15 @@ impl<'a> Ledger<'a> {
         self.meta.write(&self.files.meta)
     }
 
-    /// Keeps what the runtime tells of a GPU.
-    pub(super) fn device(&mut self, gpu: &Gpu, facts: Value) {
-        if let Some(Value::Object(gpus)) = self.meta.sessions.last_mut().map(|session| &mut session.gpus) {
-            gpus.insert(gpu.host.clone(), facts);
+    /// Keeps what the runtime tells of a GPU. What is new is written at once, for those who watch.
+    pub(super) fn device(&mut self, gpu: &Gpu, facts: Value) -> Result<(), MeasureError> {
+        let session = self.meta.sessions.last_mut();
+        let Some(Value::Object(gpus)) = session.map(|session| &mut session.gpus) else { return Ok(()) };
+        if gpus.get(&gpu.host) == Some(&facts) {
+            return Ok(());
         }
+        gpus.insert(gpu.host.clone(), facts);
+        self.meta.write(&self.files.meta)
     }
 
     pub(super) fn end(&mut self, end: String, clocks: Value) -> Result<(), MeasureError> {

@@ -180,7 +180,7 @@ impl<'a, 'l> Workers<'a, 'l> {
         let mut reported = HashSet::new();
         let mut report = |report: Report| -> Result<(), MeasureError> {
             match report {
-                Report::Device(facts) => lock(self.ledger).device(gpu, facts),
+                Report::Device(facts) => lock(self.ledger).device(gpu, facts)?,
                 Report::Settle => lock(self.ledger).sync()?,
                 Report::Outcome(place, outcome) => {
                     if let Some(&pair) = pairs.get(place) {

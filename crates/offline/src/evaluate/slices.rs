@@ -34,6 +34,17 @@ pub struct Slices {
     pub group_kind: Vec<Slice>,
 }
 
+/// The kind of a problem, where it has one.
+pub(crate) type KindOf = fn(&Problem) -> Option<String>;
+
+/// What problems are told apart by: what that is called, and the kind that a problem is of.
+pub(crate) const KINDS: [(&str, KindOf); 4] = [
+    ("rows of the GEMM", |problem| Some(shape_family(gemm_extents(problem).0).to_owned())),
+    ("depth of the GEMM", |problem| Some(k_regime(gemm_extents(problem).1).to_owned())),
+    ("filter", filter),
+    ("groups", group_kind),
+];
+
 impl Slices {
     pub(super) fn of(
         measurements: &Measurements,
@@ -41,7 +52,7 @@ impl Slices {
         orders: &[Order],
         outcomes: &[Outcome],
     ) -> Self {
-        let by = |kind: &dyn Fn(&Problem) -> Option<String>| {
+        let by = |(_, kind): (_, KindOf)| {
             let mut lists: BTreeMap<String, Vec<f64>> = BTreeMap::new();
             for outcome in outcomes {
                 if let Some(name) = kind(&measurements.problems()[outcome.problem as usize]) {
@@ -50,13 +61,9 @@ impl Slices {
             }
             spreads(lists)
         };
-        Self {
-            shape_family: by(&|problem| Some(shape_family(gemm_extents(problem).0).to_owned())),
-            k_regime: by(&|problem| Some(k_regime(gemm_extents(problem).1).to_owned())),
-            pipeline: pipelines(measurements, trials, orders),
-            filter: by(&filter),
-            group_kind: by(&group_kind),
-        }
+        let [shape_family, k_regime, filter, group_kind] = KINDS.map(by);
+        let pipeline = pipelines(measurements, trials, orders);
+        Self { shape_family, k_regime, pipeline, filter, group_kind }
     }
 }
 

@@ -33,30 +33,35 @@ pub fn curve(points: &[CurvePoint], device: &str, at: &str) -> String {
         "Made {at} by ckselect {}. Efficiency on problems that were not measured, by the number of problems that were.",
         env!("CARGO_PKG_VERSION")
     ));
-    for (title, of) in [
+    for (title, chart) in pictures(points) {
+        page.section(title, |page| page.raw(&chart));
+    }
+    page.section("Figures", |page| figures(page, points));
+    page.finish()
+}
+
+/// The charts, each with its title.
+pub(super) fn pictures(points: &[CurvePoint]) -> [(&'static str, String); 2] {
+    [
         ("Mean efficiency", (|point| point.mean) as fn(&CurvePoint) -> f64),
         ("What nine of ten problems reach", |point| point.p10),
-    ] {
-        page.section(title, |page| {
-            page.raw(&charts::curves(
-                "efficiency by measured problems",
-                "measured problems",
-                &series(points, of),
-            ));
-        });
-    }
-    page.section("Figures", |page| {
-        page.table(
-            &["way", "measured", "draws", "judged", "mean", "median", "P10", "worst", "best of 3"],
-            points.iter().map(|point| {
-                let counts = [point.measured, point.draws, point.judged].map(count);
-                let shares =
-                    [point.mean, point.median, point.p10, point.min, point.best_of_top3].map(percent);
-                std::iter::once(point.way.to_owned()).chain(counts).chain(shares).collect()
-            }),
-        );
-    });
-    page.finish()
+    ]
+    .map(|(title, of)| {
+        let series = series(points, of);
+        (title, charts::curves("efficiency by measured problems", "measured problems", &series))
+    })
+}
+
+/// All figures as a table.
+pub(super) fn figures(page: &mut Page, points: &[CurvePoint]) {
+    page.table(
+        &["way", "measured", "draws", "judged", "mean", "median", "P10", "worst", "best of 3"],
+        points.iter().map(|point| {
+            let counts = [point.measured, point.draws, point.judged].map(count);
+            let shares = [point.mean, point.median, point.p10, point.min, point.best_of_top3].map(percent);
+            std::iter::once(point.way.to_owned()).chain(counts).chain(shares).collect()
+        }),
+    );
 }
 
 /// The points of each way, in their order.

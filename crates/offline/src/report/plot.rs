@@ -95,7 +95,7 @@ impl Plot {
     /// What a line is called, above its end.
     pub(super) fn name(&mut self, x: f64, y: f64, text: &str) {
         let (x, y) = (Self::x(x) - 4.0, (self.y(y) - 6.0).max(TOP));
-        self.add(format_args!("<text class=\"y\" x=\"{x:.1}\" y=\"{y:.1}\">{text}</text>\n"));
+        self.add(format_args!("<text class=\"y name\" x=\"{x:.1}\" y=\"{y:.1}\">{text}</text>\n"));
     }
 
     pub(super) fn finish(mut self) -> String {

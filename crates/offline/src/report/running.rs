@@ -7,6 +7,19 @@ use super::sweep::{duration, failures, kernels, time, wins};
 use crate::measurements::Measurements;
 use crate::survey::Survey;
 
+/// What is known of a GPU's core clock at the moment, in MHz.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Clock {
+    /// The GPU's place on its host.
+    pub gpu: String,
+    /// What it is called.
+    pub name: String,
+    /// The clock in force.
+    pub now: Option<u32>,
+    /// The highest one.
+    pub most: u32,
+}
+
 /// How far a sweep is.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Running {
@@ -20,6 +33,8 @@ pub struct Running {
     pub rows: usize,
     /// Rows a second, once there are two looks at the log.
     pub rate: Option<f64>,
+    /// The clocks of its GPUs, where their driver tells them.
+    pub clocks: Vec<Clock>,
     /// How the sweep ended; while it runs, nothing.
     pub ended: Option<String>,
     /// Seconds until the browser opens the page again, while the sweep runs.
@@ -62,6 +77,9 @@ pub fn running(running: &Running, found: Option<(&Survey, &Measurements)>) -> St
         ("failed", "rows without a time", failed.map_or_else(unknown, count)),
         ("best", "fastest so far", found.map_or_else(unknown, |(_, measurements)| fastest(measurements))),
     ]);
+    if !running.clocks.is_empty() {
+        page.section("GPUs", |page| clocks(page, &running.clocks));
+    }
     let Some((survey, measurements)) = found else {
         page.text("No row has a time yet.");
         return page.finish();
@@ -77,6 +95,17 @@ pub fn running(running: &Running, found: Option<(&Survey, &Measurements)>) -> St
     page.finish()
 }
 
+fn clocks(page: &mut Page, clocks: &[Clock]) {
+    let mhz = |mhz: u32| format!("{} MHz", count(mhz as usize));
+    page.table(
+        &["GPU", "name", "core clock now", "at most"],
+        clocks.iter().map(|clock| {
+            let (gpu, name) = (escape(&clock.gpu), escape(&clock.name));
+            vec![gpu, name, clock.now.map_or_else(unknown, mhz), mhz(clock.most)]
+        }),
+    );
+}
+
 fn unknown() -> String {
     "–".to_owned()
 }
@@ -88,4 +117,33 @@ fn fastest(measurements: &Measurements) -> String {
         let kernel = escape(&measurements.kernels()[row.kernel as usize].name);
         format!("{} TFLOPS <small>{kernel}</small>", number((row.tflops * 10.0).round() / 10.0))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clocks_are_shown_where_they_are_known() {
+        let clock = Clock { gpu: "3".to_owned(), name: "<X>".to_owned(), now: Some(1700), most: 2100 };
+        let still = Running {
+            at: "2026-01-02T03:04:05".to_owned(),
+            log: "sweep.csv".to_owned(),
+            planned: 30,
+            rows: 0,
+            rate: None,
+            clocks: vec![clock.clone(), Clock { now: None, ..clock }],
+            ended: None,
+            again: 5,
+        };
+        let page = running(&still, None);
+        for row in [
+            "<td>3</td><td>&lt;X&gt;</td><td>1\u{202f}700 MHz</td><td>2\u{202f}100 MHz</td>",
+            "<td>–</td><td>2\u{202f}100 MHz</td>",
+        ] {
+            assert!(page.contains(row), "{row}: {page}");
+        }
+        let unknown = running(&Running { clocks: Vec::new(), ..still }, None);
+        assert!(!unknown.contains("core clock"));
+    }
 }

@@ -39,6 +39,19 @@ pub struct Session {
     pub end: String,
     /// What its devices are called, with how many there are of each name.
     pub gpus: Vec<(String, usize)>,
+    /// Each of them.
+    pub devices: Vec<Device>,
+}
+
+/// A device of a process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Device {
+    /// Its place on the host.
+    pub gpu: String,
+    /// What the runtime calls it.
+    pub name: String,
+    /// Its address on the bus, where the runtime tells.
+    pub bus: Option<String>,
 }
 
 /// A row whose samples spread.
@@ -126,12 +139,17 @@ fn sessions(path: &Path) -> io::Result<Vec<Session>> {
 fn session(value: &Value) -> Session {
     let number = |key: &str| value.get(key).and_then(Value::as_u64);
     let mut gpus: Vec<(String, usize)> = Vec::new();
+    let device = |(gpu, facts): (&String, &Value)| {
+        let text = |key: &str| facts.get(key).and_then(Value::as_str).map(str::to_owned);
+        let name = text("name").unwrap_or_else(|| "unnamed".to_owned());
+        Device { gpu: gpu.clone(), name, bus: text("pci_bus_id") }
+    };
     let devices = value.get("gpus").and_then(Value::as_object);
-    for device in devices.into_iter().flat_map(|devices| devices.values()) {
-        let name = device.get("name").and_then(Value::as_str).unwrap_or("unnamed");
-        match gpus.iter_mut().find(|(known, _)| known == name) {
+    let devices: Vec<Device> = devices.into_iter().flatten().map(device).collect();
+    for device in &devices {
+        match gpus.iter_mut().find(|(known, _)| *known == device.name) {
             Some((_, count)) => *count += 1,
-            None => gpus.push((name.to_owned(), 1)),
+            None => gpus.push((device.name.clone(), 1)),
         }
     }
     Session {
@@ -139,6 +157,7 @@ fn session(value: &Value) -> Session {
         rows: number("rows").unwrap_or(0),
         end: value.get("end").and_then(Value::as_str).unwrap_or("killed").to_owned(),
         gpus,
+        devices,
     }
 }
 
@@ -259,7 +278,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let table = folder.path().join("sweep.parquet");
         let text = r#"{"sessions": [{"began": 10, "ended": 70, "end": "completed", "rows": 5,
-            "gpus": {"0": {"name": "X"}, "1": {"name": "X"}}}, {"began": 80, "ended": null, "end": null, "rows": 1}]}"#;
+            "gpus": {"0": {"name": "X", "pci_bus_id": "0000:c1:00.0"}, "1": {"name": "X"}}}, {"began": 80, "ended": null, "end": null, "rows": 1}]}"#;
         std::fs::write(folder.path().join("sweep.meta.json"), text).unwrap();
         let sessions = Sidecar::beside(&table).unwrap().sessions;
         assert_eq!(
@@ -267,6 +286,12 @@ mod tests {
             (Some(60), 5, "completed")
         );
         assert_eq!(sessions[0].gpus, [("X".to_owned(), 2)]);
+        let device = |gpu: &str, bus: Option<&str>| Device {
+            gpu: gpu.to_owned(),
+            name: "X".to_owned(),
+            bus: bus.map(str::to_owned),
+        };
+        assert_eq!(sessions[0].devices, [device("0", Some("0000:c1:00.0")), device("1", None)]);
         assert_eq!((sessions[1].seconds, sessions[1].end.as_str()), (None, "killed"));
         std::fs::write(folder.path().join("sweep.meta.json"), "{").unwrap();
         assert!(Sidecar::beside(&table).unwrap_err().to_string().contains("sweep.meta.json: "));

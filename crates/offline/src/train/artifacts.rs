@@ -12,6 +12,7 @@ use flate2::{Compression, GzBuilder};
 use serde_json::{Map, Value, json};
 
 use crate::measurements::Measurements;
+use crate::report;
 
 use super::facts::{range, shapes, trained_on};
 use super::{CardInputs, Plan, TrainError, Trained, card, out_of_fold};
@@ -44,6 +45,8 @@ impl Directory {
         files.insert("oof_predictions.parquet".to_owned(), out_of_fold::parquet(measurements, trained)?);
         files
             .insert("MODEL_CARD.md".to_owned(), card::text(measurements, plan, trained, inputs).into_bytes());
+        let page = report::training(measurements, plan, trained, inputs);
+        files.insert("model.html".to_owned(), page.into_bytes());
         let directory = Self { files };
         directory.check(trained)?;
         Ok(directory)

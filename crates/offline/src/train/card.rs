@@ -5,11 +5,12 @@ use std::fmt::Write;
 use ck_select_model::model::{Target, TrainedOn};
 
 use crate::measurements::Measurements;
+use crate::report::CurvePoint;
 use crate::trained;
 
-use super::{Plan, Stop, Trained, facts};
+use super::{Plan, Role, Stop, Trained, facts};
 
-/// What a card and a manifest say that is not in the data.
+/// What the files of a model say that is not in the data.
 #[derive(Debug, Clone)]
 pub struct CardInputs {
     /// The model's name.
@@ -24,6 +25,8 @@ pub struct CardInputs {
     pub timestamp: String,
     /// The SHA-256 of each file of the data, in order.
     pub digests: Vec<String>,
+    /// Of a tuning, how choices became better as problems were measured.
+    pub curve: Vec<CurvePoint>,
 }
 
 pub(super) fn text(
@@ -34,15 +37,11 @@ pub(super) fn text(
 ) -> String {
     let mut card = String::new();
     let out = &mut card;
-    let extractor = &plan.extractor;
-    let arch = extractor.arch.map_or_else(|| "any architecture".to_owned(), |arch| arch.to_string());
-    let direction = inputs.direction.as_deref().map_or_else(String::new, |direction| format!(" {direction}"));
-    let dtype = if inputs.dtype.is_empty() { "any type" } else { &inputs.dtype };
     let _ = write!(
         out,
-        "# {}\n\nChooses kernels for {}{direction}, {dtype}, on {arch}. Ranks by `{}`.\nWritten by `ckselect train` {}.\n",
+        "# {}\n\n{} Ranks by `{}`.\nWritten by `ckselect train` {}.\n",
         inputs.name,
-        extractor.schema.op(),
+        purpose(plan, inputs),
         plan.rank_by,
         env!("CARGO_PKG_VERSION"),
     );
@@ -55,16 +54,48 @@ pub(super) fn text(
     card
 }
 
+/// What the model is for.
+pub(crate) fn purpose(plan: &Plan, inputs: &CardInputs) -> String {
+    let extractor = &plan.extractor;
+    let arch = extractor.arch.map_or_else(|| "any architecture".to_owned(), |arch| arch.to_string());
+    let direction = inputs.direction.as_deref().map_or_else(String::new, |direction| format!(" {direction}"));
+    let dtype = if inputs.dtype.is_empty() { "any type" } else { &inputs.dtype };
+    format!("Chooses kernels for {}{direction}, {dtype}, on {arch}.", extractor.schema.op())
+}
+
+/// What a file of the data is used for.
+pub(crate) fn part(role: Role) -> String {
+    let part = if role.only_trains { "training only" } else { "training and cross-validation" };
+    if role.weight == 1.0 { part.to_owned() } else { format!("{part}, weight {}", role.weight) }
+}
+
+/// What was held out how often.
+pub(crate) fn way(plan: &Plan, folds: usize) -> String {
+    match &plan.holdout {
+        Some(holdout) => format!("{folds} times without a part of the data, which is judged ({holdout})"),
+        None => format!("{folds} folds"),
+    }
+}
+
+/// Who chose the number of trees.
+pub(crate) const fn stopping(stop: Stop) -> &'static str {
+    match stop {
+        Stop::Never => "The number of trees was fixed beforehand.",
+        Stop::Inner => "The number of trees was chosen on a part of the problems that are trained on.",
+        Stop::HeldOut => {
+            "The number of trees was chosen on the fold that is reported, so the figures flatter."
+        }
+    }
+}
+
 fn data(out: &mut String, measurements: &Measurements, plan: &Plan, inputs: &CardInputs) {
     out.push_str("\n## Data\n\n| file | rows | SHA-256 | part |\n|---|---|---|---|\n");
     for (place, source) in measurements.sources().iter().enumerate() {
         let role = plan.roles.get(place).copied().unwrap_or_default();
-        let part = if role.only_trains { "training only" } else { "training and cross-validation" };
-        let weight = if role.weight == 1.0 { String::new() } else { format!(", weight {}", role.weight) };
         let file =
             source.path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
         let digest = inputs.digests.get(place).map_or("", String::as_str);
-        let _ = writeln!(out, "| {file} | {} | `{digest}` | {part}{weight} |", source.rows);
+        let _ = writeln!(out, "| {file} | {} | `{digest}` | {} |", source.rows, part(role));
     }
     let valid = measurements.rows().iter().filter(|row| row.is_valid).count();
     let _ = writeln!(
@@ -115,18 +146,8 @@ fn validation(out: &mut String, plan: &Plan, trained: &[Trained]) {
         out.push_str("None: there were too few problems, or it was not asked for.\n");
         return;
     }
-    let stop = match plan.stop {
-        Stop::Never => "The number of trees was fixed beforehand.",
-        Stop::Inner => "The number of trees was chosen on a part of the problems that are trained on.",
-        Stop::HeldOut => {
-            "The number of trees was chosen on the fold that is reported, so the figures flatter."
-        }
-    };
     let folds = trained.iter().map(|one| one.validation.folds.len()).max().unwrap_or(0);
-    let what = match &plan.holdout {
-        Some(holdout) => format!("{folds} times without a part of the data, which is judged ({holdout})"),
-        None => format!("{folds} folds"),
-    };
+    let (what, stop) = (way(plan, folds), stopping(plan.stop));
     let _ = writeln!(
         out,
         "{what}; no problem is on both sides. {stop}\nEfficiency is the chosen kernel's TFLOPS as a share of the \

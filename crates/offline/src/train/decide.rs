@@ -7,7 +7,7 @@
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 
-use super::fit::{Recipe, Task};
+use super::fit::{Recipe, Rounds, Task};
 use super::folds::group_k_fold;
 use super::metrics::Efficiency;
 use super::validate::split;
@@ -164,24 +164,25 @@ fn reweigh(
     Ok(())
 }
 
-/// The best number of trees by a fifth of the problems, which is kept from the training for it.
+/// The best number of trees by a fifth of the problems, which is kept from the training for it; nothing where
+/// there are too few problems for that.
 pub(super) fn inner_trees(
     task: &Task<'_>,
     problems: &[usize],
     recipe: &Recipe,
     seed: u64,
-) -> Result<usize, TrainError> {
+) -> Result<Option<Rounds>, TrainError> {
     const PARTS: usize = 5;
     if problems.len() < PARTS {
-        return Ok(recipe.params.trees());
+        return Ok(None);
     }
     let fold_of = inner_folds(task, problems, PARTS, seed);
     let (trained, watched) = split(&fold_of, 0);
     let trained: Vec<usize> = trained.into_iter().filter(|&place| fold_of[place].is_some()).collect();
     if watched.is_empty() {
-        return Ok(recipe.params.trees());
+        return Ok(None);
     }
-    task.best_trees(&trained, &watched, recipe)
+    task.best_trees(&trained, &watched, recipe).map(Some)
 }
 
 /// Folds of some of the problems; `None` for the others.

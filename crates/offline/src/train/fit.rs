@@ -29,6 +29,17 @@ pub(super) struct Task<'a> {
     pub(super) prior: Option<f64>,
 }
 
+/// How a training went on problems that it watched and did not learn from, tree by tree.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rounds {
+    /// What the loss is called.
+    pub loss: &'static str,
+    /// The loss with one tree, with two, and so on.
+    pub losses: Vec<f64>,
+    /// The trees that are kept.
+    pub best: usize,
+}
+
 /// What a training may decide from its own data.
 #[derive(Debug, Clone)]
 pub(super) struct Recipe {
@@ -89,36 +100,43 @@ impl<'a> Task<'a> {
     }
 
     /// Trains on some problems until the loss on others has not fallen for as many trees as patience allows,
-    /// and says with how many trees it was lowest. With several seeds, those of the first.
+    /// and says how it went and with how many trees it was lowest. With several seeds, those of the first.
     pub(super) fn best_trees(
         &self,
         problems: &[usize],
         watched: &[usize],
         recipe: &Recipe,
-    ) -> Result<usize, TrainError> {
+    ) -> Result<Rounds, TrainError> {
         let mut training = self.begin(problems, recipe, self.seed, None)?;
         let matrix = self.matrix(watched, None);
         training.booster.watch(&matrix, &training.params)?;
         let patience = recipe.params.patience();
-        // The lowest value of each metric, and when it was reached. Whichever stalls first decides.
+        // The values of each metric, the lowest of them, and when it was reached. Whichever stalls first decides.
+        let mut all: Vec<Vec<f64>> = Vec::new();
         let mut lowest: Vec<(f64, usize)> = Vec::new();
+        let mut decides = 0;
         for tree in 1..=recipe.params.trees() {
             let grew = training.step()?;
             let losses = self.losses(&training.booster, watched, recipe)?;
             lowest.resize(losses.len(), (f64::INFINITY, 1));
-            for (lowest, loss) in lowest.iter_mut().zip(losses) {
+            all.resize(losses.len(), Vec::new());
+            for ((lowest, all), loss) in lowest.iter_mut().zip(&mut all).zip(losses) {
+                all.push(loss);
                 if loss < lowest.0 {
                     *lowest = (loss, tree);
                 }
             }
-            if let Some(stalled) = lowest.iter().find(|lowest| tree - lowest.1 >= patience) {
-                return Ok(stalled.1);
-            }
-            if !grew {
+            let stalled = lowest.iter().position(|lowest| tree - lowest.1 >= patience);
+            decides = stalled.unwrap_or(decides);
+            if stalled.is_some() || !grew {
                 break;
             }
         }
-        Ok(lowest.first().map_or(1, |lowest| lowest.1))
+        Ok(Rounds {
+            loss: self.objective.loss_name(decides),
+            losses: all.into_iter().nth(decides).unwrap_or_default(),
+            best: lowest.get(decides).map_or(1, |lowest| lowest.1),
+        })
     }
 
     fn losses(&self, booster: &Booster, watched: &[usize], recipe: &Recipe) -> Result<Vec<f64>, TrainError> {

@@ -70,6 +70,15 @@ impl Objective {
         }
     }
 
+    /// What the loss is called that says when a training ends: the first, or the second where LightGBM says two.
+    pub(super) const fn loss_name(self, place: usize) -> &'static str {
+        match (self, place) {
+            (Self::Log1p | Self::Raw | Self::Relative, 0) => "root mean squared error",
+            (Self::Log1p | Self::Raw | Self::Relative, _) => "mean absolute error",
+            _ => "loss",
+        }
+    }
+
     /// Whether LightGBM has to know which rows belong to one problem.
     pub(super) const fn needs_groups(self) -> bool {
         matches!(self, Self::Lambdarank | Self::RankXendcg)

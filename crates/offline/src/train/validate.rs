@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use crate::figures::Errors;
 
 use super::decide::{self, Decisions};
-use super::fit::{Recipe, Task};
+use super::fit::{Recipe, Rounds, Task};
 use super::folds::group_k_fold;
 use super::metrics::{Efficiency, FoldMetrics};
 use super::{Stop, TrainError, Watcher};
@@ -17,6 +17,8 @@ use super::{Stop, TrainError, Watcher};
 pub struct Validation {
     /// One entry a fold; none when there were too few problems to hold any out.
     pub folds: Vec<FoldMetrics>,
+    /// How the number of trees was found, in the same order; `None` where it was fixed.
+    pub rounds: Vec<Option<Rounds>>,
     /// Over the problems of all folds; `None` for targets that do not choose.
     pub efficiency: Option<Efficiency>,
     /// What the forest that had not seen the row says of it, in the space of the training; `None` for rows
@@ -61,6 +63,7 @@ pub(super) fn split(fold_of: &[Option<usize>], fold: usize) -> (Vec<usize>, Vec<
 
 struct Fold {
     metrics: FoldMetrics,
+    rounds: Option<Rounds>,
     held: Vec<usize>,
     scores: Vec<f64>,
     choices: Vec<(f64, f64)>,
@@ -81,11 +84,12 @@ pub(super) fn validate(
         held.retain(|&problem| !task.data.problems[problem].only_trains);
         // Whatever is decided here is decided without the problems that are held out.
         let mut recipe = decide::decide(task, &trained, recipe, decisions, watcher)?;
-        let trees = match stop {
-            Stop::Never => recipe.params.trees(),
-            Stop::HeldOut => task.best_trees(&trained, &held, &recipe)?,
+        let rounds = match stop {
+            Stop::Never => None,
+            Stop::HeldOut => Some(task.best_trees(&trained, &held, &recipe)?),
             Stop::Inner => decide::inner_trees(task, &trained, &recipe, decisions.seed)?,
         };
+        let trees = rounds.as_ref().map_or(recipe.params.trees(), |rounds| rounds.best);
         recipe.params = recipe.params.with_trees(trees);
         let forest = task.forest(&trained, &recipe)?;
         let scores = task.predict(&forest, &held)?;
@@ -93,6 +97,7 @@ pub(super) fn validate(
         watcher.trained();
         Ok(Fold {
             metrics: judge(task, fold, &trained, &held, &scores, &choices, trees),
+            rounds,
             held,
             scores,
             choices,
@@ -110,6 +115,7 @@ pub(super) fn validate(
         }
         choices.extend(fold.choices);
         validation.folds.push(fold.metrics);
+        validation.rounds.push(fold.rounds);
     }
     if task.chooses() {
         validation.efficiency = Efficiency::of(&choices);

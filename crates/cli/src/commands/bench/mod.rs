@@ -304,12 +304,12 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, CliError> {
         source: PathBuf::from("."),
         version: env!("CARGO_PKG_VERSION"),
     };
-    let watch = args.watch.start(args.output.clone(), pool.op(), plan.len())?;
+    let watch = args.watch.start(hidden("bench-page")?, &args.output, pool.op(), plan.len())?;
     let bar = Bar::new(&plan);
     let ran = sweep.run(&mut *runner, context, &bar);
     bar.finish();
     if let Some(watch) = watch {
-        watch.finish(how_it_ended(&ran));
+        watch.finish(&how_it_ended(&ran));
     }
     let ran = ran?;
     summary::sweep(&ran, &plan, args.format)?;
@@ -420,6 +420,8 @@ pub(crate) fn guard() -> Result<(), CliError> {
     ck_select_measure::guard::serve(std::io::stdin().lock());
     Ok(())
 }
+
+pub(crate) use watch::{PageArgs, run as page};
 
 /// `ckselect bench-worker`: loads kernels and runs them.
 pub(crate) fn worker() -> Result<(), CliError> {

@@ -1,19 +1,25 @@
-//! A page of a sweep that is under way. A thread of its own makes it again and again from the log alone, so that the sweep
-//! waits for nothing.
+//! A page of a sweep that is under way. A process of its own makes it again and again from the log alone, so that the
+//! sweep waits for nothing. It is no thread: each start of a worker copies the tables of the memory of the process that
+//! starts it, and what a page needs would be part of that.
 
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::path::PathBuf;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use ck_select::vocab::Op;
+use ck_select_measure::host;
 use ck_select_offline::measurements::{Measurements, Wanted};
-use ck_select_offline::report::{self, Running};
-use ck_select_offline::survey::{Sidecar, Survey};
+use ck_select_offline::report::{self, Clock, Running};
+use ck_select_offline::survey::{Device, Session, Sidecar, Survey};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
+use super::super::word;
 use crate::error::CliError;
 use crate::output::Output;
 use crate::timestamp::timestamp;
@@ -21,7 +27,7 @@ use crate::timestamp::timestamp;
 /// The shortest time from one page to the next.
 const LEAST: Duration = Duration::from_secs(5);
 /// Making pages takes at most one part in so many of a core's time.
-const SHARE: u32 = 20;
+const SHARE: u32 = 50;
 /// How long a reader may take to ask or to listen.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// How often the server looks whether the sweep is over.
@@ -53,11 +59,41 @@ impl PageOptions {
         self.html.is_some() || self.serve.is_some()
     }
 
-    /// Begins to watch a log, of which so many rows are planned. Nobody has to have written it yet.
-    pub(super) fn start(&self, log: PathBuf, op: Op, planned: usize) -> Result<Option<Watch>, CliError> {
+    /// Starts the process that watches a log, of which so many rows are planned. Nobody has to have written it
+    /// yet. `command` ends up in [`run`].
+    pub(super) fn start(
+        &self,
+        mut command: Command,
+        log: &Path,
+        op: Op,
+        planned: usize,
+    ) -> Result<Option<Watch>, CliError> {
         if !self.is_asked() {
             return Ok(None);
         }
+        command.arg("--log").arg(log).args(["--op", op.as_str(), "--planned", &planned.to_string()]);
+        if let Some(html) = &self.html {
+            command.arg("--html").arg(html);
+        }
+        if let Some(address) = self.serve {
+            command.args(["--serve", &address.to_string()]);
+        }
+        // A group of its own: Ctrl-C is for the sweep, of which the page then says how it ended.
+        command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut process = command.spawn()?;
+        let over = process.stdin.take();
+        let mut said = String::new();
+        if let Some(stdout) = process.stdout.take() {
+            BufReader::new(stdout).read_line(&mut said)?;
+        }
+        if said.trim_end() != READY {
+            process.wait()?;
+            return Err(CliError::failed(said.trim_end()));
+        }
+        Ok(Some(Watch { process, over }))
+    }
+
+    fn begin(&self, log: PathBuf, op: Op, planned: usize) -> Result<Threads, CliError> {
         let mut maker =
             Maker { log, op, planned, html: self.html.clone(), first: None, page: Arc::default() };
         // A file that cannot be written is told before anything is measured.
@@ -75,20 +111,81 @@ impl PageOptions {
             }
         };
         let (over, is_over) = channel();
-        Ok(Some(Watch { over, maker: std::thread::spawn(move || maker.run(&is_over)), server }))
+        Ok(Threads { over, maker: std::thread::spawn(move || maker.run(&is_over)), server })
     }
 }
 
-/// The threads that make and serve a page.
+/// The process that makes and serves a page.
 pub(super) struct Watch {
+    process: Child,
+    over: Option<ChildStdin>,
+}
+
+impl Watch {
+    /// Has it make the last page, which says how the sweep ended.
+    pub(super) fn finish(mut self, how: &str) {
+        if let Some(mut over) = self.over.take() {
+            // One that is gone makes no page.
+            let _ = over.write_all(how.as_bytes());
+        }
+        let _ = self.process.wait();
+    }
+}
+
+/// What the process says once its first page is there; anything else is what was wrong.
+const READY: &str = "ready";
+
+/// What the process is told.
+#[derive(clap::Args)]
+pub(crate) struct PageArgs {
+    /// The log
+    #[arg(long)]
+    log: PathBuf,
+    /// Its operation
+    #[arg(long, value_parser = word::<Op>)]
+    op: Op,
+    /// Rows of the plan
+    #[arg(long)]
+    planned: usize,
+    #[command(flatten)]
+    options: PageOptions,
+}
+
+/// `ckselect bench-page`: shows a log until standard input ends, which says how the sweep did; without a word the
+/// sweep was killed, and there is no last page.
+pub(crate) fn run(args: &PageArgs) -> Result<(), CliError> {
+    // Batch systems signal every process of a job; this one ends when the sweep has.
+    for number in [SIGINT, SIGTERM, SIGHUP] {
+        signal_hook::flag::register(number, Arc::default())?;
+    }
+    // Whoever measures goes first.
+    let _ = rustix::process::nice(10);
+    let threads = args.options.begin(args.log.clone(), args.op, args.planned);
+    let said = match &threads {
+        Ok(_) => READY,
+        Err(CliError::Usage(message) | CliError::Failed(message) | CliError::Judged(message)) => message,
+        Err(CliError::BrokenPipe) => "the page of the sweep: broken pipe",
+    };
+    writeln!(io::stdout(), "{said}")?;
+    let Ok(threads) = threads else { return Ok(()) };
+    let mut how = String::new();
+    io::stdin().read_to_string(&mut how)?;
+    if !how.is_empty() {
+        threads.finish(how);
+    }
+    Ok(())
+}
+
+/// The threads that make and serve a page.
+struct Threads {
     over: Sender<String>,
     maker: JoinHandle<()>,
     server: Option<(Sender<()>, JoinHandle<()>)>,
 }
 
-impl Watch {
+impl Threads {
     /// Makes the last page, which says how the sweep ended.
-    pub(super) fn finish(self, how: String) {
+    fn finish(self, how: String) {
         let _ = self.over.send(how);
         let _ = self.maker.join();
         if let Some((over, server)) = self.server {
@@ -142,16 +239,27 @@ impl Maker {
         let seen = self.first.filter(|(_, before)| *before <= rows);
         let (since, before) = *self.first.insert(seen.unwrap_or_else(|| (Instant::now(), rows)));
         let seconds = since.elapsed().as_secs_f64();
+        let mut sidecars: Vec<Sidecar> = Sidecar::beside(&self.log).into_iter().collect();
+        let sessions = sidecars.iter_mut().flat_map(|sidecar| &mut sidecar.sessions);
+        // Of the sweep that is under way, the sidecar has neither rows nor an end.
+        let mut earlier = 0;
+        let current = sessions.inspect(|session| earlier += session.rows).last();
+        let current = current.filter(|session| ended.is_none() && session.seconds.is_none());
+        let clocks = current.as_deref().map_or_else(Vec::new, clocks);
+        if let Some(session) = current {
+            session.rows = (rows as u64).saturating_sub(earlier);
+            "it runs".clone_into(&mut session.end);
+        }
         let running = Running {
             at: timestamp(),
             log: self.log.file_name().unwrap_or_default().to_string_lossy().into_owned(),
             planned: self.planned,
             rows,
             rate: (rows > before && seconds > 0.0).then(|| rows.saturating_sub(before) as f64 / seconds),
+            clocks,
             ended,
             again: LEAST.as_secs(),
         };
-        let sidecars = Sidecar::beside(&self.log).into_iter().collect();
         let survey = measurements.as_ref().and_then(|measurements| Survey::of(measurements, sidecars));
         let page = report::running(&running, survey.as_ref().zip(measurements.as_ref()));
         if let Some(path) = &self.html {
@@ -162,6 +270,15 @@ impl Maker {
         *self.page.lock().unwrap_or_else(PoisonError::into_inner) = page.into();
         Ok(())
     }
+}
+
+/// The clocks of a sweep's GPUs, as far as their driver tells them: those of this moment, and in no file of the sweep.
+fn clocks(session: &Session) -> Vec<Clock> {
+    let of_device = |device: &Device| {
+        let host::CoreClock { now, most } = host::core_clock(device.bus.as_deref()?)?;
+        Some(Clock { gpu: device.gpu.clone(), name: device.name.clone(), now, most })
+    };
+    session.devices.iter().filter_map(of_device).collect()
 }
 
 /// Answers one reader after the other, until the sweep is over.
@@ -229,7 +346,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let html = folder.path().join("page.html");
         let options = PageOptions { html: Some(html.clone()), serve: address("0").ok() };
-        let watch = options.start(folder.path().join("log.csv"), Op::GroupedConv, 30).unwrap().unwrap();
+        let watch = options.begin(folder.path().join("log.csv"), Op::GroupedConv, 30).unwrap();
         let page = || std::fs::read_to_string(&html).unwrap();
         assert!(page().contains("http-equiv=\"refresh\"") && page().contains("0 of 30"), "{}", page());
         watch.finish("the budget is spent, 30 rows remain".to_owned());
@@ -237,7 +354,7 @@ mod tests {
         assert!(!page().contains("http-equiv=\"refresh\""));
 
         let nowhere = PageOptions { html: Some(folder.path().join("none/page.html")), serve: None };
-        assert!(nowhere.start(folder.path().join("log.csv"), Op::GroupedConv, 30).is_err());
+        assert!(nowhere.begin(folder.path().join("log.csv"), Op::GroupedConv, 30).is_err());
     }
 
     #[test]

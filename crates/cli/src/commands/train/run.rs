@@ -44,6 +44,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
         command: command(std::env::args()),
         timestamp: timestamp(),
         digests: ck_select_offline::trained::digests(&measurements)?,
+        curve: Vec::new(),
     };
     let workers = rayon::ThreadPoolBuilder::new()
         .num_threads(args.threads)

@@ -9,10 +9,11 @@ use ck_select::pool::Pool;
 use ck_select::problem::Problem;
 use ck_select_measure::problems::ProblemSet;
 use ck_select_offline::measurements::Measurements;
+use ck_select_offline::report::CurvePoint;
 use ck_select_offline::train::{WarmStart, spread_order};
 
 use super::Args;
-use super::run::{draw_all, read};
+use super::run::{draw_all, point, read};
 use crate::error::CliError;
 
 /// Problems of one file.
@@ -23,8 +24,8 @@ const ENOUGH: usize = 40;
 const LITTLE: f64 = 5e-4;
 
 /// Measures until the budget is spent, all is measured, or there is little left to gain. What an earlier call
-/// measured stays.
-pub(super) fn measure(args: &Args, base: &WarmStart) -> Result<Measurements, CliError> {
+/// measured stays. Each look at what is left to gain comes with what was measured.
+pub(super) fn measure(args: &Args, base: &WarmStart) -> Result<(Measurements, Vec<CurvePoint>), CliError> {
     let (Some(pool), Some(problems), Some(work)) = (&args.pool, &args.problems, &args.work) else {
         return Err(CliError::usage("give --pool, --problems and --work, or --simulate"));
     };
@@ -37,6 +38,7 @@ pub(super) fn measure(args: &Args, base: &WarmStart) -> Result<Measurements, Cli
     let mut files = Vec::new();
     // How many were measured, and what was expected, when that was last asked.
     let mut asked: (usize, Option<f64>) = (0, None);
+    let mut curve = Vec::new();
     for (number, batch) in order.chunks(BATCH).take(most.div_ceil(BATCH)).enumerate() {
         let left = args.budget.map(|budget| budget.saturating_sub(began.elapsed()));
         if left.is_some_and(|left| left.is_zero()) {
@@ -48,7 +50,10 @@ pub(super) fn measure(args: &Args, base: &WarmStart) -> Result<Measurements, Cli
         files.push(file);
         let count = (number + 1) * BATCH;
         if args.measure.is_none() && count >= ENOUGH && 3 * count >= 4 * asked.0 {
-            let expected = draw_all(args, &read(args, &files)?, base)?.expected.map(|expected| expected.mean);
+            let measured = read(args, &files)?;
+            let expected = draw_all(args, &measured, base)?.expected;
+            curve.extend(expected.as_ref().map(|of| point("expected", measured.problems().len(), of)));
+            let expected = expected.map(|expected| expected.mean);
             if let (Some(before), Some(now)) = (asked.1, expected)
                 && now - before < LITTLE
             {
@@ -60,7 +65,7 @@ pub(super) fn measure(args: &Args, base: &WarmStart) -> Result<Measurements, Cli
     if files.is_empty() {
         return Err(CliError::failed("nothing was measured"));
     }
-    read(args, &files)
+    Ok((read(args, &files)?, curve))
 }
 
 /// Measures what is not yet in the file.

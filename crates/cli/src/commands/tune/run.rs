@@ -7,9 +7,10 @@ use ck_select::hardware::Hardware;
 use ck_select::model::Target;
 use ck_select::vocab::Op;
 use ck_select_offline::measurements::{Measurements, Wanted};
+use ck_select_offline::report::CurvePoint;
 use ck_select_offline::train::{
-    CardInputs, Directory, Draw, Goal, GroupBy, Objective, Plan, Simulation, Stop, WarmStart, Way,
-    own_params, train,
+    CardInputs, Directory, Draw, Efficiency, Goal, GroupBy, Objective, Plan, Simulation, Stop, WarmStart,
+    Way, own_params, train,
 };
 
 use super::{Args, measure};
@@ -27,26 +28,36 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     }
     let base = WarmStart::to_adapt(&args.model)?;
     if args.simulate.is_empty() {
-        let measured = measure::measure(args, &base)?;
+        let (measured, mut curve) = measure::measure(args, &base)?;
         let problems = measured.problems().len();
         let expected = if problems > 1 { draw_all(args, &measured, &base)?.expected } else { None };
         if let Some(expected) = expected {
+            if curve.last().is_none_or(|last| last.measured < problems) {
+                curve.push(point("expected", problems, &expected));
+            }
             let [mean, p10] = [expected.mean, expected.p10].map(|share| share * 100.0);
             say!(
                 "ckselect: {problems} problems measured; of others expect {mean:.2} % in the mean, P10 {p10:.2} %"
             );
         }
-        return write(args, &measured, base);
+        if args.output.is_some() {
+            let before = simulation(args, &measured, &base)?.draw(0, args.seed)?;
+            curve.insert(0, point("expected", 0, &before.found));
+        }
+        return write(args, &measured, base, curve);
     }
     let measurements = read(args, &args.simulate)?;
-    let simulation = Simulation::new(&measurements, &base, &extractor(args), Way::Tuned)?;
+    let simulation = simulation(args, &measurements, &base)?;
     let count = (args.measure.unwrap_or(USUAL) as usize).min(simulation.problems());
     let draws = (0..u64::from(args.draws))
         .map(|draw| simulation.draw(count, args.seed + draw))
         .collect::<Result<Vec<Draw>, _>>()?;
     report(args, &draws)?;
     if let (Some(_), Some(first)) = (&args.output, draws.first()) {
-        write(args, &measurements.only(&first.measured), base)?;
+        let mut curve = vec![point("found", 0, &simulation.draw(0, args.seed)?.found)];
+        let learned = [("expected", first.expected.as_ref()), ("found", Some(&first.found))];
+        curve.extend(learned.into_iter().filter_map(|(way, of)| Some(point(way, first.measured.len(), of?))));
+        write(args, &measurements.only(&first.measured), base, curve)?;
     }
     Ok(())
 }
@@ -69,8 +80,22 @@ pub(super) fn extractor(args: &Args) -> Extractor {
 
 /// All problems that there are, each held out once.
 pub(super) fn draw_all(args: &Args, measured: &Measurements, base: &WarmStart) -> Result<Draw, CliError> {
-    let simulation = Simulation::new(measured, base, &extractor(args), Way::Tuned)?;
+    let simulation = simulation(args, measured, base)?;
     Ok(simulation.draw(simulation.problems(), args.seed)?)
+}
+
+fn simulation<'a>(
+    args: &Args,
+    measured: &'a Measurements,
+    base: &'a WarmStart,
+) -> Result<Simulation<'a>, CliError> {
+    Ok(Simulation::new(measured, base, &extractor(args), Way::Tuned)?)
+}
+
+/// What was expected or found when so many problems were measured.
+pub(super) fn point(way: &'static str, measured: usize, of: &Efficiency) -> CurvePoint {
+    let Efficiency { mean, median, p10, min, best_of_top3, problems: judged } = *of;
+    CurvePoint { way, measured, draws: 1, judged, mean, median, p10, min, best_of_top3 }
 }
 
 fn report(args: &Args, draws: &[Draw]) -> Result<(), CliError> {
@@ -113,7 +138,12 @@ fn report(args: &Args, draws: &[Draw]) -> Result<(), CliError> {
 }
 
 /// Learns from all that was measured, and writes the model.
-fn write(args: &Args, measured: &Measurements, base: WarmStart) -> Result<(), CliError> {
+fn write(
+    args: &Args,
+    measured: &Measurements,
+    base: WarmStart,
+    curve: Vec<CurvePoint>,
+) -> Result<(), CliError> {
     let Some(output) = &args.output else { return Ok(()) };
     let direction = measured.common_direction().ok().flatten().map(|direction| direction.to_string());
     let dtype = measured.common_dtype().ok().flatten().map_or_else(String::new, |dtype| dtype.to_string());
@@ -148,6 +178,7 @@ fn write(args: &Args, measured: &Measurements, base: WarmStart) -> Result<(), Cl
         command: super::super::train::command_line(),
         timestamp: timestamp(),
         digests: ck_select_offline::trained::digests(measured)?,
+        curve,
     };
     Directory::new(measured, &plan, &trained, &inputs)?.write(output, args.overwrite)?;
     Ok(())
