@@ -85,8 +85,7 @@ const MOST_DIGITS: usize = 18;
 fn integer(text: &[u8]) -> Option<(i64, usize)> {
     let (negative, digits) = match text {
         [b'-', digits @ ..] => (true, digits),
-        [b'+', digits @ ..] => (false, digits),
-        digits => (false, digits),
+        [b'+', digits @ ..] | digits => (false, digits),
     };
     let (mut value, mut length) = (0_i64, 0);
     for digit in digits.iter().map(|byte| byte.wrapping_sub(b'0')).take_while(|&digit| digit < 10) {
