@@ -101,7 +101,7 @@ test-build: needs-cargo needs-cxx lightgbm-tools
 	@$(LIGHTGBM_TEST_ENV) $(CARGO) build $(TEST_CRATES)
 
 test: needs-cargo needs-cxx needs-python
-	@echo 'test: about twenty minutes on two cores the first time; see CONTRIBUTING.md'
+	@echo 'test: about 25 minutes on two cores the first time; see CONTRIBUTING.md'
 	@$(MAKE) --no-print-directory -j4 test-tools
 	$(LIGHTGBM_TEST_ENV) CK_SELECT_PYTHON="$(OFFLINE_PYTHON)" $(CARGO) test $(TEST_CRATES)
 	@$(MAKE) --no-print-directory loom test-hip-link test-python
