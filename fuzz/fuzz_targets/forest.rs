@@ -1,5 +1,5 @@
-//! Any bytes: parsing returns, and what it lets through is walked to finite scores that their contributions
-//! add up to.
+//! Any bytes, a text or packed: parsing returns, and what it lets through is walked to finite scores that
+//! their contributions add up to.
 //!
 //! On a stable compiler: `RUSTC_BOOTSTRAP=1 cargo fuzz run forest fuzz/corpus/forest fuzz/seeds/forest`. What
 //! fails goes into tests/golden/forest/bad with the message it should have had.
@@ -9,7 +9,8 @@ use ck_select::forest::Forest;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &[u8]| {
-    let Ok(forest) = Forest::parse(text) else { return };
+    let is_packed = text.starts_with(Forest::PACKED_MAGIC);
+    let Ok(forest) = (if is_packed { Forest::unpack(text) } else { Forest::parse(text) }) else { return };
     let values = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 0.0, -0.5, 1e-36, 1.0, 64.5, 1e300];
     for start in 0..values.len() {
         let row: Vec<f64> = values.iter().cycle().skip(start).take(forest.num_features()).copied().collect();

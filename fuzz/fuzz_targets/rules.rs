@@ -22,7 +22,11 @@ fn as_problems(text: &str, op: Op) {
                 let problem = listed.problem;
                 problem.validate().expect("a good problem");
                 let text = problem.to_string();
-                assert_eq!(Problem::parse(op, &text, &ProblemDefaults::of(op)).as_ref(), Ok(&problem), "{text}");
+                assert_eq!(
+                    Problem::parse(op, &text, &ProblemDefaults::of(op)).as_ref(),
+                    Ok(&problem),
+                    "{text}"
+                );
             }
             Err(error) => return assert!(error.to_string().starts_with("fuzz"), "{error}"),
         }

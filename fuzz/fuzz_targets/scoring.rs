@@ -56,7 +56,8 @@ struct Tape<'a> {
 impl Tape<'_> {
     fn below(&mut self, end: usize) -> usize {
         let byte = self.bytes.next().copied();
-        self.state = self.state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(u64::from(byte.unwrap_or(91)));
+        self.state =
+            self.state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(u64::from(byte.unwrap_or(91)));
         match byte {
             Some(byte) if end <= 256 => usize::from(byte) % end,
             _ => (self.state >> 33) as usize % end,
@@ -95,7 +96,8 @@ fn tree(tape: &mut Tape<'_>, text: &mut String, number: usize, features: usize) 
         }
     }
     let join = |numbers: &[i64]| numbers.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
-    let values = |tape: &mut Tape<'_>| (tape.below(1 << 20) as f64 - 5e5) * [1e-7, 3e-3, 1e-12][tape.below(3)];
+    let values =
+        |tape: &mut Tape<'_>| (tape.below(1 << 20) as f64 - 5e5) * [1e-7, 3e-3, 1e-12][tape.below(3)];
     let values: Vec<String> = (0..leaves).map(|_| format!("{:?}", values(tape))).collect();
     let ones = vec!["1"; leaves];
     let _ = write!(

@@ -14,7 +14,9 @@ fuzz_target!(|bytes: &[u8]| {
         let _ = spec.problem_defaults();
     }
     let Ok(text) = std::str::from_utf8(bytes) else { return };
-    for (op, engine) in [(Op::GroupedConv, Engine::ConvSuperset), (Op::Gemm, Engine::Gemm78Vec), (Op::Fmha, Engine::Fmha68)] {
+    for (op, engine) in
+        [(Op::GroupedConv, Engine::ConvSuperset), (Op::Gemm, Engine::Gemm78Vec), (Op::Fmha, Engine::Fmha68)]
+    {
         let defaults = ProblemDefaults::of(op);
         if let Ok(problem) = Problem::parse(op, text, &defaults) {
             assert_eq!(Problem::parse(op, &problem.to_string(), &defaults), Ok(problem));

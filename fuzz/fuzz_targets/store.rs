@@ -17,7 +17,8 @@ fn as_file(bytes: &[u8], folder: &Path) {
             continue;
         };
         let everything = Filter::default();
-        if let (Ok((records, unreadable)), Ok(count)) = (store.records(&everything), store.count(&everything)) {
+        if let (Ok((records, unreadable)), Ok(count)) = (store.records(&everything), store.count(&everything))
+        {
             assert_eq!(records.len() + unreadable, count);
         }
         let _ = store.check();

@@ -16,7 +16,8 @@ const CONV: &str = "grouped_conv_forward_bf16_2d_64x64x64_compv3";
 const GEMM: &str =
     "gemm_universal_fp16_rcr_compv3_cshuffle_intrawave_False_False_False_False_64x64x64_2x2x1_32x32x16";
 
-const FMHA: &str = "fmha_fwd_fp16_batch_h128_qr_async_t128x128x32x128x32x128_w32x32x16_pad1111_mask=no_bias=no_bpc=-1";
+const FMHA: &str =
+    "fmha_fwd_fp16_batch_h128_qr_async_t128x128x32x128x32x128_w32x32x16_pad1111_mask=no_bias=no_bpc=-1";
 
 fuzz_target!(|bytes: &[u8]| {
     for (op, name) in [(Op::GroupedConv, CONV), (Op::Gemm, GEMM), (Op::Fmha, FMHA)] {

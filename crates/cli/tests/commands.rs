@@ -481,12 +481,11 @@ fn a_packed_model_is_the_model() {
     };
     assert_eq!(rank(packed), rank(SHIPPED));
     assert!(bad(&format!("pack --model {SHIPPED} --output {packed}"), 1).contains("File exists"));
-    // What is packed already is copied.
+    // Its text is gone, and nothing is left of an attempt.
     let again = folder.path().join("again");
-    good(&format!("pack --model {packed} --output {}", again.display()));
-    for forest in forests {
-        assert_eq!(fs::read(again.join(forest)).unwrap(), fs::read(format!("{packed}/{forest}")).unwrap());
-    }
+    let refused = bad(&format!("pack --model {packed} --output {}", again.display()), 1);
+    assert!(refused.contains("name the model that it was packed from"), "{refused}");
+    assert!(!again.exists());
 }
 
 #[test]

@@ -12,6 +12,7 @@ pub mod digest;
 pub mod evaluate;
 pub mod features;
 pub mod figures;
+mod forest_text;
 mod inflate;
 pub mod judge;
 #[cfg(feature = "lightgbm")]
@@ -27,3 +28,5 @@ pub mod train;
 pub mod trained;
 pub mod tuned;
 pub mod validate;
+
+pub use forest_text::forest_text;

@@ -94,7 +94,7 @@ pub(crate) fn word<T: std::str::FromStr<Err = UnknownWord>>(text: &str) -> Resul
 /// A model and the pool that it ranks.
 #[derive(clap::Args)]
 pub(crate) struct ModelAndPool {
-    /// Model directory: feature_spec.json and model_<target>.lgbm or .lgbm.gz; or embedded:NAME
+    /// Model directory: feature_spec.json and model_<target>.lgbm, .lgbm.gz or .lgbm.packed; or embedded:NAME
     #[arg(long, value_name = "DIR", required = true)]
     model: Option<PathBuf>,
     /// Kernels to choose from: a text file of names, a CSV with a `kernel` column, or the JSON of `enumerate`

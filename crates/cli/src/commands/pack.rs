@@ -1,14 +1,13 @@
 //! `ckselect pack`: a model directory that loads several times faster.
 
-use std::fs::{self, File};
-use std::io::Read as _;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use ck_select::files;
 use ck_select::forest::Forest;
-use ck_select::model::{Limits, Model, Target};
+use ck_select::model::{Model, Target};
 use ck_select::packed;
-use flate2::read::MultiGzDecoder;
+use ck_select_offline::forest_text;
 
 use crate::error::CliError;
 
@@ -48,19 +47,13 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
 
 fn forests(args: &Args, model: &Model) -> Result<(), CliError> {
     for target in Target::ALL {
-        let Some(path) = Model::forest_file(&args.model, target)? else { continue };
-        let bytes = text(&path)?;
-        let packed = if bytes.starts_with(Forest::PACKED_MAGIC) {
-            bytes
-        } else {
-            let text = String::from_utf8(bytes)
-                .map_err(|error| CliError::failed(format!("{}: {error}", path.display())))?;
-            packed::pack(&text).map_err(|error| CliError::failed(format!("{}: {error}", path.display())))?
-        };
+        let Some(text) = forest_text(&args.model, target)? else { continue };
+        let failed = |error| CliError::failed(format!("{}: {target}: {error}", args.model.display()));
+        let packed = packed::pack(&text).map_err(failed)?;
         let to = args.output.join(target.file_name() + ".packed");
         files::write(&to, &packed).map_err(|error| io(&to, &error))?;
         if model.forest(target).is_none_or(|forest| Forest::load(&to).ok().as_ref() != Some(forest)) {
-            return Err(CliError::failed(format!("{}: the packed forest differs", path.display())));
+            return Err(failed("the packed forest differs".to_owned()));
         }
     }
     Ok(())
@@ -74,19 +67,6 @@ fn papers(args: &Args) -> Result<(), CliError> {
         files::write(&to, &bytes).map_err(|error| io(&to, &error))?;
     }
     Ok(())
-}
-
-/// A forest's file, inflated if need be. Its size was checked when the model was loaded.
-fn text(path: &Path) -> Result<Vec<u8>, CliError> {
-    let file: File = files::open(path).map_err(|error| io(path, &error))?;
-    let mut bytes = Vec::new();
-    let limit = Limits::default().forest_bytes;
-    let read = if path.extension().is_some_and(|extension| extension == "gz") {
-        MultiGzDecoder::new(file).take(limit).read_to_end(&mut bytes)
-    } else {
-        file.take(limit).read_to_end(&mut bytes)
-    };
-    read.map(|_| bytes).map_err(|error| io(path, &error))
 }
 
 fn io(path: &Path, error: &std::io::Error) -> CliError {

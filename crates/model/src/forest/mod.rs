@@ -159,8 +159,8 @@ impl Forest {
     /// way. `ckselect pack` makes it.
     pub const PACKED_MAGIC: &[u8] = b"ck-select packed forest 1\n";
 
-    /// Reads a packed forest from what is in memory.
-    pub(crate) fn unpack(bytes: &[u8]) -> Result<Forest, ForestError> {
+    /// Reads the whole of a packed forest, which begins with [`Forest::PACKED_MAGIC`].
+    pub fn unpack(bytes: &[u8]) -> Result<Forest, ForestError> {
         match Forest::read_packed(bytes) {
             Ok(forest) => Ok(forest),
             Err(ReadError::Text(error)) => Err(error),

@@ -1,16 +1,17 @@
 //! The model that a training continues.
 
 use std::collections::BTreeSet;
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use ck_select_model::features::{Engine, Extractor, Schema};
+use ck_select_model::forest::Forest;
 use ck_select_model::model::{FeatureSpec, ModelError, Target};
 use ck_select_types::files;
 use serde_json::Value;
 
 use super::{Plan, TrainError};
-use crate::inflate::inflated;
+use crate::forest_text;
 
 /// A model directory whose forests are continued.
 #[derive(Debug, Clone)]
@@ -35,7 +36,12 @@ impl WarmStart {
         let spec = FeatureSpec::from_json(&path.display().to_string(), &bytes).map_err(Box::new)?;
         let mut forests = Vec::new();
         for target in Target::ALL {
-            if let Some(text) = forest_text(directory, target)? {
+            if let Some(text) = forest_text(directory, target).map_err(Box::new)? {
+                // A model that we cannot read cannot be served either.
+                Forest::parse(text.as_bytes()).map_err(|source| {
+                    let file = directory.display().to_string();
+                    Box::new(ModelError::Forest { file, source: Box::new(source) })
+                })?;
                 forests.push((target, text));
             }
         }
@@ -153,25 +159,4 @@ fn difference(old: &[&str], new: &[&str]) -> String {
         return "the features are the same, but their order changed".to_owned();
     }
     format!("added {added}, removed {removed}")
-}
-
-/// The forest's text, from the plain file or else from the compressed one.
-fn forest_text(directory: &Path, target: Target) -> Result<Option<String>, TrainError> {
-    let plain = directory.join(target.file_name());
-    let packed = directory.join(target.file_name() + ".gz");
-    let mut text = String::new();
-    if plain.exists() {
-        text = files::read_to_string(&plain).map_err(|error| TrainError::io(plain.display(), error))?;
-    } else if packed.exists() {
-        let failed = |error| TrainError::io(packed.display(), error);
-        let file = files::open(&packed).map_err(failed)?;
-        inflated(file).and_then(|mut file| file.read_to_string(&mut text)).map_err(failed)?;
-    } else {
-        return Ok(None);
-    }
-    // A model that we cannot read cannot be served either.
-    ck_select_model::forest::Forest::parse(text.as_bytes()).map_err(|source| {
-        Box::new(ModelError::Forest { file: directory.display().to_string(), source: Box::new(source) })
-    })?;
-    Ok(Some(text))
 }

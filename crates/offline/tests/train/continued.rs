@@ -66,6 +66,12 @@ fn a_forest_is_found_compressed_or_plain_and_only_for_its_target() {
     assert_eq!(warm.forest(Target::Latency), None);
     fs::remove_file(model.join("model_tflops.lgbm.gz")).unwrap();
     assert_eq!(WarmStart::load(&model).unwrap().forest(Target::Tflops), None);
+    // Taken for none, it would be trained from nothing.
+    let packed = model.join("model_tflops.lgbm.packed");
+    fs::write(&packed, "").unwrap();
+    let refused = WarmStart::load(&model).unwrap_err().to_string();
+    assert!(refused.contains("name the model that it was packed from"), "{refused}");
+    fs::remove_file(packed).unwrap();
     fs::write(model.join("model_tflops.lgbm"), &old[0].text).unwrap();
     assert_eq!(WarmStart::load(&model).unwrap().forest(Target::Tflops), Some(old[0].text.as_str()));
 }
