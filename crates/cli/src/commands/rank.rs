@@ -141,26 +141,28 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
             let mut rows = output()?;
             let at_once =
                 (BLOCK / top.min(ranker.pool().len()).max(1)).clamp(2 * rayon::current_num_threads(), 1024);
-            let mut block = Vec::new();
-            loop {
-                block.clear();
-                while block.len() < at_once
-                    && let Some((label, problem)) = problems.next()?
-                {
-                    block.push((Some(label), problem));
-                }
-                if block.is_empty() {
-                    break;
-                }
+            let mut read = || -> Result<Vec<_>, CliError> {
+                let next = || problems.next().transpose();
+                let block = std::iter::from_fn(next).take(at_once);
+                block.map(|next| next.map(|(label, problem)| (Some(label), problem))).collect()
+            };
+            let mut block = read()?;
+            while !block.is_empty() {
                 let task = (block.len() / (4 * rayon::current_num_threads())).clamp(1, TASK);
-                let ranked: Vec<_> = block
-                    .par_chunks(task)
-                    .map_init(Memory::default, |memory, task| ranking.rows(task, memory))
-                    .collect();
+                let mut ranked = Vec::new();
+                let next = rayon::in_place_scope(|scope| {
+                    scope.spawn(|_| {
+                        let tasks = block.par_chunks(task);
+                        let rank = |memory: &mut _, task| ranking.rows(task, memory);
+                        ranked = tasks.map_init(Memory::default, rank).collect();
+                    });
+                    read()
+                });
                 // In the file's order, whichever thread ranked which.
                 for ranked in ranked {
                     ranked?.into_iter().try_for_each(|row| rows.push(row))?;
                 }
+                block = next?;
             }
             problems.finish();
             ranking.notes.say(&path.display().to_string())?;

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::{RankError, RankScratch, Ranker};
-use crate::forest::{Forest, TOGETHER};
+use crate::forest::Forest;
 use crate::model::Target;
 use crate::problem::Problem;
-use crate::scoring::{CallValues, PoolScorer};
+use crate::scoring::{CallValues, PoolScorer, ROWS, RowScorer, Scratch};
 
 /// Of so many kernels, the row of one costs less than scoring them all, if rows go down the trees together.
 const KERNELS_A_ROW: usize = 16;
@@ -16,7 +16,8 @@ const KERNELS_A_ROW: usize = 16;
 pub struct TargetScorer {
     target: Target,
     forest: Arc<Forest>,
-    scorer: PoolScorer,
+    pool: PoolScorer,
+    rows: RowScorer,
 }
 
 impl TargetScorer {
@@ -33,8 +34,8 @@ impl Ranker {
         let (Some(forest), Some(features)) = (self.model.forest(target), &self.features) else {
             return Ok(None);
         };
-        let scorer = PoolScorer::compile(forest, &features.table())?;
-        Ok(Some(TargetScorer { target, forest: Arc::clone(forest), scorer }))
+        let (pool, rows) = (PoolScorer::deferred(forest, &features.table())?, RowScorer::new(forest)?);
+        Ok(Some(TargetScorer { target, forest: Arc::clone(forest), pool, rows }))
     }
 
     /// Whether [`Ranker::predict_rows`] is the quicker way to predict so many kernels of each problem.
@@ -51,15 +52,15 @@ impl Ranker {
         predictions: &mut Vec<f64>,
     ) -> Result<(), RankError> {
         predictions.clear();
-        let mut columns = vec![[0.0; TOGETHER]; target.forest.num_features()];
-        let mut waiting = Vec::new();
-        for asked in asked.chunks(TOGETHER) {
+        let mut columns = vec![[0.0; ROWS]; target.forest.num_features()];
+        let mut scratch = Scratch::default();
+        for asked in asked.chunks(ROWS) {
             for (at, (problem, kernel)) in asked.iter().enumerate() {
                 self.check(problem)?;
                 let row = self.row(&self.problem_side(problem)?, *kernel)?;
                 columns.iter_mut().zip(row).for_each(|(column, value)| column[at] = value);
             }
-            let sums = target.forest.raw_scores(&mut columns, asked.len(), &mut waiting)?;
+            let sums = target.rows.score(&columns, &mut scratch)?;
             let values = sums.iter().map(|&sum| self.model.value(target.target, target.forest.finish(sum)));
             predictions.extend(values.take(asked.len()));
         }
@@ -84,7 +85,7 @@ impl Ranker {
         }
         let CallValues { uniform, pair } = values;
         scores.resize(self.places.len(), 0.0);
-        target.scorer.score(uniform, pair, scratch, scores)?;
+        target.pool.score(uniform, pair, scratch, scores)?;
         for ranked in ranking.iter().take(*ordered) {
             let place =
                 self.places.binary_search(&ranked.index).map_err(|_| self.not_ranked(ranked.index))?;
@@ -132,8 +133,11 @@ mod tests {
                     let asked: Vec<_> =
                         scratch.ranking().iter().map(|place| (problem, place.index)).collect();
                     let mut by_rows = Vec::new();
-                    ranker.predict_rows(&scorer, &asked, &mut by_rows).unwrap();
-                    assert_eq!(by_rows, predictions, "{count} {target}");
+                    // The second time by the compiled forest.
+                    for _ in 0..2 {
+                        ranker.predict_rows(&scorer, &asked, &mut by_rows).unwrap();
+                        assert_eq!(by_rows, predictions, "{count} {target}");
+                    }
                     for (place, found) in scratch.ranking().iter().zip(&predictions) {
                         let kernel = ranker.predict(problem.checked().unwrap(), place.index).unwrap();
                         let expected =
