@@ -74,7 +74,7 @@ fn training_value(column: usize, random: &mut Random) -> f64 {
 
 /// Training data in which every column but the constant one says something about the label, which is
 /// positive.
-pub fn training(rows: usize, seed: u64) -> Matrix {
+pub fn training(rows: usize, seed: u64) -> Matrix<'static> {
     let mut random = Random::new(seed);
     let mut data = Matrix { width: WIDTH, ..Matrix::default() };
     for _ in 0..rows {
@@ -91,13 +91,13 @@ pub fn training(rows: usize, seed: u64) -> Matrix {
             + ((row[8] * 7.0) % 11.0) * 0.1
             + random.unit() * 0.2;
         data.labels.push((label + 4.0).max(0.1) as f32);
-        data.values.extend(row);
+        data.push(&row);
     }
     data
 }
 
 /// The same data to rank within groups: labels are grades from 0 to 4.
-pub fn ranking(rows: usize, seed: u64) -> Matrix {
+pub fn ranking(rows: usize, seed: u64) -> Matrix<'static> {
     const GROUP: usize = 20;
     let mut data = training(rows - rows % GROUP, seed);
     for label in &mut data.labels {

@@ -20,7 +20,7 @@ pub struct Booster {
 /// How to train. LightGBM's own parameters go into `params`, as `key=value` separated by blanks.
 pub struct Training<'a> {
     /// What to learn from.
-    pub data: &'a Matrix,
+    pub data: &'a Matrix<'a>,
     /// LightGBM's parameters.
     pub params: &'a str,
     /// The most iterations to train.
@@ -29,7 +29,7 @@ pub struct Training<'a> {
     pub start: Option<&'a Booster>,
     /// Data to stop early on, and after how many iterations without a better result, if training may stop
     /// early.
-    pub validation: Option<(&'a Matrix, usize)>,
+    pub validation: Option<(&'a Matrix<'a>, usize)>,
 }
 
 /// Which of LightGBM's answers to ask for.
@@ -43,7 +43,7 @@ pub enum Output {
 
 impl<'a> Training<'a> {
     /// Training from nothing for so many iterations.
-    pub fn new(data: &'a Matrix, params: &'a str, iterations: usize) -> Training<'a> {
+    pub fn new(data: &'a Matrix<'a>, params: &'a str, iterations: usize) -> Training<'a> {
         Training { data, params, iterations, start: None, validation: None }
     }
 
@@ -64,9 +64,13 @@ impl<'a> Training<'a> {
 
 impl Booster {
     /// A model without trees of its own, to be trained on the data, on top of the trees of `start`.
-    pub fn begin(data: &Matrix, params: &str, start: Option<&Booster>) -> Result<Booster, LightGbmError> {
+    pub fn begin(data: &Matrix<'_>, params: &str, start: Option<&Booster>) -> Result<Booster, LightGbmError> {
         let params = c_text(params)?;
-        let scores = start.map(|start| start.predict(&data.values, Output::RawScore)).transpose()?;
+        let raw = |start: &Booster| -> Result<Vec<f64>, LightGbmError> {
+            let blocks = data.blocks.iter().map(|block| start.predict(block, Output::RawScore));
+            blocks.collect::<Result<Vec<_>, _>>().map(|blocks| blocks.concat())
+        };
+        let scores = start.map(raw).transpose()?;
         let before = &data.start;
         let data = Dataset::new(data, &params, None)?;
         if let Some(mut scores) = scores {
@@ -87,7 +91,7 @@ impl Booster {
     }
 
     /// Scores these rows, too, after every iteration; with the parameters that the training began with.
-    pub fn watch(&mut self, rows: &Matrix, params: &str) -> Result<(), LightGbmError> {
+    pub fn watch(&mut self, rows: &Matrix<'_>, params: &str) -> Result<(), LightGbmError> {
         let rows = Dataset::new(rows, &c_text(params)?, self.data.first())?;
         // SAFETY: both handles are live, and the booster frees the data last.
         check(unsafe { sys::LGBM_BoosterAddValidData(self.handle, rows.handle) })?;

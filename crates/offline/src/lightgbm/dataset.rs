@@ -1,5 +1,6 @@
 //! Training data, as values here and as LightGBM's own binned copy.
 
+use std::borrow::Cow;
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::ptr;
 
@@ -9,11 +10,12 @@ use super::{LightGbmError, c_text, check, silence};
 
 /// Rows to train on, with what is to be learned.
 #[derive(Debug, Clone, Default)]
-pub struct Matrix {
+pub struct Matrix<'a> {
     /// How many values a row has.
     pub width: usize,
-    /// The rows, one after the other.
-    pub values: Vec<f64>,
+    /// The rows: blocks of whole rows, one row after the other. Borrowed ones are not copied before LightGBM
+    /// bins them.
+    pub blocks: Vec<Cow<'a, [f64]>>,
     /// One label a row.
     pub labels: Vec<f32>,
     /// For ranking: how many rows each group has, in order. Otherwise empty.
@@ -26,15 +28,18 @@ pub struct Matrix {
     pub names: Vec<String>,
 }
 
-impl Matrix {
+impl Matrix<'_> {
     /// How many rows there are.
     pub fn height(&self) -> usize {
         self.labels.len()
     }
 
-    /// The rows, each a slice.
-    pub fn rows(&self) -> std::slice::ChunksExact<'_, f64> {
-        self.values.chunks_exact(self.width)
+    /// Adds a row to the last block, which must be the matrix's own.
+    pub fn push(&mut self, row: &[f64]) {
+        match self.blocks.last_mut() {
+            Some(Cow::Owned(block)) => block.extend_from_slice(row),
+            _ => self.blocks.push(Cow::Owned(row.to_vec())),
+        }
     }
 }
 
@@ -46,24 +51,30 @@ pub(crate) struct Dataset {
 impl Dataset {
     /// Bins the matrix; on the bins of `like`, if given, as validation data must be.
     pub(crate) fn new(
-        data: &Matrix,
+        data: &Matrix<'_>,
         params: &CString,
         like: Option<&Dataset>,
     ) -> Result<Dataset, LightGbmError> {
         silence();
+        let found: usize = data.blocks.iter().map(|block| block.len()).sum();
         let expected = data.width * data.height();
-        if data.values.len() != expected {
-            return Err(LightGbmError(format!("{} values, expected {expected}", data.values.len())));
+        if found != expected || data.blocks.iter().any(|block| block.len() % data.width != 0) {
+            return Err(LightGbmError(format!("{found} values, expected {expected} in whole rows")));
         }
+        let mut starts: Vec<*const c_void> = data.blocks.iter().map(|block| block.as_ptr().cast()).collect();
+        let mut heights: Vec<i32> =
+            data.blocks.iter().map(|block| (block.len() / data.width) as i32).collect();
+        let mut by_row = vec![1; data.blocks.len()];
         let mut handle = ptr::null_mut();
-        // SAFETY: the values are height x width doubles, row after row, which the call copies.
+        // SAFETY: each block has as many rows of doubles as it is told, which the call copies.
         check(unsafe {
-            sys::LGBM_DatasetCreateFromMat(
-                data.values.as_ptr().cast(),
+            sys::LGBM_DatasetCreateFromMats(
+                data.blocks.len() as i32,
+                starts.as_mut_ptr(),
                 sys::C_API_DTYPE_FLOAT64 as i32,
-                data.height() as i32,
+                heights.as_mut_ptr(),
                 data.width as i32,
-                1,
+                by_row.as_mut_ptr(),
                 params.as_ptr(),
                 like.map_or(ptr::null_mut(), |like| like.handle),
                 &raw mut handle,

@@ -213,6 +213,15 @@ impl TrainingData {
         &self.features.values[place * self.width()..(place + 1) * self.width()]
     }
 
+    /// The values of the rows of some problems, in as few pieces as they lie in.
+    pub(super) fn blocks(&self, problems: &[usize]) -> impl Iterator<Item = &[f64]> {
+        let places: Vec<usize> = self.rows_of(problems).map(|row| self.places[row] as usize).collect();
+        let blocks = places.chunk_by(|one, next| one + 1 == *next);
+        let ranges: Vec<Range<usize>> = blocks.map(|block| block[0]..block[0] + block.len()).collect();
+        let width = self.width();
+        ranges.into_iter().map(move |rows| &self.features.values[rows.start * width..rows.end * width])
+    }
+
     /// Of a universal model, the logarithm of a row's estimated time over the shortest of its run.
     pub fn log_time(&self, row: usize) -> f64 {
         self.features.log_times[self.places[row] as usize]

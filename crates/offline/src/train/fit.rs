@@ -1,5 +1,7 @@
 //! One forest from some problems, and how many trees it should have.
 
+use std::borrow::Cow;
+
 use ck_select_model::forest::Forest;
 use ck_select_model::model::Target;
 use ck_select_model::select::universal_score;
@@ -187,18 +189,14 @@ impl<'a> Task<'a> {
         Ok(Stepper { booster: Booster::begin(&matrix, &params, start)?, params, custom })
     }
 
-    fn matrix(&self, problems: &[usize], weights: Option<&[f64]>) -> Matrix {
+    fn matrix(&self, problems: &[usize], weights: Option<&[f64]>) -> Matrix<'a> {
         let data = self.data;
-        let rows = data.rows_of(problems).count();
-        let values = Vec::with_capacity(rows * data.width());
+        let blocks = data.blocks(problems).map(Cow::Borrowed).collect();
         let mut matrix =
-            Matrix { width: data.width(), values, names: data.names.clone(), ..Matrix::default() };
+            Matrix { width: data.width(), blocks, names: data.names.clone(), ..Matrix::default() };
         let weighted = weights.filter(|weights| problems.iter().any(|&problem| weights[problem] != 1.0));
         for &problem in problems {
             let span = data.problems[problem].span.clone();
-            for row in span.clone() {
-                matrix.values.extend_from_slice(data.row(row));
-            }
             matrix.labels.extend(self.labels[span.clone()].iter().map(|&label| label as f32));
             if let Some(weights) = weighted {
                 matrix.weights.extend(span.clone().map(|_| weights[problem] as f32));

@@ -142,7 +142,7 @@ impl Recipe {
         Arc::new(model.unwrap_or_else(|error| panic!("{error}")).with_rules(rules))
     }
 
-    fn data(&self, setting: &Setting) -> Matrix {
+    fn data(&self, setting: &Setting) -> Matrix<'static> {
         let mut random = Random::new(u64::from(VERSION));
         let mut data = Matrix { width: setting.extractor.schema.len(), ..Matrix::default() };
         for _ in 0..self.problems {
@@ -150,7 +150,7 @@ impl Recipe {
             for number in 0..self.kernels {
                 let all = self.kernels >= setting.pool.len();
                 let kernel = &setting.pool[if all { number } else { random.below(setting.pool.len()) }].kind;
-                data.values.extend(setting.extractor.row(&problem, kernel).expect("a described kernel"));
+                data.push(&setting.extractor.row(&problem, kernel).expect("a described kernel"));
                 data.labels.push(machine::tflops(&problem, kernel, &mut random).ln_1p() as f32);
             }
         }

@@ -127,12 +127,17 @@ impl Family {
         Ok(())
     }
 
-    fn data(&self, extractor: &Extractor, target: &str, log: bool) -> Result<Matrix, Box<dyn Error>> {
+    fn data(
+        &self,
+        extractor: &Extractor,
+        target: &str,
+        log: bool,
+    ) -> Result<Matrix<'static>, Box<dyn Error>> {
         let mut random = Random::new(7);
         let mut data = Matrix { width: extractor.schema.len(), ..Matrix::default() };
         for problem in &self.train {
             for kernel in &self.pool {
-                data.values.extend(extractor.row(problem, &kernel.kind)?);
+                data.push(&extractor.row(problem, &kernel.kind)?);
                 let tflops = speed(problem, &kernel.kind) * (1.0 + 0.04 * (random.unit() - 0.5));
                 let milliseconds = problem.flops() / tflops / 1e9;
                 let value = match target {

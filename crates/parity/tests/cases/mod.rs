@@ -35,7 +35,7 @@ impl Case {
             How::Ranking => synthetic::ranking(ROWS, 1),
             _ => synthetic::training(ROWS, 1),
         };
-        let more: Matrix = synthetic::training(ROWS, 2);
+        let more: Matrix<'_> = synthetic::training(ROWS, 2);
         let training = Training::new(&data, &self.params, self.iterations);
         let booster = match self.how {
             How::AtOnce | How::Ranking => training.run(),
