@@ -153,7 +153,7 @@ fn gpus(variable: &impl Fn(&str) -> Option<OsString>) -> Vec<Finding> {
         findings.push(Finding::new(
             "GPU driver",
             State::Wrong,
-            "/dev/kfd: no right to read and write",
+            "/dev/kfd: no permission to read and write",
             effect,
         ));
     }

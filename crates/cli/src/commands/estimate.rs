@@ -33,8 +33,7 @@ impl EstimateOption {
     pub(crate) fn place(&self, model: Model, hardware: &HardwareOption) -> Result<Model, CliError> {
         if model.spec().prior.is_none() {
             if self.arch.is_some() {
-                let message =
-                    "--arch is for the estimate and for universal models; this model is for its own";
+                let message = "--arch is for the estimate and for universal models; this model has its own";
                 return Err(CliError::usage(message));
             }
             return hardware.ask(model);
@@ -56,7 +55,7 @@ impl EstimateOption {
                 Device::for_arch(arch).map_err(|error| CliError::usage(format!("--hardware: {error}")))?
             }
             (Some(_), Some(_)) => {
-                return Err(CliError::usage("--hardware: no such file; beside --arch it is a file"));
+                return Err(CliError::usage("--hardware: no such file; with --arch it has to be a file"));
             }
             (None, Some(arch)) => {
                 Device::for_arch(arch).map_err(|error| CliError::usage(format!("--arch: {error}")))?

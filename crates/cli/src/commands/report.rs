@@ -148,7 +148,7 @@ fn survey(measurements: &Measurements, files: &[PathBuf]) -> Result<Survey, CliE
     }
     Survey::of(measurements, sidecars).ok_or_else(|| {
         let rows = measurements.rows().len();
-        CliError::failed(format!("nothing to say: of {rows} rows none has a time"))
+        CliError::failed(format!("nothing to report: none of {rows} rows has a time"))
     })
 }
 
@@ -179,11 +179,7 @@ fn prune(args: &Args, path: &Path, survey: &Survey, measurements: &Measurements)
     out.finish()?;
     say!("ckselect: {}: {text}", path.display());
     if last.without > 0 {
-        say!(
-            "ckselect: {}: {} problems are left without a kernel that ran on them",
-            path.display(),
-            last.without
-        );
+        say!("ckselect: {}: {} problems have no kept kernel that ran on them", path.display(), last.without);
     }
     Ok(())
 }

@@ -162,7 +162,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     }
     if let Some(count) = args.stratify {
         if problems.iter().any(|problem| problem.op() != Op::GroupedConv) {
-            return Err(CliError::usage("--stratify: strata are of convolutions, and these are none"));
+            return Err(CliError::usage("--stratify: only convolutions have strata"));
         }
         problems = shapes::stratified(&problems, usize_of(count));
     }

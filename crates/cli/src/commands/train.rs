@@ -150,7 +150,7 @@ pub(crate) fn command_line() -> String {
 #[cfg(not(feature = "train"))]
 pub(crate) fn without_lightgbm() -> CliError {
     CliError::usage(
-        "this ckselect was built without LightGBM, which trains; build one with it by `make ckselect`, or with CMake \
-         3.28 and libclang by `cargo build --release -p ckselect --features train`",
+        "this ckselect was built without LightGBM, so it cannot train; build it with `make ckselect` or, with CMake \
+         3.28 and libclang, `cargo build --release -p ckselect --features train`",
     )
 }

@@ -250,7 +250,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, CliError> {
             say!("ckselect: the estimate leaves out {count} pairs as too slow and keeps {kept}");
         }
     } else if args.within.is_some() || args.arch.is_some() || args.hardware.is_given() {
-        return Err(CliError::usage("--within, --arch and --hardware are for --order estimate"));
+        return Err(CliError::usage("--within, --arch and --hardware need --order estimate"));
     }
     if whole.is_empty() {
         return Err(CliError::failed("no kernel of the pool computes any of the problems"));

@@ -309,7 +309,7 @@ fn answer(mut reader: TcpStream, page: &str) -> io::Result<()> {
     let mut words = line.split(|byte| *byte == b' ');
     let (status, body) = match (words.next(), words.next()) {
         (Some(b"GET"), Some(b"/")) => ("200 OK", page),
-        (Some(b"GET"), _) => ("404 Not Found", "Only / is here."),
+        (Some(b"GET"), _) => ("404 Not Found", "Only / exists."),
         _ => ("405 Method Not Allowed", "Only GET is answered."),
     };
     write!(
