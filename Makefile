@@ -47,7 +47,7 @@ help:
 	@echo 'make bench-offline  compare converting, features and evaluating with pandas and LightGBM: time and memory'
 	@echo 'make bench-harness   overhead of ckselect bench per measurement'
 	@echo 'make test-slurm   ckselect bench on a one-node Slurm; as root, installs Debian packages'
-	@echo 'make fresh   demo and test on a minimal Debian of their own, as root, with a clock'
+	@echo 'make fresh   time make demo and make test, each in a fresh minimal Debian, as root'
 	@echo 'make dist    a tar.gz, .deb packages and a wheel in target/dist; fresh-dist tries them in fresh roots, as root'
 	@echo 'make minimum bare deny semver publish lint-workflows   oldest Rust, no default features, dependencies, interface, packages'
 	@echo 'make fuzz   fuzz every parser, SECONDS_EACH=150 seconds each'

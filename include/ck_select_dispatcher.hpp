@@ -6,18 +6,18 @@
  *     ck_select::GroupedConvRunner dispatcher(&registry, options);     // in place of GroupedConvDispatcher
  *     dispatcher.run(input, weight, output, problem);
  *
- *     ck_select::GroupedConvSelector selector(registry, options);      // or to choose alone
- *     const auto* kernel = selector.get_solution(problem);             // null when no kernel can run it
+ *     ck_select::GroupedConvSelector selector(registry, options);      // or only to choose
+ *     const auto* kernel = selector.get_solution(problem);             // null if no kernel can run it
  *     ck_select::run(selector, problem, {input, weight, output}, stream, device);
  *
- * Templates over CK's classes, whose generations are told apart by their members: all of them compile from this one header
- * (docs/adopting.md names them). Of CK only grouped_conv_registry.hpp is included, and only when the compiler finds it as
+ * Templates over CK's classes, whose generations are distinguished by their members: all of them compile from this one header
+ * (docs/adopting.md names them). Of CK only grouped_conv_registry.hpp is included, and only if the compiler finds it as
  * <ck_tile/dispatcher/grouped_conv_registry.hpp>; from elsewhere, include it before this header.
  *
  * What it guarantees
- *   - A kernel is chosen only when its key has the problem's operation, types, layout, dimensions and architecture, letter by letter,
- *     when its own matches() says so, too, and its is_supported (GEMM: supports) says yes to the very problem object. One that throws has said no.
- *   - get_solution answers an instance, not a name, and run and GroupedConvRunner run that instance, so that no name can be taken for another.
+ *   - A kernel is chosen only if its key has the problem's operation, types, layout, dimensions and architecture, compared exactly,
+ *     if its own matches() agrees, and its is_supported (GEMM: supports) accepts that same problem object. One that throws counts as no.
+ *   - get_solution returns an instance, not a name, and run and GroupedConvRunner run that instance, so no name can be mistaken for another.
  *   - Kernels that cannot be expressed to the library are never chosen, and are listed by skipped().
  *   - Changes of the registry are followed, see Follow.
  *   - A heuristic never throws.

@@ -287,7 +287,7 @@ fn callbacks_may_select_and_must_not_tune() {
     assert!(matches!(registry.tune(&LONG), Ok(TuneReport { measured: 1, .. })));
     let inner = INNER.lock().unwrap();
     assert!(
-        inner.len() >= 6 && inner.iter().all(|text| text.contains("this thread measures already")),
+        inner.len() >= 6 && inner.iter().all(|text| text.contains("this thread is already measuring")),
         "{inner:?}"
     );
 }

@@ -1,4 +1,4 @@
-/* What a kernel brings besides its description: callables, user data, priority. */
+/* What belongs to a kernel besides its description: callables, user data, priority. */
 
 #ifndef CK_SELECT_HOOKS_HPP
 #define CK_SELECT_HOOKS_HPP
@@ -141,7 +141,7 @@ struct Keep {
     for (auto at = plain.begin(); at != plain.end();) at = used.count(at->second.get()) == 0 ? plain.erase(at) : std::next(at);
   }
 
-  /// For hooks without callables: always the same object, so that the library recognises a kernel that returns.
+  /// For hooks without callables: always the same object, so that the library recognises a kernel that is added again.
   Callables& without_callables(const Hooks& hooks) {
     const std::lock_guard<std::mutex> lock(mutex);
     auto& kept = plain[{hooks.user, hooks.priority}];

@@ -1,4 +1,4 @@
-/* Problems, what a kernel is chosen for, and the C functions that take them. */
+/* Problems, for which kernels are chosen, and the C functions that take them. */
 
 #ifndef CK_SELECT_PROBLEM_HPP
 #define CK_SELECT_PROBLEM_HPP

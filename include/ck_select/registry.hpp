@@ -106,7 +106,7 @@ class Registry {
   void add_gemm(std::vector<NewGemmKernel> kernels) { add_described(ck_registry_add_gemm_kernels, std::move(kernels)); }
   void add_fmha(std::vector<NewFmhaKernel> kernels) { add_described(ck_registry_add_fmha_kernels, std::move(kernels)); }
 
-  /// Into how many parts the keys of a sequence are split, see ck_registry_choose_fmha_splits.
+  /// The number of parts into which the keys of a sequence are split, see ck_registry_choose_fmha_splits.
   [[nodiscard]] std::int64_t fmha_splits(const FmhaProblem& problem, std::int64_t most) const {
     std::int64_t splits = 1;
     detail::check(ck_registry_choose_fmha_splits(capi(), &problem.capi(), most, &splits));
@@ -157,9 +157,9 @@ class Registry {
   void clear() { detail::check(ck_registry_clear(capi())); }
 
   /// Frees the memory of kernels that were removed or replaced, with their callables, and returns their number. Until
-  /// then their names stay valid. A returning kernel is recognised only if its hooks have no callables, so a program that
-  /// keeps adding and removing kernels with callables should call this now and then. No other thread may use the registry
-  /// during the call.
+  /// then their names stay valid. A kernel that is added again is recognised only if its hooks have no callables, so a
+  /// program that keeps adding and removing kernels with callables should call this from time to time. No other thread
+  /// may use the registry during the call.
   std::size_t compact() {
     std::size_t removed = 0;
     detail::check(ck_registry_compact(capi(), &removed));
@@ -268,7 +268,8 @@ class Registry {
   /// Prepares the models for the current kernels; otherwise the first selection after a change does.
   void prepare() { detail::check(ck_registry_prepare(capi())); }
 
-  /// Reads the winners that other processes have stored. It reads a file: call it now and then, not before each selection.
+  /// Reads the winners that other processes have stored. It reads a file: call it from time to time, not before each
+  /// selection.
   void refresh_store() { detail::check(ck_registry_refresh_store(capi())); }
 
   /// How many winners are only in memory, because the store could not be written, and the reason.
@@ -281,8 +282,9 @@ class Registry {
     return status;
   }
 
-  /// Measures what was asked most and is answered by a guess, within a time; see ck_registry_tune. `kernels` is how many of a
-  /// problem's best are measured, `stream` a hipStream_t, null for that of the options.
+  /// Measures, within a time, the most frequently requested problems that are answered by a guess; see
+  /// ck_registry_tune. `kernels` is how many of a problem's best kernels are measured, `stream` a hipStream_t, null for
+  /// that of the options.
   TuneReport tune(std::chrono::duration<double, std::milli> time, std::int32_t kernels = 3, void* stream = nullptr) {
     const ck_tune_budget budget{sizeof budget, time.count(), stream, kernels, 0};
     ck_tune_report raw{};

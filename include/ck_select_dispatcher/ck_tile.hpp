@@ -24,7 +24,7 @@ namespace ck_select::detail::not_in_ck {
 
 struct Absent {};
 
-// Found in place of CK's when it has none: a using directive makes them visible further out than CK's namespace.
+// Found if CK has none: a using directive makes them visible further out than CK's namespace.
 inline Absent g_conv_dispatch_buffers{};
 inline Absent mutable_conv_invocation_context() noexcept { return {}; }
 class NoKernelFound : public Error {
@@ -53,7 +53,7 @@ using CkNoKernelFound = ck_tile::dispatcher::ck_select_access::NoKernel;
 template <class Type>
 inline constexpr bool in_ck = !std::is_same_v<Type, not_in_ck::Absent>;
 
-/// CK's buffers of this thread. The type is a parameter so that nothing is asked of them where CK has none.
+/// CK's buffers of this thread. The type is a parameter, so that this compiles where CK has none.
 template <class Buffers>
 [[nodiscard]] Buffers& ck_buffers() noexcept {
   return ck_tile::dispatcher::ck_select_access::buffers();
@@ -63,7 +63,7 @@ template <class Context>
   return ck_tile::dispatcher::ck_select_access::context();
 }
 
-/// How one run of a convolution is called.
+/// The arguments of one run of a convolution.
 struct Invocation {
   const void* input = nullptr;
   const void* weight = nullptr;
@@ -75,7 +75,7 @@ struct Invocation {
   int repeat = 1;
 };
 
-/// Sets what CK's generated kernels read on this thread, and puts back what was there.
+/// Sets what CK's generated kernels read on this thread, and restores the previous values.
 template <class Buffers = CkBuffers, class Context = CkContext>
 class InvocationScope {
  public:
@@ -122,8 +122,8 @@ class InvocationScope {
   Context context_;
 };
 
-/// Tells kernels into how many parts the reduction is split, while they are asked what they support: CK's predicates for the
-/// gradient of the weight read it where run() puts it, and CK itself asks them before it does.
+/// Sets the number of parts into which the reduction is split while kernels are asked what they support: CK's
+/// predicates for the gradient of the weight read it from where run() stores it, but CK calls them before that.
 template <class Buffers = CkBuffers, class Context = CkContext>
 class SplitScope {
  public:

@@ -32,17 +32,17 @@ template <class Number>
   return order;
 }
 
-/// Takes over what a kernel's name says, and collects where a key says something else.
+/// Takes what a kernel's name states, and collects where its key contradicts it.
 class NameReader {
  public:
   NameReader(ConvKernel& kernel, const std::string& name) : kernel_(kernel), key_(kernel.capi()), name_(key_) {
     is_read_ = ck_conv_kernel_desc_read_name(&name_, name.c_str()) == CK_STATUS_OK;
   }
 
-  /// What the key has no field for is told by the name alone: no contradiction.
+  /// What the key has no field for is only in the name: no contradiction.
   [[nodiscard]] std::string read(bool key_has_specialization, bool key_has_large_tensor, bool key_has_stream_k) {
     if (!is_read_) return {};
-    // CK matches by what the key says of these.
+    // CK matches by the key's values of these.
     number("direction", name_.direction, key_.direction);
     number("dimensions", name_.ndim, key_.ndim);
     number("dtype", name_.dtype_in, key_.dtype_in);
@@ -113,7 +113,7 @@ struct ConvAdapter {
   using Kernel = ConvKernel;
   using New = NewConvKernel;
 
-  /// The dispatcher takes the first kernel whose name contains what a heuristic answers.
+  /// The dispatcher takes the first kernel whose name contains the heuristic's answer.
   static constexpr bool matches_parts = true;
 
   /// While kernels are asked what they support.
@@ -157,7 +157,7 @@ struct ConvAdapter {
     return known;
   }
 
-  /// All that a key says, and what only the name does.
+  /// All fields of a key, and what only the name contains.
   template <class Key>
   [[nodiscard]] static ConvKernel kernel_of(const Key& key, const std::string& name, Direction direction) {
     ConvKernel kernel;
@@ -187,8 +187,8 @@ struct ConvAdapter {
     return kernel;
   }
 
-  /// The name that CK's code generator would give, with the types and the parts of the layout that it leaves out: every field but the
-  /// architecture.
+  /// The name that CK's code generator would give, with the types and the parts of the layout that it omits: every
+  /// field except the architecture.
   [[nodiscard]] static std::string long_name(const ConvKernel& kernel, std::string_view whole_layout) {
     const char* words[] = {"fwd", "bwd_data", "bwd_weight"};
     const std::size_t cut = std::min(whole_layout.find('_'), whole_layout.size());
@@ -216,7 +216,7 @@ struct ConvAdapter {
       if (kernel.stream_k_persistent) name += "_persistent";
     }
     if (kernel.split_image) name += "_large_tensor";
-    // What no name of CK's tells.
+    // What no name of CK's contains.
     if (kernel.dtype_wei != kernel.dtype_in) name.append("_wei_").append(to_string(kernel.dtype_wei));
     if (kernel.dtype_out != kernel.dtype_in) name.append("_out_").append(to_string(kernel.dtype_out));
     name.append(whole_layout.substr(cut));
@@ -227,7 +227,7 @@ struct ConvAdapter {
 
   [[nodiscard]] static bool may_run(const SelectorOptions& options) noexcept { return options.run_convolutions; }
 
-  /// One run on a search's own operands. The kernel times itself.
+  /// One run on the search's own operands. The kernel times itself.
   template <class Known, class Problem, class Buffers = CkBuffers, class Context = CkContext>
   [[nodiscard]] static float run(const Known& known, const Problem& problem, void* stream, const SelectorOptions& options,
                                  LazyOperands& operands) {
@@ -263,7 +263,7 @@ struct ConvAdapter {
       const std::int64_t steps = problem.stride[axis] > 0 ? room / problem.stride[axis] + 1 : 0;
       x.times(problem.input_spatial[axis]);
       w.times(problem.filter_spatial[axis]);
-      // Some callers leave the output's extents at what they were: the larger of both is safe.
+      // Some callers leave the output's extents at old values: the larger of the two is safe.
       y.times(std::max(problem.output_spatial[axis], steps));
     }
     switch (kernel.direction) {
@@ -311,7 +311,7 @@ struct ConvAdapter {
   }
 
  private:
-  /// What the problem says, the options where it says nothing, and what is registered where neither does.
+  /// The problem's values, else those of the options, else those of the registered kernels.
   template <class Problem, class State>
   [[nodiscard]] static SignatureView signature_of(const Problem& problem, const SelectorOptions& options, const State& state) {
     SignatureView signature{kind_of(direction_of(problem.op), dimensions(problem, options)), options.dtype, options.dtype,
@@ -362,7 +362,7 @@ struct ConvAdapter {
     throw Error(Status::invalid_problem, "dtype: unknown word '" + std::string(word) + "'");
   }
 
-  /// The word of an order for a number of dimensions: "nhwgc" of "nwgc" in two.
+  /// The name of an order for a number of dimensions: "nhwgc" for "nwgc" in two.
   [[nodiscard]] static ConvLayout layout(const std::string& order, int ndim) {
     std::string word = order;
     const std::size_t width = word.find('w');

@@ -1,4 +1,5 @@
-/* What the selectors of both operations share: the registry's kernels told to the library, and its answers told as instances. */
+/* What the selectors of all operations share: the registry's kernels are registered with the library, and its answers are
+ * returned as instances. */
 
 #ifndef CK_SELECT_DISPATCHER_CORE_HPP
 #define CK_SELECT_DISPATCHER_CORE_HPP
@@ -81,7 +82,7 @@ class Core {
     return registry_.explain(asked.problem);
   }
 
-  /// Asks the library's registry about a problem as it wants it, on the registry of this moment.
+  /// Asks the library's registry about a converted problem, on the current state of the registry.
   template <class Ask, class Problem>
   [[nodiscard]] auto ask_library(Ask ask_registry, const Problem& problem) {
     const auto state = current();
@@ -93,8 +94,8 @@ class Core {
     return ask_registry(static_cast<const Registry&>(registry_), asked.problem);
   }
 
-  /// Names for a dispatcher, best first: what find answers, then the model's ranking or, without one, the rest in order. Empty when
-  /// there is none, and the log says why: an exception would come out of CK's select_kernel and run.
+  /// Names for a dispatcher, best first: find's answer, then the model's ranking or, without one, the rest in order.
+  /// Empty if there is none, and the log says why: an exception would propagate from CK's select_kernel and run.
   template <class Problem>
   [[nodiscard]] std::vector<std::string> names(const Problem& problem) noexcept {
     try {
@@ -131,7 +132,7 @@ class Core {
     return state_;
   }
 
-  /// The state, after a look at the registry.
+  /// The state, after checking the registry.
   [[nodiscard]] std::shared_ptr<const State> current() {
     auto now = state();
     if (is_current(*now)) return now;
@@ -142,7 +143,7 @@ class Core {
     return state();
   }
 
-  /// `thoroughly`: as exactly as the options ask for at most.
+  /// `thoroughly`: as exactly as the options request at most.
   [[nodiscard]] bool is_current(const State& state, bool thoroughly = false) const {
     constexpr std::uint32_t seldom = 256;
     switch (options_.follow.value_or(Follow::every_call)) {
@@ -158,7 +159,7 @@ class Core {
     return looks_same(*ck_, state);
   }
 
-  /// Publishes a new state, after the library knows its kernels. For the thread whose turn it is.
+  /// Publishes a new state once the library knows its kernels. Only for the thread that holds the turn.
   void read_registry() {
     auto next = std::make_shared<State>();
     read_entries(*ck_, *next);
@@ -183,7 +184,7 @@ class Core {
     state_ = std::move(next);
   }
 
-  /// Puts a kernel of a new state where it is looked for.
+  /// Indexes a kernel of a new state.
   void take(State& next, std::size_t at) {
     Known<Instance, Kernel>& kernel = next.kernels[at];
     next.by_instance.emplace(kernel.instance.get(), at);
@@ -214,8 +215,8 @@ class Core {
     }
   }
 
-  /// Tells the library about keys that it does not know, or knows with another priority. It is not told to forget one: kernels that
-  /// are gone are unsupported, so that threads which select meanwhile never find it empty.
+  /// Registers keys that the library does not know, or knows with another priority. None is removed: kernels that are
+  /// gone are unsupported, so that threads that select meanwhile never find the library's registry empty.
   void tell_library(const State& state) {
     std::unordered_map<std::string_view, int> priorities;
     for (const Known<Instance, Kernel>& kernel : state.kernels) {
@@ -230,7 +231,7 @@ class Core {
       if (is_new) slots_.push_back(Slot{place->second, kernel.key, priority});
       Slot& slot = slots_[place->second];
       if (!is_new && slot.priority == priority) continue;
-      // A higher one replaces the kernel; for a lower one it must go first.
+      // A higher one replaces the kernel; for a lower one it has to be removed first.
       if (!is_new && priority < slot.priority) registry_.remove(kernel.key);
       slot.priority = priority;
       added.push_back({kernel.kernel, hooks_of(slot)});
@@ -242,7 +243,7 @@ class Core {
     try {
       Adapter::add(registry_, added);
     } catch (const Error&) {
-      // At least one is refused. One at a time tells which.
+      // At least one is refused. Adding one at a time shows which.
       for (const auto& kernel : added) {
         try {
           registry_.add(kernel.kernel, kernel.hooks);
@@ -313,7 +314,7 @@ class Core {
     const std::size_t slot = slot_of(solution.selection.user);
     const auto* known = now.last_slot == slot ? static_cast<const Known<Instance, Kernel>*>(now.last)
                                               : chosen(state, slot, problem, asked.wanted);
-    // Where nothing better is known than priorities, CK's own choice among equals is as good as any, and the one that is expected.
+    // If only priorities are known, CK's own choice among equals is as good as any, and is what callers expect.
     if (solution.selection.source == Source::priority && !options_.priority) {
       if (const auto* usual = choice_of_ck(state, problem, asked.wanted)) known = usual;
     }
@@ -327,7 +328,7 @@ class Core {
     return solution;
   }
 
-  /// What the registry's own `find` answers, if it is a kernel that may run.
+  /// The answer of the registry's own `find`, if it is a kernel that may run.
   template <class Problem>
   [[nodiscard]] const Known<Instance, Kernel>* choice_of_ck(const State& state, const Problem& problem,
                                                            const Wanted& wanted) const {
@@ -362,7 +363,7 @@ class Core {
     }
   }
 
-  /// Adds kernels behind the first, best first.
+  /// Adds kernels after the first, best first.
   template <class AskedProblem>
   void add_ranked(std::vector<std::size_t>& ranked, const State& state, const AskedProblem& asked, std::size_t limit) const {
     const auto add = [&](void* user) {
@@ -380,7 +381,7 @@ class Core {
     }
   }
 
-  /// Says why there is no answer. What only the program's author can mend is said aloud, once.
+  /// Logs why there is no answer. What only the program's author can fix is logged as an error, once.
   void say(const Error& error, std::int32_t level) noexcept {
     if (dynamic_cast<const Ambiguous*>(&error) != nullptr && !ambiguity_told_.exchange(true)) level = CK_LOG_LEVEL_ERROR;
     try {
@@ -394,7 +395,7 @@ class Core {
   const CkRegistry* ck_;
   const SelectorOptions options_;
 
-  // Of the thread whose turn it is.
+  // Only for the thread that holds the turn.
   std::mutex refreshing_;
   std::deque<Slot> slots_;
   std::unordered_map<std::string, std::size_t> places_;

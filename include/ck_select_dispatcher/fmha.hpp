@@ -26,11 +26,11 @@ struct FmhaStage {
   Solution<Instance> solution;
 };
 
-/// The kernels of an attention, in the order in which they run. Without stages there is no way to run it.
+/// The kernels of an attention problem, in the order in which they run. Without stages it cannot be run.
 template <class Instance>
 struct FmhaPlan {
   std::vector<FmhaStage<Instance>> stages;
-  /// Into how many parts keys are split; what the stages were chosen for.
+  /// The number of parts into which keys are split; the stages were chosen for it.
   std::int64_t num_splits = 1;
 };
 
@@ -68,7 +68,7 @@ struct FmhaAdapter {
     return known;
   }
 
-  /// All that a key says.
+  /// All fields of a key.
   template <class Key>
   [[nodiscard]] static FmhaKernel kernel_of(const Key& key) {
     const auto& signature = key.signature;
@@ -103,7 +103,7 @@ struct FmhaAdapter {
     fill(raw.tile, {tile.m0, tile.n0, tile.k0, tile.n1, tile.k1, tile.k0max});
     nine(raw.wave, algorithm.wave_shape);
     nine(raw.warp_tile, algorithm.warp_tile_shape);
-    // Older revisions call the pipeline otherwise, and have the pads in the signature.
+    // Older revisions name the pipeline differently, and have the pads in the signature.
     if constexpr (is_valid<KeyPipeline, std::decay_t<decltype(algorithm)>>) {
       kernel.pipeline = algorithm.pipeline;
     } else {
@@ -126,7 +126,7 @@ struct FmhaAdapter {
     return kernel;
   }
 
-  /// The identifier, and what it leaves out: two kernels of one identifier are two kernels here.
+  /// The identifier, and what it omits: two kernels with one identifier are two kernels here.
   template <class Key>
   [[nodiscard]] static std::string key_text(const Key& key, const std::string& identifier) {
     std::string text = identifier + (key.signature.has_logits_soft_cap ? "|sc1" : "|sc0");
@@ -138,7 +138,7 @@ struct FmhaAdapter {
 
   static void add(Registry& registry, const std::vector<NewFmhaKernel>& kernels) { registry.add_fmha(kernels); }
 
-  /// A search would need operands of every kind that attention has.
+  /// A search would need all kinds of operands that attention has.
   [[nodiscard]] static bool may_run(const SelectorOptions& /*options*/) noexcept { return false; }
   template <class Known, class Problem>
   [[nodiscard]] static float run(const Known&, const Problem&, void*, const SelectorOptions&, LazyOperands&) {
@@ -209,7 +209,7 @@ struct FmhaAdapter {
 
   template <class Instance, class Problem>
   [[nodiscard]] static bool supports(const Instance& instance, const Problem& problem) {
-    // Where the number of splits is chosen, the second stage is asked for with the first one's problem.
+    // If the number of splits is chosen here, the second stage is selected for the first one's problem.
     const auto family = instance.get_key().signature.family;
     if (family == problem.requested_family || group_of(static_cast<int>(family)) == static_cast<int>(family)) {
       return instance.supports(problem);
@@ -254,8 +254,8 @@ class FmhaSelector : public detail::Selector<CkRegistry, detail::FmhaAdapter> {
   using Base::Base;
   using typename Base::Instance;
 
-  /// The kernels of all stages that the problem's API has, each asked for by itself. A stage without a kernel leaves the plan
-  /// without stages, but for the last of backward, which CK takes for optional, too.
+  /// The kernels of all stages of the problem's API, each chosen by itself. If a stage has no kernel, the plan has no
+  /// stages, except for the last stage of backward, which is optional, as in CK.
   template <class Problem>
   [[nodiscard]] FmhaPlan<Instance> plan(const Problem& problem) const {
     FmhaPlan<Instance> plan;
@@ -275,8 +275,8 @@ class FmhaSelector : public detail::Selector<CkRegistry, detail::FmhaAdapter> {
     return plan;
   }
 
-  /// The same for split keys, where the number of splits is the selector's to choose: a power of two up to `most`, the one for
-  /// which the estimate gives both stages together the least time.
+  /// The same for split keys, with the number of splits chosen by the selector: the power of two up to `most` for which
+  /// both stages together take the least time by the estimate.
   template <class Problem>
   [[nodiscard]] FmhaPlan<Instance> plan_splits(const Problem& problem, std::int64_t most) const {
     Problem asked = problem;

@@ -40,7 +40,7 @@ struct GemmAdapter {
     known.signature = {stream_k(key.algorithm), word_of(signature.dtype_a), word_of(signature.dtype_b),
                        word_of(signature.dtype_c),
                        word_of(signature.layout_a) + word_of(signature.layout_b) + word_of(signature.layout_c)};
-    // A problem of the dispatcher's asks for neither.
+    // The dispatcher's problems request neither.
     if (signature.transpose_a || signature.transpose_b) {
       known.reason = "it transposes an operand";
     } else if (signature.grouped) {
@@ -56,7 +56,8 @@ struct GemmAdapter {
     return known;
   }
 
-  /// How a kernel or a problem wants Stream-K to reduce: 0 for none, else a number for each way. Both say it by the same members.
+  /// The Stream-K reduction of a kernel or a problem: 0 for none, else a number per kind. Both state it by the same
+  /// members.
   template <class Asking>
   [[nodiscard]] static int stream_k(const Asking& asking) noexcept {
     if constexpr (is_valid<Streamk, Asking>) {
@@ -66,7 +67,7 @@ struct GemmAdapter {
     }
   }
 
-  /// All that a key says.
+  /// All fields of a key.
   template <class Key>
   [[nodiscard]] static GemmKernel kernel_of(const Key& key, const Signature& types) {
     const auto& signature = key.signature;
@@ -104,7 +105,8 @@ struct GemmAdapter {
     return kernel;
   }
 
-  /// The identifier of the newest dispatchers, whatever this one's `encode_identifier` writes, with the types that it leaves out.
+  /// The identifier of the newest dispatchers, whatever this one's `encode_identifier` writes, with the types that it
+  /// omits.
   template <class Key>
   [[nodiscard]] static std::string identifier(const Key& key, const Signature& types) {
     const auto& signature = key.signature;
@@ -141,7 +143,7 @@ struct GemmAdapter {
         name += reduction == "atomic" || reduction == "none" ? "_streamk" : "_streamk_" + reduction;
       }
     }
-    // What identifiers do not tell.
+    // What identifiers do not contain.
     const Signature expected = expected_signature(types.dtype_a, types.layout);
     if (types.dtype_b != expected.dtype_b) name += "_b_" + types.dtype_b;
     if (types.dtype_c != expected.dtype_c) name += "_c_" + types.dtype_c;
@@ -171,13 +173,13 @@ struct GemmAdapter {
       operands.a = matrices[0];
       operands.b = matrices[1];
       operands.c = matrices[2];
-      // A fused kernel reads as many matrices more as it says, which a search does not have.
+      // A fused kernel reads additional matrices, which a search does not have.
       if (known.kernel.num_d_tensors > 0) return -1.0F;
     }
     return launch(*known.instance, problem, operands, stream);
   }
 
-  /// 0 when the kernel does not time itself: then events do.
+  /// 0 if the kernel does not time itself: then events do.
   template <class Instance, class Problem>
   static float launch(const Instance& instance, const Problem& problem, const GemmOperands& operands, void* stream) {
     if constexpr (is_valid<GemmRunWithWorkspace, Instance, Problem>) {
@@ -203,7 +205,7 @@ struct GemmAdapter {
   [[nodiscard]] static Asked<GemmProblem> map(const Problem& problem, const SelectorOptions& options, const State& state) {
     SignatureView signature = expected_view(options.dtype, options.layout);
     signature.kind = stream_k(problem);
-    // The usual types, unless only kernels of others are registered.
+    // The usual types, unless only kernels of other types are registered.
     if (!options.dtype.empty()) (void)type(options.dtype);
     if (!options.layout.empty()) (void)major(options.layout, 0);
     if (options.dtype.empty() || options.layout.empty() || state.id_of(signature) == no_signature) {
@@ -235,7 +237,7 @@ struct GemmAdapter {
     throw Error(Status::invalid_problem, "layout: found '" + std::string(layout) + "', expected three of r, c and p");
   }
 
-  /// Identifiers name A's type only; these are the ones that they imply.
+  /// Identifiers name only A's type; these are the others that they imply.
   [[nodiscard]] static SignatureView expected_view(std::string_view dtype, std::string_view layout) {
     const bool is_float8 = dtype == "fp8" || dtype == "bf8";
     return {0, dtype, dtype, is_float8 ? "fp16" : dtype == "int8" ? "int32" : dtype, layout};

@@ -12,7 +12,7 @@
 
 namespace ck_select::detail {
 
-/// Whether an expression over types is one: `Is<Expression, Type...>`.
+/// Whether an expression over types is valid: `Is<Expression, Type...>`.
 template <template <class...> class Expression, class Enabled, class... Types>
 struct IsValid : std::false_type {};
 template <template <class...> class Expression, class... Types>
@@ -20,7 +20,7 @@ struct IsValid<Expression, std::void_t<Expression<Types...>>, Types...> : std::t
 template <template <class...> class Expression, class... Types>
 inline constexpr bool is_valid = IsValid<Expression, void, Types...>::value;
 
-/// An object of a type, for expressions that are never evaluated.
+/// An object of a type, for unevaluated expressions.
 template <class Type>
 const Type& a() noexcept;
 
@@ -70,7 +70,7 @@ template <class Key>
   else return false;
 }
 
-/// How a stream-K kernel reduces; empty when it is none.
+/// How a stream-K kernel reduces; empty if it is not one.
 template <class Key>
 [[nodiscard]] std::string stream_k_of(const Key& key) {
   if constexpr (is_valid<StreamkEnabled, Key>) return key.streamk_enabled ? key.streamk_reduction : std::string();
@@ -92,7 +92,7 @@ template <class Key>
   return false;
 }
 
-// Three properties that only the keys of forks have; elsewhere the name alone tells them.
+// Three properties that only the keys of forks have; elsewhere only the name contains them.
 
 template <class Key>
 [[nodiscard]] bool has_two_buffers(const Key& key, const std::string& name) noexcept {
@@ -112,10 +112,10 @@ template <class Key>
   else return has_part(name, "explicit_gemm");
 }
 
-// What can be asked of instances.
+// What instances provide.
 
-/// Whether an instance says itself that it is for a problem. The first generations compare the operation alone, which the
-/// adapter's own comparison of types, layout and dimensions completes.
+/// Whether an instance says that it is for a problem. The first generations compare only the operation; the adapter's
+/// own comparison of types, layout and dimensions completes that.
 template <class Instance, class Problem>
 [[nodiscard]] bool matches(const Instance& instance, const Problem& problem) {
   if constexpr (is_valid<Matches, Instance, Problem>) return instance.matches(problem);

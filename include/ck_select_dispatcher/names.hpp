@@ -13,7 +13,7 @@
 
 namespace ck_select::detail {
 
-/// Kernels for the same problems that are described alike, but have two names, are two kernels.
+/// Kernels for the same problems with the same description but two names are two kernels.
 template <class Instance, class Kernel>
 void tell_apart(std::vector<Known<Instance, Kernel>>& kernels) {
   for (std::size_t first = 0; first < kernels.size();) {
@@ -32,8 +32,9 @@ void tell_apart(std::vector<Known<Instance, Kernel>>& kernels) {
   }
 }
 
-/// The names of kernels, best first. CK's convolution dispatcher takes the first kernel of its hash table whose name contains what
-/// it is given: so a name counts for the kernel that it leads to, and is left out when that may be one that cannot run the problem.
+/// The names of kernels, best first. CK's convolution dispatcher takes the first kernel of its hash table whose name
+/// contains the given text: so a name stands for the kernel that it selects, and is left out if that may be one that
+/// cannot run the problem.
 template <bool matches_parts, class Instance, class Kernel, class LibraryProblem, class Fits>
 [[nodiscard]] std::vector<std::string> names_of(const std::vector<std::size_t>& ranked,
                                                 const Snapshot<Instance, Kernel, LibraryProblem>& state,

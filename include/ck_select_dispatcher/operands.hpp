@@ -18,12 +18,12 @@
 
 namespace ck_select::detail {
 
-/// A function of the HIP runtime that the program has loaded; null without one. It is looked up by name, so that this header needs
-/// none of HIP's.
+/// A function of the HIP runtime that the program has loaded; null without one. It is looked up by name, so this header
+/// does not need HIP's.
 template <class Function>
 [[nodiscard]] Function* hip(const char* name) noexcept {
   void* found = dlsym(RTLD_DEFAULT, name);
-  // A runtime that came with a library loaded for itself, as Python loads them.
+  // A runtime that came with a library loaded with local symbols, as Python does.
   for (const char* file : {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5", "libamdhip64.so"}) {
     if (found != nullptr) break;
     if (void* library = dlopen(file, RTLD_LAZY | RTLD_NOLOAD)) {
@@ -40,7 +40,7 @@ template <class Function>
   return get_device != nullptr && get_device(&device) == 0 ? device : 0;
 }
 
-/// What the owner gave, and HIP for the rest.
+/// The owner's functions, and HIP's for the rest.
 [[nodiscard]] inline DeviceMemory complete(DeviceMemory memory) {
   static const auto hip_malloc = hip<int(void**, std::size_t)>("hipMalloc");
   static const auto hip_free = hip<int(void*)>("hipFree");
@@ -89,7 +89,7 @@ class RandomValues {
     const std::size_t width = std::max<std::size_t>(bits_of(dtype_) / 8, 1);
     for (std::size_t at = 0; at + width <= bytes.size(); at += width) {
       const std::uint64_t value = next_value();
-      // The lowest bytes first, as on every machine that has such a GPU.
+      // Little-endian, as on every machine with such a GPU.
       std::memcpy(bytes.data() + at, &value, width);
     }
   }
@@ -131,7 +131,7 @@ class RandomValues {
 /// One operand: how many elements of which type.
 struct Extent {
   Dtype dtype = Dtype::bf16;
-  /// Less than 0 when it is more than can be counted.
+  /// Less than 0 on overflow.
   std::int64_t elements = 1;
 
   Extent& times(std::int64_t factor) noexcept {
@@ -142,7 +142,7 @@ struct Extent {
   [[nodiscard]] std::size_t bytes() const {
     if (elements < 0) throw Error(Status::invalid_problem, "a search needs operands that are larger than memory can be");
     const std::size_t bits = static_cast<std::size_t>(elements) * bits_of(dtype);
-    // Kernels may read whole vectors behind the last element.
+    // Kernels may read whole vectors beyond the last element.
     return (bits + 7) / 8 + 256;
   }
 };
@@ -172,7 +172,7 @@ class SearchOperands {
       throw Error(Status::io, "a search needs " + std::to_string(bytes) + " bytes on the device, which are not there");
     }
     if (!memory_.copy) return;
-    // The same values over and over: making them all would take longer than the search.
+    // The same block of values, repeated: generating all of them would take longer than the search.
     std::vector<unsigned char> block(std::min<std::size_t>(bytes, std::size_t{1} << 20));
     RandomValues(extent.dtype).fill(block);
     for (std::size_t done = 0; done < bytes; done += block.size()) {

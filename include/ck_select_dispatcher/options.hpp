@@ -15,18 +15,18 @@
 
 namespace ck_select {
 
-/// When a selector looks whether the registry has changed. CK's registries count no changes, so that looking means
-/// comparing.
+/// When a selector checks whether the registry has changed. CK's registries do not count changes, so a check compares.
 enum class Follow {
-  /// On every call, instance by instance, inside the registry's lock and without allocating: well below a microsecond for
-  /// 30 kernels, in proportion to their number. Exact, because the selector holds what it has seen, so that no address
-  /// comes twice.
+  /// On every call, instance by instance, under the registry's lock and without allocating: well below a microsecond
+  /// for 30 kernels, proportional to their number. Exact, because the selector holds what it has seen, so no address is
+  /// reused.
   every_call,
-  /// On every call by the number of kernels, and instance by instance on the first and then every 256th call of a state. A kernel
-  /// that was replaced by another with the same key, or removed while another was added, may run that much longer: it is held, so that it can.
+  /// On every call by the number of kernels, and instance by instance on the first and then on every 256th call of a
+  /// state. A kernel that was replaced by another with the same key, or removed while another was added, may run until
+  /// then; the selector holds it, so this is safe.
   often,
-  /// On every call, by the number of kernels alone. Misses a kernel that was replaced by another with the same key, and a
-  /// removal together with an addition.
+  /// On every call, only by the number of kernels. Misses a kernel that was replaced by another with the same key, and
+  /// a removal together with an addition.
   size,
   /// Only when refresh() is called.
   told,
@@ -38,7 +38,7 @@ struct ConvBuffers {
   const void* input = nullptr;
   const void* weight = nullptr;
   void* output = nullptr;
-  /// Whether the kernel times itself; it then runs `warmup` and `repeat` times, else once.
+  /// Whether the kernel times itself; it then runs `warmup` and `repeat` times, otherwise once.
   bool benchmarking = false;
   int warmup = 0;
   int repeat = 1;
@@ -49,10 +49,10 @@ struct GemmOperands {
   const void* a = nullptr;
   const void* b = nullptr;
   void* c = nullptr;
-  /// What fused kernels read beside them; null for none.
+  /// Additional tensors that fused kernels read; null for none.
   const void** d = nullptr;
-  /// For Stream-K kernels that reduce in memory: zeros, as many bytes as the kernel's get_workspace_size says. Null: the kernel
-  /// brings its own.
+  /// For Stream-K kernels that reduce in memory: zeros, as many bytes as the kernel's get_workspace_size returns. Null:
+  /// the kernel allocates its own.
   void* workspace = nullptr;
 };
 
@@ -62,57 +62,61 @@ struct Skipped {
   std::string reason;
 };
 
-/// A kernel whose name says something else than its key.
+/// A kernel whose name contradicts its key.
 struct Contradiction {
   std::string name;
-  /// What disagrees, such as "pipeline: name comp_async, key compv3". The name was believed.
+  /// What disagrees, such as "pipeline: name comp_async, key compv3". The name takes precedence.
   std::string text;
 };
 
-/// Memory of the device for the operands of a search. What is empty is done through HIP, which the program has loaded.
+/// Device memory for the operands of a search. Empty functions are replaced by HIP's, from the runtime that the program
+/// has loaded.
 struct DeviceMemory {
-  /// Null when there is not so much.
+  /// Returns null if there is not enough memory.
   std::function<void*(std::size_t bytes)> allocate;
   std::function<void(void*)> release;
-  /// Copies from the host to the device, and returns when it is done; false when it failed.
+  /// Copies from the host to the device, and returns when done; false if it failed.
   std::function<bool(void* to, const void* from, std::size_t bytes)> copy;
 };
 
-/// How a selector works. What a problem says itself goes before what is said here.
+/// How a selector works. What a problem states takes precedence over these options.
 struct SelectorOptions {
-  /// Of the library's registry: mode, override file, environment, architecture.
+  /// Options of the library's registry: mode, override file, environment, architecture.
   Options registry;
-  /// Model directories, or "embedded:NAME" for those that are built into the library.
+  /// Model directories, or "embedded:NAME" for built-in models.
   std::vector<std::string> models;
-  /// The type of all operands (GEMM: of A and B) when problems name none; empty for that of the registered kernels, if
-  /// they have but one.
+  /// The type of all operands (GEMM: of A and B) if problems name none; empty for that of the registered kernels, if
+  /// they have only one.
   std::string dtype;
-  /// The layout when problems name none, such as "nhwgc" or "rcr", letter by letter as the kernels' keys have it; empty as above.
+  /// The layout if problems name none, such as "nhwgc" or "rcr", spelled exactly as in the kernels' keys; empty as
+  /// above.
   std::string layout;
-  /// The architecture when problems name none, as the kernels' keys have it; empty for any.
+  /// The architecture if problems name none, as in the kernels' keys; empty for any.
   std::string arch;
-  /// The number of dimensions when convolutions do not say: 2 or 3; 0 for 3 when the depth is used, else 2.
+  /// The number of dimensions if convolutions do not state it: 2 or 3; 0 for 3 if the depth is used, else 2.
   int ndim_spatial = 0;
-  /// Unset: Follow::every_call of a selector, and Follow::often of a runner, which is for the hot path.
+  /// Unset: Follow::every_call for a selector, and Follow::often for a runner, which is for the hot path.
   std::optional<Follow> follow;
-  /// The most names that a heuristic answers. The dispatcher takes the first that it can, so few are enough.
+  /// The largest number of names that a heuristic returns. The dispatcher takes the first one that it can run, so few
+  /// are enough.
   std::size_t heuristic_limit = 8;
-  /// The convolution dispatcher compares whole names, as it does with docs/ck-exact-names.sed: a heuristic's names then lead to the kernels
-  /// that they name, and are ordered by them alone.
+  /// The convolution dispatcher compares whole names, as it does with docs/ck-exact-names.sed: a heuristic's names then
+  /// select exactly the kernels that they name, and are ordered by those alone.
   bool exact_names = false;
-  /// Whether selections may run kernels to measure them (Mode::search, Mode::refine, `registry.search`): on operands of their own,
-  /// with random values, which are allocated for the search of a problem and released after it. CK's buffers or invocation context are set
-  /// around each run, and afterwards are what they were. CK's kernels time themselves, so `registry.warmup` 1 and
-  /// `registry.repeats` 3 will do; one that answers 0 ms, as the stubs of register_set do, is not measured.
+  /// Whether selections may run kernels to measure them (Mode::search, Mode::refine, `registry.search`): on their own
+  /// operands, with random values, which are allocated for the search of a problem and released after it. CK's buffers
+  /// or invocation context are set for each run and restored afterwards. CK's kernels time themselves, so
+  /// `registry.warmup` 1 and `registry.repeats` 3 are enough; one that returns 0 ms, as the stubs of register_set do,
+  /// is not measured.
   bool run_convolutions = false;
   bool run_gemms = false;
-  /// The device to measure on, for generations whose kernels want its number; less than 0 for the current one.
+  /// The device to measure on, for generations whose kernels need its number; less than 0 for the current one.
   int device = -1;
-  /// Where the operands of searches are allocated, and with what; empty for HIP.
+  /// How the operands of searches are allocated and filled; empty for HIP.
   DeviceMemory memory;
-  /// The operands of a GEMM of M x N x K, instead of a search's own; kernels may then be run without run_gemms.
+  /// The operands of an M x N x K GEMM, instead of a search's own; kernels may then be run without run_gemms.
   std::function<GemmOperands(std::int64_t m, std::int64_t n, std::int64_t k)> gemm_operands;
-  /// The priority of a kernel, by name, instead of the one that it was registered with.
+  /// The priority of a kernel, by name, instead of the one with which it was registered.
   std::function<int(const std::string&)> priority;
   /// Called for each kernel that cannot be chosen, when it is first seen.
   std::function<void(const Skipped&)> on_skipped;
@@ -121,7 +125,7 @@ struct SelectorOptions {
 /// A kernel, and why.
 template <class Instance>
 struct Solution {
-  /// Null unless the status is ok. Shared: it stays good when the registry drops the kernel.
+  /// Null unless the status is ok. Shared: it stays valid if the registry drops the kernel.
   std::shared_ptr<const Instance> instance;
   Selection selection;
   Status status = Status::no_kernel;
@@ -129,7 +133,8 @@ struct Solution {
 
 namespace detail {
 
-/// Says in the log why there is no answer, or only a worse one. Errors reach standard error unless the log goes elsewhere.
+/// Logs why there is no answer, or only a worse one. Errors go to standard error unless the log has another
+/// destination.
 inline void log_line(std::int32_t level, const std::string& text) noexcept {
   (void)ck_log(level, "dispatcher", text.c_str());
 }

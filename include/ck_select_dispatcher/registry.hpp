@@ -1,4 +1,4 @@
-/* CK's registries, looked at from outside: their kernels and priorities, and whether they have changed. */
+/* CK's registries from outside: their kernels and priorities, and whether they have changed. */
 
 #ifndef CK_SELECT_DISPATCHER_REGISTRY_HPP
 #define CK_SELECT_DISPATCHER_REGISTRY_HPP
@@ -18,8 +18,8 @@ template <class CkRegistry>
   else return registry.get_all();
 }
 
-/// A registry's entries with their priorities, which only classes derived from it may see. The addresses of the members are
-/// taken as such a class, and used with the registry itself, which has them: nothing is cast.
+/// A registry's entries with their priorities, which only derived classes can access. A derived class takes the
+/// addresses of the members, which are used with the registry itself: nothing is cast.
 template <class CkRegistry>
 struct Entries : CkRegistry {
   template <class Self = Entries>
@@ -42,7 +42,7 @@ template <class CkRegistry>
 inline constexpr bool shows_entries =
     is_valid<Entries<CkRegistry>::template Tell, Entries<CkRegistry>>;
 
-/// The registry's kernels in its order, with their priorities where it shows them.
+/// The registry's kernels in its order, with their priorities if it exposes them.
 template <class CkRegistry, class State>
 void read_entries(const CkRegistry& registry, State& next) {
   if constexpr (shows_entries<CkRegistry>) {
@@ -78,7 +78,7 @@ template <class CkRegistry, class State>
       std::size_t at = 0;
       bool same = true;
     } look{state};
-    // One captured address fits into a std::function without allocating. Answering false keeps the result empty.
+    // One captured address fits into a std::function without allocation. Returning false keeps the result empty.
     (void)registry.filter([&look](const auto& instance) {
       look.same = look.same && look.at < look.state.seen.size() && look.state.seen[look.at].get() == &instance;
       ++look.at;

@@ -1,4 +1,4 @@
-/* Running the very kernel that was chosen, without a way through names. */
+/* Running exactly the kernel that was chosen, without a detour through names. */
 
 #ifndef CK_SELECT_DISPATCHER_RUNNER_HPP
 #define CK_SELECT_DISPATCHER_RUNNER_HPP
@@ -22,7 +22,7 @@ template <class Instance, class Problem>
   throw CkNoKernelFound(message);
 }
 
-/// Runs an instance with the operands where its generation reads them.
+/// Runs an instance, with the operands where its generation reads them.
 template <class Instance, class Problem>
 float run_conv(const Instance& instance, const Problem& problem, const ConvBuffers& buffers, void* stream, int device,
                std::function<std::string(int)> arch_provider) {
@@ -41,9 +41,10 @@ float run_conv(const Instance& instance, const Problem& problem, const ConvBuffe
 
 }  // namespace detail
 
-/// Chooses a convolution kernel and runs that very one: CK's buffers or invocation context are set for the run, and then are what they
-/// were. Answers what the kernel does: its time in milliseconds when `buffers.benchmarking` is set, else 0. Throws CK's NoKernelFound
-/// when none can run the problem, and whatever the kernel throws. `device` is for the generation whose kernels want its number.
+/// Chooses a convolution kernel and runs exactly that one: CK's buffers or invocation context are set for the run and
+/// restored afterwards. Returns what the kernel returns: its time in milliseconds if `buffers.benchmarking` is set,
+/// else 0. Throws CK's NoKernelFound if none can run the problem, and whatever the kernel throws. `device` is for the
+/// generation whose kernels need its number.
 template <class CkRegistry, class Problem>
 float run(const GroupedConvSelector<CkRegistry>& selector, const Problem& problem, const ConvBuffers& buffers,
           void* stream = nullptr, int device = 0) {
@@ -65,7 +66,7 @@ float run(const GemmSelector<CkRegistry>& selector, const Problem& problem, cons
   return detail::GemmAdapter::launch(*solution.instance, problem, operands, stream);
 }
 
-/// In place of CK's GroupedConvDispatcher, with its interface. It runs the very kernel that is chosen.
+/// A replacement for CK's GroupedConvDispatcher, with its interface. It runs exactly the kernel that was chosen.
 template <class CkRegistry>
 class GroupedConvRunner {
  public:
@@ -74,11 +75,11 @@ class GroupedConvRunner {
   enum class SelectionStrategy {
     /// CK's own choice: the highest priority, as without ck_select.
     PriorityBased,
-    /// ck_select's.
+    /// ck_select's choice.
     Heuristic,
   };
 
-  /// Follows the registry as Follow::often does, unless the options say how.
+  /// Follows the registry by Follow::often, unless the options say otherwise.
   explicit GroupedConvRunner(const CkRegistry* registry, SelectorOptions options = {})
       : GroupedConvRunner(GroupedConvSelector<CkRegistry>(there(registry), hot(std::move(options)))) {}
 
@@ -90,7 +91,7 @@ class GroupedConvRunner {
   void set_benchmarking(bool enable) noexcept { benchmarking_ = enable; }
   [[nodiscard]] bool benchmarking_enabled() const noexcept { return benchmarking_; }
 
-  /// The kernel that run() would run; null when there is none. Good as long as the registry keeps it.
+  /// The kernel that run() would run; null if there is none. Valid as long as the registry keeps it.
   template <class Problem>
   [[nodiscard]] const Instance* select_kernel(const Problem& problem) const {
     if (strategy_ == SelectionStrategy::PriorityBased) return selector_.ck_registry().find(problem);
@@ -101,14 +102,14 @@ class GroupedConvRunner {
     return select_kernel(problem);
   }
 
-  /// With whatever this thread's buffers or context hold.
+  /// With the current contents of this thread's buffers or context.
   template <class Problem>
   float run(const Problem& problem, void* stream = nullptr) const {
     const Solution<Instance> solution = solve(problem);
     return solution.instance->run(problem, stream);
   }
 
-  /// On device 0, as CK. `warmup` and `repeat` count while benchmarking is enabled.
+  /// On device 0, as in CK. `warmup` and `repeat` only have an effect while benchmarking is enabled.
   template <class Problem>
   float run(const void* input, const void* weight, void* output, const Problem& problem, void* stream = nullptr,
             int warmup = usual_warmup, int repeat = usual_repeat) const {
@@ -125,7 +126,7 @@ class GroupedConvRunner {
   [[nodiscard]] const GroupedConvSelector<CkRegistry>& selector() const noexcept { return selector_; }
 
  private:
-  // The generation with a context runs once, and times nothing, unless it is told to; the others repeat.
+  // The generation with a context runs once and does not time, unless told to; the others repeat.
   static constexpr bool has_context = detail::in_ck<detail::CkContext>;
   static constexpr int usual_warmup = has_context ? 0 : 3;
   static constexpr int usual_repeat = has_context ? 1 : 10;

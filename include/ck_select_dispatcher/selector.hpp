@@ -17,7 +17,7 @@
 namespace ck_select {
 namespace detail {
 
-/// What all selectors offer.
+/// The interface of all selectors.
 template <class CkRegistry, class Adapter>
 class Selector {
   using Inner = Core<CkRegistry, Adapter>;
@@ -25,11 +25,12 @@ class Selector {
  public:
   using Instance = typename Inner::Instance;
 
-  /// Reads the registry and the models of the options; throws Error when one cannot be loaded.
+  /// Reads the registry and the models of the options; throws Error if one cannot be loaded.
   explicit Selector(const CkRegistry& registry, SelectorOptions options = {})
       : core_(std::make_shared<Inner>(registry, std::move(options))) {}
 
-  /// The kernel to run; null when none can. Good as long as the registry keeps the kernel; find() answers a shared one.
+  /// The kernel to run; null if none can run the problem. Valid as long as the registry keeps the kernel; find()
+  /// returns a shared one.
   template <class Problem>
   [[nodiscard]] const Instance* get_solution(const Problem& problem) const noexcept {
     return core_->find(problem).instance.get();
@@ -41,14 +42,16 @@ class Selector {
     return core_->find(problem);
   }
 
-  /// Which sources are asked and what each answers, as text; throws Error for a problem that cannot be asked about.
+  /// Which sources are asked and what each answers, as text; throws Error for a problem that cannot be expressed to the
+  /// library.
   template <class Problem>
   [[nodiscard]] std::string explain(const Problem& problem) const {
     return core_->explain(problem);
   }
 
-  /// For the dispatcher's set_heuristic: from a problem to names, best first. It never throws: without an answer the list is empty,
-  /// the log says why, and CK goes on as without a heuristic. It may outlive the selector, but not the registry.
+  /// For the dispatcher's set_heuristic: from a problem to names, best first. It never throws: without an answer the
+  /// list is empty, the log says why, and CK continues as it would without a heuristic. It may outlive the selector,
+  /// but not the registry.
   [[nodiscard]] auto heuristic() const {
     return [core = core_](const auto& problem) noexcept { return core->names(problem); };
   }
@@ -62,7 +65,7 @@ class Selector {
   /// The registered kernels that are never chosen, and why.
   [[nodiscard]] std::vector<Skipped> skipped() const { return core_->skipped(); }
 
-  /// The registered kernels whose names say something else than their keys.
+  /// The registered kernels whose names contradict their keys.
   [[nodiscard]] std::vector<Contradiction> contradictions() const { return core_->contradictions(); }
 
   /// The registry that it chooses from.
@@ -96,8 +99,8 @@ GroupedConvSelector(const CkRegistry&) -> GroupedConvSelector<CkRegistry>;
 template <class CkRegistry>
 GroupedConvSelector(const CkRegistry&, SelectorOptions) -> GroupedConvSelector<CkRegistry>;
 
-/// Chooses among the kernels of a GEMM Registry. A heuristic answers identifiers, as encode_identifier writes them, which the
-/// dispatcher looks up exactly.
+/// Chooses among the kernels of a GEMM Registry. A heuristic returns identifiers, as written by encode_identifier,
+/// which the dispatcher looks up exactly.
 template <class CkRegistry>
 class GemmSelector : public detail::Selector<CkRegistry, detail::GemmAdapter> {
  public:

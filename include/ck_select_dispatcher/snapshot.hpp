@@ -1,4 +1,4 @@
-/* What a selector knows of a registry at one moment, and what is asked of it. */
+/* What a selector knows about a registry at one moment, and what is requested from it. */
 
 #ifndef CK_SELECT_DISPATCHER_SNAPSHOT_HPP
 #define CK_SELECT_DISPATCHER_SNAPSHOT_HPP
@@ -23,8 +23,8 @@
 
 namespace ck_select::detail {
 
-/// What a problem must agree with a kernel on, beside its architecture: words of CK's keys, letter by letter. Equal first parts of two
-/// layouts with another order of the weight are two layouts.
+/// What has to be equal in a problem and a kernel, besides the architecture: words of CK's keys, compared exactly. Two
+/// layouts with equal first parts but another order of the weight are two layouts.
 template <class Text>
 struct BasicSignature {
   int kind = 0;  // convolution: direction and number of dimensions; GEMM: how Stream-K reduces
@@ -44,13 +44,13 @@ using SignatureView = BasicSignature<std::string_view>;
   return {of.kind, of.dtype_a, of.dtype_b, of.dtype_c, of.layout};
 }
 
-/// Kernels of several types or layouts are there, and nobody says which are meant.
+/// Kernels of several types or layouts are registered, and nothing says which are meant.
 class Ambiguous : public Error {
  public:
   using Error::Error;
 };
 
-/// What the library gets back with a kernel.
+/// The library's user pointer of a kernel.
 struct Slot {
   std::size_t index;
   std::string name;
@@ -59,17 +59,17 @@ struct Slot {
 
 inline constexpr std::size_t no_signature = static_cast<std::size_t>(-1);
 
-/// A registered kernel. `Kernel` describes it to the library.
+/// A registered kernel. `Kernel` is its description for the library.
 template <class Instance, class Kernel>
 struct Known {
   std::shared_ptr<Instance> instance;
-  /// The name under which the library knows it; empty when it cannot be expressed, for `reason`.
+  /// The name under which the library knows it; empty if it cannot be expressed, with the `reason`.
   std::string key;
   Kernel kernel;
   std::string reason;
   /// Where name and key disagree.
   std::string contradiction;
-  /// What a heuristic answers.
+  /// The name that a heuristic returns.
   std::string name;
   std::string arch;
   Signature signature;
@@ -90,18 +90,19 @@ class Snapshot {
   std::vector<int> priorities;
   std::vector<Known<Instance, Kernel>> kernels;
   std::unordered_map<const Instance*, std::size_t> by_instance;
-  /// By the library's number of a key. Kernels that share one differ in what names do not tell, as the architecture.
+  /// By the library's number of a key. Kernels that share one differ in what names do not contain, such as the
+  /// architecture.
   std::vector<std::vector<std::size_t>> slots;
   std::vector<Signature> signatures;
-  /// For each signature a problem that says what it says: words are read once, not with each problem.
+  /// For each signature a problem with its values: words are parsed once, not for each problem.
   std::vector<LibraryProblem> blanks;
   std::vector<Skipped> skipped;
   std::vector<Contradiction> contradictions;
-  /// Calls that asked whether it is current, for Follow::often.
+  /// Number of calls that checked whether it is current, for Follow::often.
   mutable std::atomic<std::uint32_t> asked{0};
 
-  /// The kernels of the same operation whose names contain this one's, itself among them, in the registry's order: that is where
-  /// CK's convolution dispatcher looks for a name, and takes the first.
+  /// The kernels of the same operation whose names contain this one's, including itself, in the registry's order: CK's
+  /// convolution dispatcher takes the first of these for the name.
   [[nodiscard]] const std::vector<std::size_t>& containing(std::size_t kernel) const {
     const std::lock_guard<std::mutex> lock(mutex_);
     const auto [found, is_new] = containing_.try_emplace(kernel);
@@ -120,14 +121,14 @@ class Snapshot {
     return all;
   }
 
-  /// The place of a signature; no_signature when no kernel has it.
+  /// The place of a signature; no_signature if no kernel has it.
   [[nodiscard]] std::size_t id_of(const SignatureView& signature) const noexcept {
     const auto found = std::find(signatures.begin(), signatures.end(), signature);
     return found == signatures.end() ? no_signature : static_cast<std::size_t>(found - signatures.begin());
   }
 
-  /// Completes a signature from the registered ones when just one agrees with what is there. Those with the operand types that
-  /// are usual go before the others.
+  /// Completes a signature from the registered ones if exactly one agrees with the given part. Those with the usual
+  /// operand types take precedence.
   template <class IsUsual>
   void complete(SignatureView& signature, IsUsual is_usual) const {
     const auto agrees = [&](const Signature& known) {
@@ -165,7 +166,7 @@ struct Wanted {
   std::string_view arch;
 };
 
-/// A problem as the library wants it, and what its kernels must have.
+/// A problem in the library's form, and what its kernels must have.
 template <class LibraryProblem>
 struct Asked {
   LibraryProblem problem;
@@ -181,7 +182,7 @@ template <class Adapter, class State>
   return asked;
 }
 
-/// The operands of one search, made when its first kernel runs.
+/// The operands of one search, allocated when its first kernel runs.
 class LazyOperands {
  public:
   template <class Extents>
@@ -214,7 +215,7 @@ struct Asking {
   bool (*supports)(const Asking&, std::size_t slot);
   /// Runs the kernel once, as Hooks::run_conv does.
   float (*run)(const Asking&, std::size_t slot, void* stream);
-  /// What was asked last and can run: the library answers with it, as a rule, and it need not be asked again.
+  /// The last kernel that was asked and can run: the library usually answers with it, so it need not be asked again.
   mutable std::size_t last_slot = no_signature;
   mutable const void* last = nullptr;
 };

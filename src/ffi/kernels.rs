@@ -393,7 +393,7 @@ unsafe fn write_info(
     let info = unsafe { room(info) }?;
     let found = index.and_then(|index| Some((index, registry.get(index)?)));
     let (index, entry) = found.ok_or_else(|| {
-        let message = format!("the registry has {} kernels, and not {asked}", registry.len());
+        let message = format!("the registry has {} kernels, but not {asked}", registry.len());
         Failure::new(CkStatus::NotFound, message)
     })?;
     let value = CkKernelInfo {

@@ -177,7 +177,7 @@ pub unsafe extern "C" fn ck_embedded_model_name(index: usize, name: *mut *const 
         let name = output(name, "name")?;
         let models = embedded::all();
         let model = models.get(index).ok_or_else(|| {
-            let message = format!("{} models are built in, and none at {index}", models.len());
+            let message = format!("no model at index {index}: {} models are built in", models.len());
             Failure::new(CkStatus::NotFound, message)
         })?;
         // SAFETY: by contract, `name` is valid for writing.

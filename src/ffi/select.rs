@@ -225,7 +225,7 @@ pub unsafe extern "C" fn ck_problem_field_name(op: i32, bit: usize, name: *mut *
         let op = word("op", op, Op::ALL, Op::WORDS)?;
         let names = field_names(op);
         let found = names.get(bit).ok_or_else(|| {
-            let message = format!("{op} problems have {} fields, and none at {bit}", names.len());
+            let message = format!("no field at bit {bit}: {op} problems have {} fields", names.len());
             Failure::new(CkStatus::NotFound, message)
         })?;
         // SAFETY: by contract, `name` is valid for writing.

@@ -29,9 +29,9 @@ pub(super) type Make = fn() -> Result<Owned, String>;
 /// Why a thread cannot measure.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum NoTurn {
-    #[error("this thread measures already, and is in a callback or has left one without returning")]
+    #[error("this thread is already measuring: it is in a callback, or left one without returning")]
     Mine,
-    #[error("other searches took all of the time")]
+    #[error("other searches used up the time")]
     Late,
     #[error("an earlier attempt failed")]
     Failed,

@@ -80,7 +80,7 @@ pub(super) fn write_pool(prepared: &PreparedModel) -> Result<PathBuf, String> {
     // them.
     let read = Pool::from_bytes("pool", text.as_bytes()).map_err(|error| error.to_string())?;
     if let Some(lost) = ranker.kernels().zip(read.iter()).find(|(kernel, read)| kernel != read) {
-        return Err(format!("an export does not say everything of {}", lost.0.name));
+        return Err(format!("an export does not contain all fields of {}", lost.0.name));
     }
     let folder = cache_folder(environment::variable);
     let folder =

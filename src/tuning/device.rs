@@ -121,7 +121,7 @@ impl fmt::Display for ErrorCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.name {
             Some(name) => write!(f, "{name} ({})", self.code),
-            None => write!(f, "error {}, which the runtime has no name for", self.code),
+            None => write!(f, "error {}, which the runtime does not name", self.code),
         }
     }
 }
@@ -231,7 +231,7 @@ mod tests {
         let call = DeviceError::Call { call: "hipGetDeviceCount", error };
         assert_eq!(call.to_string(), "hipGetDeviceCount: hipErrorNoDevice (100)");
         let unnamed = ErrorCode { code: -7, name: None };
-        assert_eq!(unnamed.to_string(), "error -7, which the runtime has no name for");
+        assert_eq!(unnamed.to_string(), "error -7, which the runtime does not name");
     }
 
     #[test]

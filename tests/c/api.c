@@ -787,7 +787,7 @@ static float tunes(const ck_conv_problem *problem, void *stream, void *user) {
     (void)stream;
     const ck_tune_budget budget = {sizeof budget, 1000, NULL, 0, 0};
     ANSWERS(CK_STATUS_CANNOT_MEASURE, ck_registry_tune(user, &budget, NULL));
-    CHECK(strstr(ck_last_error(), "this thread measures already") != NULL);
+    CHECK(strstr(ck_last_error(), "this thread is already measuring") != NULL);
     ++tuned_within;
     return 1;
 }

@@ -183,7 +183,7 @@ static void the_log_says_why(const char *path) {
         text[fread(text, 1, sizeof text - 1, file)] = '\0';
         fclose(file);
     }
-    CHECK(strstr(text, "nothing measured: this thread measures already") != NULL);
+    CHECK(strstr(text, "nothing measured: this thread is already measuring") != NULL);
 }
 
 int main(int argc, char **argv) {

@@ -49,14 +49,14 @@ const OVERVIEW: &str = "Usage: ckselect COMMAND, for example
   ckselect train --data sweep.csv --out models/mine --op grouped_conv --arch gfx942
       make a model from measurements, for `rank --model` and for your program
 
-`ckselect --help` lists all commands, `ckselect doctor` says what is found on this machine.";
+`ckselect --help` lists all commands, `ckselect doctor` reports what is found on this machine.";
 #[cfg(not(feature = "offline"))]
 const OVERVIEW: &str = "Usage: ckselect COMMAND, for example
 
   ckselect rank --arch gfx942 --pool kernels.txt --problem 'N=16,C=256,K=128,Hi=28,Wi=28,Y=3,X=3'
       the best kernels for a problem, without any measurement
 
-`ckselect --help` lists all commands, `ckselect doctor` says what is found on this machine.";
+`ckselect --help` lists all commands, `ckselect doctor` reports what is found on this machine.";
 
 /// Choose the fastest GPU kernel for a problem without trying them all.
 #[derive(Parser)]

@@ -13,7 +13,7 @@ use crate::output::{Output, Screen};
 /// How results are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
-    /// Aligned columns; on a terminal as wide as it is, with long texts cut
+    /// Aligned columns, cut to the width of a terminal
     Table,
     /// A table for a page or an issue
     Markdown,

@@ -192,7 +192,9 @@ fn strata_are_shared_out_and_shards_are_the_whole() {
     assert!(
         bad(folder.path(), &format!("{line} --shard 4/3"), 2).contains("expected I/N with I from 1 to N")
     );
-    assert!(bad(folder.path(), "shapes --set wide --stratify 9", 2).contains("strata are of convolutions"));
+    assert!(
+        bad(folder.path(), "shapes --set wide --stratify 9", 2).contains("only convolutions have strata")
+    );
     let all = "shapes --targeted a.parquet --below 1.1";
     assert!(bad(folder.path(), all, 2).contains("expected a share above 0 and up to 1"));
 }
@@ -203,7 +205,7 @@ fn tables_of_others_are_a_roof() {
     let table = "8-28-28-3x3-16-28-28-4-1x1-1x1-1x1-0-NHWC-NHWC-NHWC-BF16-F=S:0.02,0,a;T:0.01,0,a\nnothing\n";
     fs::write(folder.path().join("t.fdb.txt"), table).unwrap();
     let (out, err) = good(folder.path(), "import t.fdb.txt --fields arch=gfx950 --output roof.txt");
-    assert!(out.is_empty() && err.contains("t.fdb.txt: line 2: no '=' behind the problem"), "{err}");
+    assert!(out.is_empty() && err.contains("t.fdb.txt: line 2: no '=' after the problem"), "{err}");
     assert!(err.contains("MIOpen: 1 problems, 1 lines are left out"), "{err}");
     let roof = fs::read_to_string(folder.path().join("roof.txt")).unwrap();
     assert!(roof.starts_with("# 0.01 ms: T\ndirection=forward,ndim=2,N=4,C=8,K=16,"), "{roof}");

@@ -142,7 +142,7 @@ fn what_cannot_be_reported_says_why() {
     let failed = failed.to_str().unwrap();
     let sweep = data("h200/forward.parquet");
     for (arguments, code, message) in [
-        (vec![failed], 1, "ckselect: nothing to say: of 1 rows none has a time\n"),
+        (vec![failed], 1, "ckselect: nothing to report: none of 1 rows has a time\n"),
         (vec!["/nowhere.csv"], 1, "ckselect: /nowhere.csv: No such file or directory (os error 2)\n"),
         (
             vec![&sweep, "--against", &data("h200/bwd_data.parquet")],

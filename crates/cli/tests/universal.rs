@@ -150,7 +150,7 @@ fn a_model_goes_on_with_measurements() {
     // It also asks for extents, of which a problem may be out of range.
     let spec = fs::read_to_string(folder.path("mine/feature_spec.json")).unwrap();
     assert!(spec.contains("\"est_slower\"") && spec.contains("\"staged_ratio\""), "{spec}");
-    folder.bad("evaluate --model mine --data back.parquet", "no row to judge by");
+    folder.bad("evaluate --model mine --data back.parquet", "no row to evaluate");
     folder.bad(&format!("{line} --output mine"), "already exists");
 
     let curve = folder.good(
@@ -206,7 +206,7 @@ fn measuring_goes_on_where_it_was_stopped() {
         assert!(ran.status.success(), "{said}");
         said
     };
-    assert!(tune(10).contains("10 problems measured; of others expect"));
+    assert!(tune(10).contains("10 problems measured; expected for others"));
     let measured = |name: &str| fs::read(folder.path("work").join(name)).unwrap();
     let before = [measured("0000.csv"), measured("0001.csv")];
     assert!(tune(15).contains("15 problems measured"));

@@ -128,7 +128,7 @@ fn check_complete(
         let mut found = Vec::new();
         plans(&part["meta"], &mut found).map_err(|reason| {
             incomplete(format!(
-                "{}: {reason}: what a complete log has is not known",
+                "{}: {reason}: the size of a complete log is not known",
                 Files::of(path).meta.display()
             ))
         })?;
@@ -138,7 +138,7 @@ fn check_complete(
                 Some((first, known)) if known.whole != facts.whole => {
                     let first = first.display();
                     return Err(incomplete(format!(
-                        "it is of another plan than {first}: merge each plan by itself"
+                        "it belongs to another plan than {first}: merge each plan separately"
                     )));
                 }
                 Some(_) => {}

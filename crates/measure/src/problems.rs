@@ -161,7 +161,7 @@ mod tests {
         assert_eq!(
             set.notes,
             [
-                "p: 1 incomplete lines are skipped, the first is line 5: they do not say op=…",
+                "p: 1 incomplete lines are skipped, the first is line 5: they have no op=…",
                 "p: 1 problems are skipped: they are of another operation"
             ]
         );
@@ -183,7 +183,7 @@ mod tests {
         assert_eq!(
             set.notes,
             [
-                "p: 1 incomplete lines are skipped, the first is line 3: they do not say op=…",
+                "p: 1 incomplete lines are skipped, the first is line 3: they have no op=…",
                 "p: 1 problems are skipped: they are of another operation"
             ]
         );

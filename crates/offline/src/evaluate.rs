@@ -105,7 +105,7 @@ pub struct Evaluation {
 #[derive(Debug, thiserror::Error)]
 pub enum EvaluateError {
     /// No row is what the model is for.
-    #[error("no row to judge by: {0}")]
+    #[error("no row to evaluate: {0}")]
     NoRows(String),
     /// A file cannot be read again, to compare it with those that the model was trained on.
     #[error(transparent)]

@@ -69,12 +69,12 @@ pub fn html(
     page.section("Kinds of problems", |page| slices(page, &evaluation.slices));
     page.section("Worst problems", |page| worst(page, evaluation, measurements));
     if let Some(model) = model {
-        page.section("What the ranking forest asks about", |page| {
+        page.section("What the ranking forest splits on", |page| {
             if let Some(forest) = model.ranking_forest() {
                 importances(page, &model.extractor().schema.names(), forest, FEATURES);
             }
         });
-        page.section("Inside of the training data?", |page| coverage(page, evaluation));
+        page.section("Within the training data?", |page| coverage(page, evaluation));
     }
     page.finish()
 }
@@ -125,12 +125,12 @@ fn headline(
     made.noted_data(page, measurements, notes);
     if evaluation.trained_files.contains(&true) {
         page.text(
-            "On what it was trained on every model looks good: these figures say little of other problems.",
+            "Every model looks good on its training data: these figures say little about other problems.",
         );
     }
     if evaluation.invalid_rows + evaluation.problems_without_rows > 0 {
         page.text(&format!(
-            "{} rows are not valid and count for nothing; {} problems have no valid row.",
+            "{} rows are not valid and are ignored; {} problems have no valid row.",
             evaluation.invalid_rows, evaluation.problems_without_rows
         ));
     }
@@ -270,7 +270,7 @@ fn coverage(page: &mut Page, evaluation: &Evaluation) {
     ));
     if coverage.unmeasured_kernels > 0 {
         page.text(&format!(
-            "{} kernels have a pipeline or a suffix that no kernel had that was measured for the model.",
+            "{} kernels have a pipeline or a suffix that was never measured for the model.",
             coverage.unmeasured_kernels
         ));
     }

@@ -84,7 +84,7 @@ fn expect_regular(found: &fs::Metadata) -> io::Result<()> {
 /// Files of the kernel's call themselves regular ones, and need not end.
 fn expect_stored(path: &Path) -> io::Result<()> {
     let made_up = cfg!(target_os = "linux") && (path.starts_with("/proc") || path.starts_with("/sys"));
-    if made_up { Err(unexpected("a file of the kernel's", false)) } else { Ok(()) }
+    if made_up { Err(unexpected("a file of /proc or /sys", false)) } else { Ok(()) }
 }
 
 fn unexpected(found: &str, folder: bool) -> io::Error {
@@ -233,7 +233,7 @@ pub fn target(path: &Path) -> io::Result<PathBuf> {
             Err(_) => return Ok(path),
         }
     }
-    Err(io::Error::other("found too many symbolic links one behind the other"))
+    Err(io::Error::other("found too many levels of symbolic links"))
 }
 
 /// Whether a path is an open file of some process, as `/dev/stdout` is: such a link is no name that could be
@@ -303,7 +303,7 @@ mod tests {
             ("/dev/zero".into(), "a device"),
         ];
         #[cfg(target_os = "linux")]
-        let refused = refused.into_iter().chain([("/proc/self/status".into(), "a file of the kernel's")]);
+        let refused = refused.into_iter().chain([("/proc/self/status".into(), "a file of /proc or /sys")]);
         for (path, found) in refused {
             let expected = format!("found {found}, expected a regular file");
             assert_eq!(check(&path).unwrap_err().to_string(), expected);

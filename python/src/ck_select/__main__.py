@@ -1,4 +1,4 @@
-"""``python -m ck_select``, and ``ckselect`` of an installed package: the command line, in the place of this process."""
+"""``python -m ck_select``, and ``ckselect`` of an installed package: the command line, which replaces this process."""
 
 from __future__ import annotations
 

@@ -37,10 +37,9 @@ def command() -> Path:
 def ckselect(name: str, *arguments: Place, **options: Value) -> list[Row]:
     """The table of a command that has ``--format``, such as ``ckselect("evaluate", model=…, data=["a.csv", "b.csv"])``.
 
-    Arguments without a name come first, as in ``ckselect("report", "sweep.csv")``.
-    ``rank_by="tflops"`` is ``--rank-by tflops``, True an option that takes no value, a list an option with several;
-    None and False leave it out. Messages go to standard error as they come. What fails is a :class:`CommandError` with
-    them.
+    Arguments without a name come first, as in ``ckselect("report", "sweep.csv")``. ``rank_by="tflops"`` is
+    ``--rank-by tflops``, True is an option without a value, a list an option with several; None and False omit the
+    option. Messages go to standard error as they are printed. A failure is a :class:`CommandError` with them.
     """
     words = [str(command()), name, *(fspath(argument) for argument in arguments), "--format", "json"]
     for option, value in options.items():
@@ -72,10 +71,10 @@ def estimate(
     arch: str | None = None,
     top: int | None = None,
 ) -> list[Row]:
-    """Kernels by estimated time, the fastest first, without any model: ``ckselect rank --estimate``.
+    """Kernels by estimated time, fastest first, without any model: ``ckselect rank --estimate``.
 
-    ``problem`` has the fields of ``--problem``, ``kernels`` are names or a file of them. Rows have the time and the
-    terms that add up to it, in microseconds (docs/estimate.md). Without ``arch`` the problem or all kernels have to
+    ``problem`` has the fields of ``--problem``; ``kernels`` are names or a file of them. Rows have the time and the
+    terms that add up to it, in microseconds (docs/estimate.md). Without ``arch``, the problem or all kernels have to
     name the architecture.
     """
     pairs = ",".join(f"{field}={value}" for field, value in problem.items())
@@ -92,27 +91,27 @@ def estimate(
 
 
 def tune(arch: str, **options: Value) -> list[Row]:
-    """A universal model goes on from a few measurements: ``ckselect tune`` with its options.
+    """Adapts a universal model with a few measurements: ``ckselect tune`` with its options.
 
-    Needs a ``ckselect`` with LightGBM, which that of the wheel is not: ``make ckselect`` builds one, and
+    Needs a ``ckselect`` with LightGBM, which the wheel's is not: ``make ckselect`` builds one, and
     ``CK_SELECT_COMMAND`` names it.
     """
     return ckselect("tune", arch=arch, **options)
 
 
 def curve(arch: str, **options: Value) -> list[Row]:
-    """How good choices become with how many measured problems: ``ckselect curve`` with its options.
+    """The quality of choices by the number of measured problems: ``ckselect curve`` with its options.
 
-    Needs a ``ckselect`` with LightGBM, as :func:`tune`.
+    Needs a ``ckselect`` with LightGBM, like :func:`tune`.
     """
     return ckselect("curve", arch=arch, **options)
 
 
 def report(sweeps: Union[Place, Iterable[Place]], **options: Value) -> list[Row]:
-    """What is in a sweep, or in several: ``ckselect report`` with its options.
+    """What is in one or several sweeps: ``ckselect report`` with its options.
 
-    ``report("sweep.csv", arch="gfx942", html="sweep.html")`` also writes a page. Rows have a section, a
-    name, a value and a share.
+    ``report("sweep.csv", arch="gfx942", html="sweep.html")`` also writes a page. Rows have a section, a name, a value
+    and a share.
     """
     several = [sweeps] if isinstance(sweeps, (str, PathLike)) else sweeps
     return ckselect("report", *several, **options)

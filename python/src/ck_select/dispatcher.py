@@ -1,4 +1,4 @@
-"""Between predictors and CK's Python dispatcher: names, pools of binaries, and heuristics.
+"""The link between predictors and CK's Python dispatcher: names, pools of binaries, and heuristics.
 
 CK's dispatcher calls ``wave_*`` what the features call ``warp_*``, and ``warp_*`` what they call ``warp_tile_*``.
 """
@@ -46,7 +46,7 @@ _WORDS = (("pipeline", "compv3"), ("scheduler", "intrawave"), ("epilogue", "cshu
 
 @dataclass
 class MLKernelSpec:
-    """A chosen GEMM kernel in the dispatcher's words."""
+    """A chosen GEMM kernel in the dispatcher's terms."""
 
     kernel_name: str
     predicted_tflops: float
@@ -69,14 +69,14 @@ class MLKernelSpec:
 
 
 def parse_kernel_name(name: str) -> dict[str, Any]:
-    """The fields of a kernel's name; empty when it is none.
+    """The fields of a kernel's name; empty if it is not one.
 
-    A convolution's tile stands in the order of the name, as in the tables of upstream's converters: ``block_size``,
-    ``gemm_m_per_block``, ``gemm_n_per_block``. Models of ours read tiles otherwise: keep ``kernel_name`` beside them,
-    as ``kernel_config_to_feature_dict`` does, and any model is asked in its own terms.
+    A convolution's tile is in the order of the name, as in the tables of upstream's converters: ``block_size``,
+    ``gemm_m_per_block``, ``gemm_n_per_block``. Our own models read tiles differently: keep ``kernel_name`` beside them,
+    as ``kernel_config_to_feature_dict`` does, so that every model gets its own reading.
 
-    Of GEMMs these are tile-engine names, ``gemm_universal_…`` or ``gemm_…``, with ``vec_a``, ``vec_b`` and ``vec_c``, 0
-    where the name fixes no width. A pipeline with an underscore moves every later field by one, as in upstream's
+    For GEMMs these are tile-engine names, ``gemm_universal_…`` or ``gemm_…``, with ``vec_a``, ``vec_b`` and ``vec_c``,
+    0 where the name fixes no width. A pipeline with an underscore shifts every later field by one, as in upstream's
     parser: the dicts are what its models were trained on.
     """
     if name.startswith(_CONV_PREFIX):
@@ -166,7 +166,7 @@ def _config(dtype: str, arch: str, layout: tuple[str, str, str], rest: dict[str,
 
 
 def _refuse_widths(feat: Mapping[str, Any], target: str) -> None:
-    """The dispatcher's configurations have no vector widths: a kernel that fixes one would become another."""
+    """The dispatcher's configurations have no vector widths: a kernel that fixes one would become a different one."""
     fixed = tuple(_fixed_width(name, feat.get(name)) for name in _VECTOR)
     if any(fixed):
         raise ValueError(
@@ -186,7 +186,7 @@ def _fixed_width(name: str, width: Any) -> int:
 
 
 def load_kernel_pool_from_binaries(bin_dir: str | os.PathLike[str]) -> list[dict[str, Any]]:
-    """The kernels of a folder of tile-engine benchmark programs, by their names, sorted."""
+    """The kernels of a folder of tile-engine benchmark programs, from their names, sorted."""
     found = []
     for program in sorted(Path(bin_dir).glob(_BINARIES)):
         kernel = kernel_config_to_feature_dict(program.stem[len("benchmark_") :])
@@ -203,10 +203,7 @@ def create_ml_heuristic(
     kernel_pool: _rows.Kernels | None = None,
     bin_dir: str | os.PathLike[str] | None = None,
 ) -> Callable[[int, int, int], MLKernelSpec]:
-    """A function (M, N, K) -> the best kernel.
-
-    The pool is copied now: later changes to its dicts do not reach the heuristic.
-    """
+    """A function (M, N, K) -> the best kernel. The pool is copied: later changes to its dicts have no effect."""
     return ml_heuristic(Predictor(model_dir), dtype, arch, layout, kernel_pool, bin_dir)
 
 
@@ -219,9 +216,9 @@ def create_ranked_heuristic(
     bin_dir: str | os.PathLike[str] | None = None,
     top_k: int = 5,
 ) -> Callable[[int, int, int], list[MLKernelSpec]]:
-    """A function (M, N, K) -> the ``top_k`` best kernels, best first; none of an empty pool.
+    """A function (M, N, K) -> the ``top_k`` best kernels, best first; none for an empty pool.
 
-    The pool is copied now: later changes to its dicts do not reach the heuristic. It may also hold names.
+    The pool is copied: later changes to its dicts have no effect. It may also contain names.
     """
     return ranked_heuristic(Predictor(model_dir), dtype, arch, layout, kernel_pool, bin_dir, top_k)
 
@@ -234,7 +231,7 @@ def ml_heuristic(
     kernel_pool: _rows.Kernels | None,
     bin_dir: str | os.PathLike[str] | None,
 ) -> Callable[[int, int, int], MLKernelSpec]:
-    """:func:`create_ml_heuristic` with a predictor that there is already."""
+    """:func:`create_ml_heuristic` with an existing predictor."""
     if kernel_pool is None:
         kernel_pool = load_kernel_pool_from_binaries(bin_dir if bin_dir is not None else _BIN_DIR)
     kernel_pool = list(_rows.each(kernel_pool, "kernel_pool"))
@@ -257,7 +254,7 @@ def ranked_heuristic(
     bin_dir: str | os.PathLike[str] | None,
     top_k: int,
 ) -> Callable[[int, int, int], list[MLKernelSpec]]:
-    """:func:`create_ranked_heuristic` with a predictor that there is already."""
+    """:func:`create_ranked_heuristic` with an existing predictor."""
     if kernel_pool is None:
         kernel_pool = load_kernel_pool_from_binaries(bin_dir if bin_dir is not None else _BIN_DIR)
     described = [
@@ -295,10 +292,10 @@ def _plain_arch(arch: Any) -> str:
 
 
 def resolve_arch(predictor: Any, arch: str | None, kernel_pool: Sequence[Mapping[str, Any]]) -> str | None:
-    """The architecture to ask for: the caller's, else the model's; None when neither says one.
+    """The architecture to ask for: the caller's, else the model's; None if neither names one.
 
-    A kernel's cells win over the problem's, so that some would answer another question than the one asked: those of
-    the problem, and another architecture, are errors.
+    A kernel's cells take precedence over the problem's, so some kernels would answer a different question: those with
+    cells of the problem, or with another architecture, are errors.
     """
     trained = getattr(predictor, "spec", {}).get("arch")
     if arch and trained and _plain_arch(arch) != _plain_arch(trained):

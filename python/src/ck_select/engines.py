@@ -1,6 +1,6 @@
-"""Feature engines by upstream's class names: which features, and under which constants of the GPU.
+"""Feature engines by upstream's class names: which features, and with which constants of the GPU.
 
-The features themselves are computed in the library. These classes say which, and hold what upstream's engines know
+The features themselves are computed in the library. These classes select them, and hold what upstream's engines know
 about the space of kernels.
 """
 
@@ -59,7 +59,7 @@ Constraint = Callable[[Mapping[str, Any]], bool]
 
 
 class FeatureEngine(ABC):
-    """What the features of a model are: the base of all engines, also of ones of your own."""
+    """Defines the features of a model: the base class of all engines, also of your own."""
 
     ENCODING_VERSION: ClassVar[int] = 0
     """Higher when values change their meaning under the same names."""
@@ -100,18 +100,18 @@ class FeatureEngine(ABC):
         return {}
 
     def get_constraints(self) -> list[Constraint]:
-        """What a point of the space must hold, as functions that say whether it does."""
+        """What a point of the space must satisfy, as functions that return whether it does."""
         return []
 
     def validate_config(self, config: Mapping[str, Any]) -> bool:
-        """Whether a point of the space could be a kernel: values that are listed, and all constraints."""
+        """Whether a point of the space could be a kernel: all values are listed, and all constraints hold."""
         space = self.get_parameter_space()
         if any(name in config and config[name] not in values for name, values in space.items()):
             return False
         return all(holds(config) for holds in self.get_constraints())
 
     def project_to_valid(self, config: Mapping[str, Any]) -> dict[str, Any]:
-        """A point with each value replaced by the nearest that is listed; a word that is not, by the first."""
+        """A point with each number replaced by the nearest listed one, and each unlisted word by the first."""
         moved = dict(config)
         for name, values in self.get_parameter_space().items():
             if name not in moved:
@@ -243,21 +243,21 @@ class GemmUniversalVecFeatureEngine(GemmUniversalFeatureEngine):
 
 
 class GroupedConvFeatureEngine(_OfLibrary):
-    """Grouped convolution: 97 features, or those of the model that it was taken from."""
+    """Grouped convolution: 97 features, or those of the model from which it was taken."""
 
     _engine = "conv97"
     _categories = ("pipeline",)
 
 
 class FmhaFwdFeatureEngine(_OfLibrary):
-    """Forward attention: 68 features, as they are in training."""
+    """Forward attention: 68 features, in the encoding of training."""
 
     _engine = "fmha68_python"
     _categories = ("dtype", "pipeline", "mask", "bias", "qscale")
 
 
 class ForeignEngine(Protocol):
-    """An engine that is none of ours, but has what upstream's have."""
+    """An engine that is not ours, but has the methods of upstream's."""
 
     def get_feature_names(self) -> list[str]:
         """The columns, in order."""

@@ -22,7 +22,7 @@ class InvalidInputError(CkSelectError, ValueError):
 
 
 class MissingCellError(InvalidInputError, KeyError):
-    """A cell without which there is no answer. Upstream raises ``KeyError`` for it, and so this is one, too."""
+    """A required cell is missing. Upstream raises ``KeyError`` for it, so this is also one."""
 
     def __str__(self) -> str:
         # KeyError would quote it.

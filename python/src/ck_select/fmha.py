@@ -1,4 +1,4 @@
-"""Attention: its problem, and that in the library's form."""
+"""Attention: its problem, and the problem in the library's form."""
 
 from __future__ import annotations
 
@@ -37,9 +37,10 @@ _WORDS: dict[str, tuple[str, ...]] = {
 
 @dataclass
 class FmhaProblem:
-    """Attention, with the fields of CK's problem. ``nhead_k``, ``seqlen_k`` and ``hdim_v`` are the queries' if None.
+    """Attention, with the fields of CK's problem.
 
-    ``family`` is the stage for which a kernel is chosen; if None, the one of ``api_family`` that does most of the work.
+    ``nhead_k``, ``seqlen_k`` and ``hdim_v`` default to those of the queries. ``family`` is the stage for which a kernel
+    is chosen; if None, the stage of ``api_family`` that does most of the work.
     """
 
     seqlen_q: int

@@ -1,4 +1,4 @@
-"""Kernels that a predictor is prepared for, and their cache."""
+"""Kernels for which a predictor is prepared, and their cache."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class Pool:
     """Kernels prepared for a predictor's ranking forest; made by ``Predictor.prepare``.
 
-    It is a copy: changes to what it was made from do not reach it. Any number of threads may use it.
+    It is a copy: changes to the original objects have no effect. Any number of threads may use it.
     """
 
     __slots__ = ("_prepared", "columns", "names", "own", "partial", "predictor")
@@ -43,7 +43,7 @@ class Pool:
         return len(self.names)
 
     def rank(self, problem: Config, count: int | None = None) -> list[tuple[str, float]]:
-        """(name, score) of the ``count`` best kernels, of all without it; best first."""
+        """(name, score) of the ``count`` best kernels, or of all; best first."""
         places, scores = self.rank_places(problem, count)
         return list(zip(map(self.names.__getitem__, places), scores))
 
@@ -55,7 +55,7 @@ class Pool:
         return self._prepared.rank(self.predictor.problem_json(problem, self.own), wanted)
 
     def rank_arrays(self, problem: Config) -> tuple[array[int], array[float]]:
-        """The same of all kernels, as arrays, which numpy, Arrow and polars take without a copy."""
+        """The same for all kernels, as arrays that numpy, Arrow and polars accept without a copy."""
         if self._prepared is None:
             return array("Q"), array("d")
         return self._prepared.rank_arrays(self.predictor.problem_json(problem, self.own), len(self.names))
@@ -76,10 +76,10 @@ _KEPT = 8
 
 
 class PoolCache:
-    """The last few lists of kernels with what was prepared for them.
+    """The last few lists of kernels, with what was prepared for them.
 
-    A list is found again by comparing all of its dicts with copies of what they were: that costs a few microseconds
-    for 30 kernels and no lock, and a list that was changed in any way is never taken for what it was.
+    A list is found by comparing all of its dicts with copies: this takes a few microseconds for 30 kernels and no lock,
+    and a list that was changed in any way is never mistaken for its old contents.
     """
 
     def __init__(self) -> None:

@@ -37,29 +37,30 @@ class Predictor:
     """Predicts and ranks kernels with the forests of a model directory.
 
     ``model_dir`` has ``model_<target>.lgbm`` (or ``.lgbm.gz``, or ``.lgbm.packed``), and ``feature_spec.json``. Forests
-    are loaded when they are first asked for, and kept; the spec is read and checked at once.
+    are loaded on first use and kept; the spec is read and checked immediately.
 
-    ``feature_engine`` is None for what the spec says, an engine's name (``"conv97"``), or an engine object, of
-    ``ck_select.engines``, of upstream or of your own. Of the first two the class and the constants of the GPU count,
-    which are read now; ``extract`` and ``extract_batch`` of your own are called, as upstream's predictor calls them.
+    ``feature_engine`` is None for the engine of the spec, an engine's name (``"conv97"``), or an engine object: from
+    ``ck_select.engines``, from upstream, or your own. Of the first two kinds of objects, the class and the GPU
+    constants matter, and are read now; ``extract`` and ``extract_batch`` of your own are called, as upstream's
+    predictor calls them.
 
-    A row with a kernel's name under ``kernel_name`` or ``kernel`` is described by the name, in the terms that the model
-    was trained in, as everywhere else in ck-select. Cells that contradict the name are errors. Other texts under
+    A row with a kernel's name under ``kernel_name`` or ``kernel`` is described by the name, in the terms in which the
+    model was trained, as everywhere else in ck-select. Cells that contradict the name are errors. Other strings under
     ``kernel_name`` are labels.
 
-    With ``strict``, absent cells (missing keys, None and NaN) and words that the model has no number for are errors
-    that name the field; with False they take the defaults of upstream's engines. None does as upstream's predictor with
-    models of upstream's trainer, which take the defaults, and is strict with models of ours, whose spec has the key
+    With ``strict``, absent cells (missing keys, None and NaN) and words for which the model has no code are errors that
+    name the field; with False they take the defaults of upstream's engines. None is the behaviour of upstream's
+    predictor for models of upstream's trainer (defaults), and strict for our own models, whose spec has the key
     ``ck_select``.
 
-    A problem or a kernel that says another direction, type or architecture than the spec is refused: the model is not
-    for it. With ``force_model`` it is asked all the same; nobody knows what its answers are worth there.
+    A problem or a kernel whose direction, type or architecture differs from the spec's is refused. With ``force_model``
+    it is predicted anyway; the quality of these predictions is unknown.
 
-    ``keep_unpacked`` writes ``model_<target>.lgbm`` beside a ``.gz`` when it is first loaded, as upstream does.
-    Without it, nothing is ever written.
+    ``keep_unpacked`` writes ``model_<target>.lgbm`` beside a ``.gz`` when it is first loaded, as upstream does. Without
+    it, nothing is ever written.
 
     Any number of threads may use one predictor. It may be used before and after a fork. It can be pickled and copied:
-    forests are shared by copies, and loaded again from the directory in another process.
+    copies share forests, and another process loads them again from the directory.
     """
 
     def __init__(
@@ -169,18 +170,18 @@ class Predictor:
         return self._predict("bandwidth", problem, kernel_config)
 
     def predict_all(self, problem: Config, kernel_config: Kernel) -> dict[str, float]:
-        """What there is of ``tflops``, ``latency_ms`` and ``bandwidth_gb_s``."""
+        """Those of ``tflops``, ``latency_ms`` and ``bandwidth_gb_s`` for which there is a forest."""
         asked, kernel = _rows.mapping(problem, "problem"), _rows.kernel(kernel_config)
         return {key: self._predict(target, asked, kernel) for target, key in _KEYS.items() if self._file(target)}
 
     def predict_rows(self, rows: _rows.Kernels, target: Target = "tflops") -> list[float]:
-        """A prediction for each row of a table that has problem and kernel in one: a list of mappings, a DataFrame of
-        pandas or polars, or anything else that hands out Arrow.
+        """A prediction for each row of a table with problem and kernel in one row: a list of mappings, a DataFrame of
+        pandas or polars, or anything else that provides Arrow.
         """
         return self.predict_array(rows, target).tolist()
 
     def predict_array(self, rows: _rows.Kernels, target: Target = "tflops") -> array[float]:
-        """The same as an ``array``, which numpy, Arrow and polars take as it is, without a copy."""
+        """The same as an ``array``, which numpy, Arrow and polars accept without a copy."""
         given = self._read(rows, "rows")
         if self._foreign is not None and self._foreign.batch is not None:
             return array("d", self._finished(target, self._foreign.batch_features(given)))
@@ -200,13 +201,12 @@ class Predictor:
         return [flat[begin : begin + width] for begin in range(0, count * width, width)]
 
     def rank_kernels(self, problem: Config, kernel_configs: Kernels) -> list[tuple[str, float]]:
-        """(name, score) of every kernel, best first; equal scores keep their order. Scores are not clamped.
+        """(name, score) of every kernel, best first; equal scores keep their order.
 
-        What ranks is TFLOPS, unless the spec of a model of ours names another target (``ck_select.rank_by``).
-
-        A list of texts ranks the kernels of these names. Tables have a row for each kernel. A kernel's own keys win
-        over the problem's. What is prepared for the kernels is kept for the next call, and used again only for kernels
-        that are still the same: change the dicts as you like.
+        Scores are not clamped. The ranking is by TFLOPS, unless the spec of one of our models names another target
+        (``ck_select.rank_by``). A list of strings ranks the kernels with these names. Tables have a row for each
+        kernel. A kernel's own keys take precedence over the problem's. What is prepared for the kernels is kept for the
+        next call, and reused only if the kernels are unchanged: you may modify the dicts at any time.
         """
         asked = _rows.mapping(problem, "problem")
         if self._foreign is not None and self._foreign.batch is not None:
@@ -217,7 +217,7 @@ class Predictor:
     def rank_places(
         self, problem: Config, kernel_configs: Kernels, count: int | None = None
     ) -> tuple[list[int], list[float]]:
-        """The ``count`` best kernels by their places in what was given, and their scores; all without ``count``."""
+        """The ``count`` best kernels (all without it) by their places in the argument, and their scores."""
         asked = _rows.mapping(problem, "problem")
         if self._foreign is not None and self._foreign.batch is not None:
             raise ValueError("rank_places: the predictor has a feature engine of its own: use rank_kernels")
@@ -239,10 +239,10 @@ class Predictor:
         return pool.rank(asked, 1)[0][0]
 
     def rank_frame(self, problem: Config, kernel_configs: Kernels, *, library: _frames.Library | None = None) -> Any:
-        """The ranking as a table: ``kernel_name``, ``score``, and ``row``, the kernel's place in what was given.
+        """The ranking as a table: ``kernel_name``, ``score``, and ``row``, the kernel's place in the argument.
 
-        It is a DataFrame of ``"pandas"`` or ``"polars"``, or a Table of ``"pyarrow"``; without ``library`` of the one
-        whose table the kernels are, else of pandas. Scores go there without a copy.
+        It is a DataFrame of ``"pandas"`` or ``"polars"``, or a Table of ``"pyarrow"``; without ``library``, of the
+        library whose table the kernels are, else of pandas. Scores are not copied.
         """
         asked = _rows.mapping(problem, "problem")
         wanted = library if library is not None else _frames.library_of(kernel_configs)
@@ -255,13 +255,13 @@ class Predictor:
         return _frames.table(wanted, [pool.names[row] for row in rows], scores, rows)
 
     def select_features(self, X: Any) -> Any:
-        """Those columns of an engine's features that the model has, in its order. ``X`` is a matrix of numpy."""
+        """Those columns of an engine's features that the model has, in its order. ``X`` is a numpy matrix."""
         return X if self._feature_indices is None else X[:, self._feature_indices]
 
     _select_features = select_features
 
     def prepare(self, kernel_configs: Kernels) -> Pool:
-        """Prepares kernels for many rankings, which then need not check them for changes."""
+        """Prepares kernels for many rankings, which then need not check the kernels for changes."""
         if isinstance(kernel_configs, Pool):
             return self._own(kernel_configs)
         if self._foreign is not None and self._foreign.batch is not None:

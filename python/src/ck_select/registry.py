@@ -57,10 +57,10 @@ def _axes(*extents: int) -> tuple[int, ...]:
 
 @dataclass
 class GroupedConvProblem:
-    """A grouped convolution by upstream's names. ``C`` and ``K`` are totals over all groups; pads are the same on
-    both sides.
+    """A grouped convolution with upstream's names.
 
-    It is 3D when ``Di`` or ``Z`` is more than 1, or ``pad_d`` more than 0.
+    ``C`` and ``K`` are totals over all groups; pads are the same on both sides. It is 3D if ``Di`` or ``Z`` is more
+    than 1, or ``pad_d`` more than 0.
     """
 
     N: int
@@ -165,16 +165,16 @@ Measure = Callable[[Problem, Union[int, None]], Union[float, None]]
 
 @dataclass(frozen=True)
 class Selection:
-    """A chosen kernel: its name, who chose it (``source``), and its place in the registry and in the source's order.
+    """A chosen kernel: its name, the source that chose it, and its place in the registry and in the source's order.
 
-    ``score`` is what the model says, usually TFLOPS, or the estimate, microseconds; None from other sources.
-    ``measured_ms`` is None when it was not measured.
+    ``score`` is the model's score, usually TFLOPS, or the estimate's time in microseconds; None from other sources.
+    ``measured_ms`` is None if it was not measured.
 
-    ``out_of_range`` says whether the problem is outside the model's training range, ``out_of_range_fields`` in
-    which fields. ``unmeasured``: no kernel that was measured for the model had the pipeline or the suffixes of this
-    one. ``arch_unknown``: the model is for one architecture, and neither problem nor registry name any. ``no_model``:
-    the first kernel by priority was taken because no model and nothing else had an answer. ``generic``: the model is a
-    universal one, which ranks for any GPU, direction and type.
+    ``out_of_range``: the problem is outside the model's training range, in the fields ``out_of_range_fields``.
+    ``unmeasured``: no kernel measured for the model had the pipeline or the suffixes of this one. ``arch_unknown``: the
+    model is for one architecture, and neither problem nor registry name one. ``no_model``: the first kernel by priority
+    was chosen only because no model and no other source had an answer. ``generic``: the model is a universal one, which
+    ranks for any GPU, direction and type.
     """
 
     name: str
@@ -193,7 +193,7 @@ class Selection:
 
 @dataclass(frozen=True)
 class StoreStatus:
-    """How many measured winners are in memory only, and why the store could not be used the last time, or None."""
+    """The number of measured winners that are only in memory, and why the store failed the last time, or None."""
 
     waiting: int
     reason: str | None
@@ -203,8 +203,8 @@ class StoreStatus:
 class TuneReport:
     """What a call of :meth:`Registry.tune` did.
 
-    ``measured`` problems got a winner, which is another kernel than before for ``improved`` of them: one run of
-    each takes ``saved_ms`` less. ``failed`` could not be measured, and ``waiting`` wait.
+    ``measured`` problems got a winner; for ``improved`` of them it is a different kernel than before: one run of each
+    takes ``saved_ms`` less. ``failed`` could not be measured, and ``waiting`` still wait.
     """
 
     measured: int
@@ -224,13 +224,13 @@ class _Kernel:
 class Registry:
     """Kernels, models and the chain of sources that chooses among them.
 
-    Any number of threads may select on one registry, also while others register kernels or load models.
+    Any number of threads may select on one registry, even while others register kernels or load models.
 
-    ``arch`` is assumed when a problem names none. ``mode`` is ``"model"``, ``"search"``, ``"refine"`` or
-    ``"priority"``; the environment (``CK_SELECT_MODE`` and others) wins unless ``environment`` is false. ``store`` is
-    the file of measured winners, ``"off"`` for memory only. Without ``estimate`` the priority decides where nothing was
-    measured and no model is for the problem. With ``host_timing`` kernels are measured by the host's clock, without
-    a GPU.
+    ``arch`` is the architecture of problems that name none. ``mode`` is ``"model"``, ``"search"``, ``"refine"`` or
+    ``"priority"``; the environment (``CK_SELECT_MODE`` and others) overrides it unless ``environment`` is false.
+    ``store`` is the file of measured winners, ``"off"`` for memory only. Without ``estimate``, the priority decides
+    where nothing was measured and no model serves the problem. With ``host_timing``, kernels are measured with the
+    host's clock, without a GPU.
     """
 
     def __init__(
@@ -283,13 +283,13 @@ class Registry:
     ) -> None:
         """Adds a kernel by its name: a grouped-convolution name, a tile-engine GEMM name, or a CK identifier.
 
-        ``run(problem, *args, **kwargs)`` is what :meth:`run` calls. ``supports(problem)`` is asked on every selection
-        that the kernel would win; without it the kernel can run everything that it fits. A kernel of the same name is
-        replaced only by a higher priority.
+        ``run(problem, *args, **kwargs)`` is what :meth:`run` calls. ``supports(problem)`` is called for every selection
+        that the kernel would win; without it the kernel supports every problem that it matches. A kernel of the same
+        name is replaced only by a higher priority.
 
-        ``measure(problem, stream)`` runs it once on operands of its own, with all its work on the stream, a
+        ``measure(problem, stream)`` runs the kernel once on its own operands, with all its work on the stream, a
         ``hipStream_t`` or None for the default one; it returns the milliseconds that it took, or None if it was only
-        launched. Without it the kernel is never measured. It is called on the thread that measures.
+        launched. Without it the kernel is never measured. It is called on the measuring thread.
         """
         hooks = _library.KernelHooks(priority=priority)
         if supports is not None:
@@ -332,21 +332,21 @@ class Registry:
     def load_model(self, directory: str | os.PathLike[str], *, force: bool = False) -> None:
         """Loads a model directory for the problems that its spec names.
 
-        With ``force`` it is asked for all of its operation, whatever the spec says that it is for.
+        With ``force``, it serves all problems of its operation, whatever its spec says.
         """
         options = _library.ModelOptions(force=1 if force else 0)
         check(lib.ck_registry_load_model(self._handle.address, os.fsencode(directory), ctypes.byref(options)))
 
     def prepare(self) -> None:
-        """Prepares the models for the kernels now instead of at the first selection."""
+        """Prepares the models for the kernels now, instead of at the first selection."""
         check(lib.ck_registry_prepare(self._handle.address))
 
     def tune(self, time_ms: float, *, kernels: int = 3, stream: int | None = None) -> TuneReport:
-        """Measures what was asked most and is answered by a guess, for at most ``time_ms``.
+        """Measures the most frequently requested problems that are answered by a guess, for at most ``time_ms``.
 
-        Of each problem the best ``kernels`` are measured, of those that were registered with ``measure``. Call it
-        between two steps. The first call begins to count what is asked. Later selections get the winners; what the
-        time does not suffice for, the next call goes on with.
+        For each problem, the best ``kernels`` are measured, of those that were registered with ``measure``. Call it
+        between two steps. The first call only starts counting requests. Later selections get the winners; each call
+        continues where the previous one stopped.
         """
         budget = _library.TuneBudget(time_ms=time_ms, stream=stream, kernels=kernels)
         report = _library.TuneReport()
@@ -356,14 +356,14 @@ class Registry:
         )
 
     def store_status(self) -> StoreStatus:
-        """Whether measured winners still wait to be written to the store, and why."""
+        """Whether measured winners still have to be written to the store, and why."""
         waiting = ctypes.c_size_t()
         reason = ctypes.c_void_p()
         check(lib.ck_registry_store_status(self._handle.address, ctypes.byref(waiting), ctypes.byref(reason)))
         return StoreStatus(waiting.value, take_text(reason) if reason.value else None)
 
     def refresh_store(self) -> None:
-        """Takes in the winners that other processes stored, and writes those of this registry that wait."""
+        """Reads the winners that other processes stored, and writes the waiting ones of this registry."""
         check(lib.ck_registry_refresh_store(self._handle.address))
 
     def __reduce__(self) -> Any:
@@ -415,7 +415,7 @@ class Registry:
         return take_text(text)
 
     def fmha_splits(self, problem: FmhaProblem, most: int = 128) -> int:
-        """Into how many parts the keys of a sequence are split, by the estimate: a power of two up to ``most``."""
+        """The number of parts for the keys of a sequence, by the estimate: a power of two up to ``most``."""
         splits = ctypes.c_int64()
         struct = ctypes.byref(problem.as_struct())
         check(lib.ck_registry_choose_fmha_splits(self._handle.address, struct, index(most), ctypes.byref(splits)))

@@ -19,7 +19,7 @@ _ATTEMPTS = 50
 
 
 class Scorer(Protocol):
-    """What stands in the place of the GPU."""
+    """Replaces the GPU in a search."""
 
     def predict_tflops(self, problem: Any, kernel_config: Any) -> float:
         """TFLOPS of one kernel."""
@@ -28,10 +28,9 @@ class Scorer(Protocol):
 class SurrogateSearch:
     """Searches the engine's parameter space for the configurations with the highest predicted TFLOPS.
 
-    ``predictor`` is a :class:`Predictor`, one of a class of your own, or any object with ``predict_tflops``.
-
-    ``strategy`` is ``"random"`` or ``"de"`` (discrete differential evolution). Draws come from one Mersenne Twister
-    with ``seed``, in upstream's order, and go on from search to search.
+    ``predictor`` is a :class:`Predictor`, one of your own class, or any object with ``predict_tflops``. ``strategy`` is
+    ``"random"`` or ``"de"`` (discrete differential evolution). Draws come from one Mersenne Twister with ``seed``, in
+    upstream's order, and continue from search to search.
     """
 
     def __init__(
@@ -51,12 +50,11 @@ class SurrogateSearch:
     def search(self, problem: Config, budget: int = 500, top_k: int = 10, **options: Any) -> list[Scored]:
         """The ``top_k`` best (configuration, TFLOPS), best first, after about ``budget`` predictions.
 
-        ``de`` takes the options ``pop_size`` (20), ``mutation_rate`` (0.3) and ``crossover_rate`` (0.7). It predicts
-        its whole first population whatever the budget. ``random`` passes options over, as upstream does.
-
-        An engine without a parameter space, such as the convolutions', has nothing to search: a ``ValueError``.
-        Configurations that the predictor refuses are left out, as upstream does, with a warning that says how many and
-        why; when it refuses all, the answer is empty, as upstream's.
+        ``de`` takes the options ``pop_size`` (20), ``mutation_rate`` (0.3) and ``crossover_rate`` (0.7), and predicts
+        its whole first population whatever the budget. ``random`` ignores options, as upstream does. An engine without
+        a parameter space, such as that of convolutions, is a ``ValueError``. Configurations that the predictor refuses
+        are left out, as in upstream, with a warning that says how many and why; if it refuses all, the result is empty,
+        as in upstream.
         """
         if self._strategy not in ("random", "de"):
             raise ValueError(f"strategy: found '{self._strategy}', expected 'random' or 'de'")

@@ -70,7 +70,9 @@ impl Backlog {
         if known.is_none() {
             let then = match error {
                 StoreError::ReadOnly { .. } => "new winners are kept in memory until it can be written",
-                _ => "until it can be used, selections go on without it and new winners are kept in memory",
+                _ => {
+                    "until it can be used, selections continue without it and new winners are kept in memory"
+                }
             };
             log::line(Level::Warn, "store", format_args!("{error}; {then}"));
         }
@@ -85,7 +87,7 @@ impl Backlog {
             log::line(
                 Level::Info,
                 "store",
-                format_args!("store {path}: can be used again; {written} winners that waited were written"),
+                format_args!("store {path}: can be used again; {written} waiting winners were written"),
             );
         }
     }

@@ -27,9 +27,9 @@ const EXAMPLES: &str = "Examples:
   ckselect compare estimate models/new --arch gfx950 --data oracle.csv
   ckselect compare old_picks.csv new_picks.csv --data oracle.csv --changes changes.csv
 
-A new ranking is accepted, with exit code 0, if its mean and median efficiency are at most 0.5 percentage points lower
-than the old one's, its P10 is at most 2 points lower, and it loses at most 10 points on any problem. Otherwise the
-exit code is 3.";
+A new ranking is accepted, with exit code 0, if its mean and median efficiency are at most 0.5 percentage \
+points lower than the old one's, its P10 is at most 2 points lower, and it loses at most 10 points on any \
+problem. Otherwise the exit code is 3.";
 
 /// Compare two models, or two files of choices, on the same measurements
 #[derive(clap::Args)]
@@ -44,7 +44,7 @@ pub(crate) struct Args {
     new: PathBuf,
     #[command(flatten)]
     data: Data,
-    /// The architecture that the estimate, or a universal model, is asked for
+    /// The architecture for the estimate or for a universal model
     #[arg(long, value_name = "ARCH", value_parser = super::word::<Arch>)]
     arch: Option<Arch>,
     #[command(flatten)]

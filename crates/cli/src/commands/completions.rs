@@ -15,7 +15,7 @@ const EXAMPLES: &str = "Examples:
 
 `make install` and the packages install those of bash, zsh and fish.";
 
-/// Print the completions of the command line for a shell
+/// Print shell completions for the command line
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {

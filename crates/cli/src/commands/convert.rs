@@ -22,10 +22,11 @@ const EXAMPLES: &str = "Examples:
   ckselect convert benchmark_results_fp16_rcr.json --output data/fp16.parquet --arch gfx950 --strict
   ckselect convert data/ --output all.csv --op grouped_conv --variant forward
 
-Inputs: benchmark CSVs of grouped convolutions (2D and 3D) and of GEMMs, streaming logs, benchmark_results JSON, parquet
-tables of upstream's converters or our own; texts also compressed with gzip; a folder stands for the files *.parquet
-directly in it. The output is parquet, or a benchmark CSV if its name ends in .csv or is - (standard output). Rows that failed on the
-GPU are kept with is_valid false. Rows that cannot be read are listed, counted, and left out.";
+Inputs: benchmark CSVs of grouped convolutions (2D and 3D) and of GEMMs, streaming logs, benchmark_results \
+JSON, parquet tables of upstream's converters or our own; text files may be compressed with gzip; a folder \
+stands for the *.parquet files directly in it. The output is parquet, or a benchmark CSV if its name ends in \
+.csv or is - (standard output). Rows that failed on the GPU are kept with is_valid false. Rows that cannot \
+be read are listed, counted, and left out.";
 
 /// How many rejected places are printed; --rejects has them all.
 const SHOWN: u64 = 10;

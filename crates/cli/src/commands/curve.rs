@@ -15,11 +15,11 @@ const EXAMPLES: &str = "Examples:
   ckselect curve --arch gfx950 --data oracle.csv --html curve.html
   ckselect curve --arch gfx950 --data oracle.csv --counts 0,10,40,all --ways tuned,alone --draws 10
 
-The problems that are measured are drawn as `ckselect tune` draws them; the others are judged. `all` holds each problem out once, in
-five folds. tuned: a universal model that goes on; alone: a forest that ranks, from these problems alone;
-upstream: upstream's features, parameters and target. Figures are medians of the draws.";
+The problems to measure are drawn as by `ckselect tune`; the others are evaluated. `all` holds each problem \
+out once, in five folds. tuned: a universal model that is continued; alone: a forest that ranks, from these \
+problems alone; upstream: upstream's features, parameters and target. Figures are medians of the draws.";
 
-/// Draw the learning curve of a device: figures by the number of measured problems
+/// Compute the learning curve of a device: the quality of choices by the number of measured problems
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 #[cfg_attr(not(feature = "train"), allow(dead_code))]
@@ -27,22 +27,22 @@ pub(crate) struct Args {
     /// Measurements of one device
     #[arg(long, value_name = "FILE", required = true, num_args = 1..)]
     data: Vec<PathBuf>,
-    /// A file of --data whose problems are judged and never measured
+    /// A file of --data whose problems are evaluated and never measured
     #[arg(long, value_name = "FILE")]
     holdout: Option<PathBuf>,
     /// The architecture that was measured
     #[arg(long, value_parser = word::<Arch>)]
     arch: Arch,
-    /// The universal model to go on with, a directory
+    /// The universal model to continue, a directory
     #[arg(long, value_name = "DIR", default_value = "models/universal")]
     model: PathBuf,
     /// Numbers of measured problems
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "0,5,10,20,40,80,all")]
     counts: Vec<String>,
-    /// Ways of learning
+    /// Ways of learning to compare
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "tuned,alone,upstream")]
     ways: Vec<String>,
-    /// Draws of each number
+    /// Draws for each number
     #[arg(long, value_name = "COUNT", default_value = "5", value_parser = clap::value_parser!(u32).range(1..=1000))]
     draws: u32,
     /// Only rows of this type
@@ -51,7 +51,7 @@ pub(crate) struct Args {
     /// Only convolutions of this direction
     #[arg(long, value_name = "DIRECTION", value_parser = word::<Direction>)]
     variant: Option<Direction>,
-    /// Seed of the first draw
+    /// Seed for the first draw
     #[arg(long, default_value = "1")]
     seed: u64,
     /// Write a plot: one HTML page that needs no network

@@ -21,8 +21,8 @@ const EXAMPLES: &str = "Examples:
   ckselect doctor
   ckselect doctor --format json | jq '.[] | select(.state == \"wrong\")'
 
-A state is ok, none (nothing is there, which is no mistake) or wrong. Exit code 3 if anything is wrong. Nothing is
-written or measured; only the HIP runtime is loaded.";
+A state is ok, none (nothing is there, which is not an error) or wrong. The exit code is 3 if anything is \
+wrong. Nothing is written or measured; only the HIP runtime is loaded.";
 
 /// The variables that the library, its tools and its Python package read.
 const VARIABLES: [&str; 9] = [
@@ -40,7 +40,7 @@ const VARIABLES: [&str; 9] = [
 const OF_BUILDS: [&str; 4] =
     ["CK_SELECT_PYTHON", "CK_SELECT_HIP_INCLUDE", "CK_SELECT_UPDATE_HEADER", "CK_SELECT_FREE_THREADED"];
 
-/// Say what is found on this machine, and what each of it would do
+/// Report what is found on this machine, and its effect
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -153,7 +153,7 @@ fn gpus(variable: &impl Fn(&str) -> Option<OsString>) -> Vec<Finding> {
         findings.push(Finding::new(
             "GPU driver",
             State::Wrong,
-            "/dev/kfd: no right to read and write",
+            "/dev/kfd: no permission to read and write",
             effect,
         ));
     }

@@ -21,9 +21,10 @@ const EXAMPLES: &str = "Examples:
   ckselect enumerate configs/gemm_default.json --dtype fp8 --layout rcr --count-only
   ckselect enumerate --list-fields --op grouped_conv
 
-A filter is a Python expression over the fields of a kernel `c`: and, or, not, in, comparisons (also chained),
-+ - * / // %, strings, numbers, lists and tuples, abs, len, max, min, startswith, endswith. It is parsed by ckselect
-and never executed as code. docs/enumeration.md describes the configurations and the counts they give.";
+A filter is a Python expression over the fields of a kernel `c`: and, or, not, in, comparisons (also \
+chained), + - * / // %, strings, numbers, lists and tuples, abs, len, max, min, startswith, endswith. \
+ckselect parses it and never executes it as code. docs/enumeration.md describes the configurations and the \
+number of kernels that they give.";
 
 /// List the kernels of a configuration
 #[derive(clap::Args)]
@@ -36,7 +37,7 @@ pub(crate) struct Args {
     /// The architecture
     #[arg(long, default_value = "gfx950")]
     arch: String,
-    /// The operation, if the configuration could be for either: gemm_universal or grouped_conv
+    /// The operation, if the configuration could be for several: gemm_universal, grouped_conv or fmha
     #[arg(long, value_parser = op)]
     op: Option<Op>,
     /// Spatial dimensions, instead of the configuration's (convolutions)
@@ -51,7 +52,7 @@ pub(crate) struct Args {
     /// Only kernels for which this expression is true
     #[arg(long, value_name = "EXPR")]
     filter: Option<String>,
-    /// A file with one such expression, which is applied before --filter
+    /// A file with such an expression, which is applied before --filter
     #[arg(long, value_name = "FILE")]
     filter_file: Option<PathBuf>,
     /// Only kernels that can be built for the architecture

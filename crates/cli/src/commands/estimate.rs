@@ -12,12 +12,12 @@ use crate::error::CliError;
 /// Whether the estimate is asked, and for which GPU.
 #[derive(clap::Args)]
 pub(crate) struct EstimateOption {
-    /// Ask the estimate, which needs no measurements and no model, for the GPU of --arch or --hardware
+    /// Use the estimate, which needs no measurements and no model, for the GPU of --arch or --hardware
     /// (docs/estimate.md)
     #[arg(long)]
     pub(crate) estimate: bool,
-    /// The architecture that the estimate, or a universal model, is asked for; one without a profile lists
-    /// those that have one. Others are described by --hardware FILE: an object of constants, which replace
+    /// The architecture for the estimate or for a universal model; for one without a profile, the error lists
+    /// those with one. Other GPUs are described by --hardware FILE: a JSON object of constants, which replace
     /// those of the profile that it names as based_on, else of --arch
     #[arg(long, value_name = "ARCH", value_parser = super::word::<Arch>)]
     pub(crate) arch: Option<Arch>,
@@ -33,8 +33,7 @@ impl EstimateOption {
     pub(crate) fn place(&self, model: Model, hardware: &HardwareOption) -> Result<Model, CliError> {
         if model.spec().prior.is_none() {
             if self.arch.is_some() {
-                let message =
-                    "--arch is for the estimate and for universal models; this model is for its own";
+                let message = "--arch is for the estimate and for universal models; this model has its own";
                 return Err(CliError::usage(message));
             }
             return hardware.ask(model);
@@ -56,7 +55,7 @@ impl EstimateOption {
                 Device::for_arch(arch).map_err(|error| CliError::usage(format!("--hardware: {error}")))?
             }
             (Some(_), Some(_)) => {
-                return Err(CliError::usage("--hardware: no such file; beside --arch it is a file"));
+                return Err(CliError::usage("--hardware: no such file; with --arch it has to be a file"));
             }
             (None, Some(arch)) => {
                 Device::for_arch(arch).map_err(|error| CliError::usage(format!("--arch: {error}")))?

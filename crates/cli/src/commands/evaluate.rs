@@ -31,11 +31,11 @@ const EXAMPLES: &str = "Examples:
   ckselect evaluate --model models/M --data oracle.csv --roof roof.txt
   ckselect evaluate --model embedded:universal --arch gfx942 --data oracle.csv
 
-Efficiency is the measured speed of the kernel that the model chooses divided by that of the fastest measured one;
-only valid rows count. Rows that the model was trained on say little: hold some back, or use the cross-validation of
-`ckselect train`.";
+Efficiency is the measured speed of the kernel that the model chooses divided by that of the fastest \
+measured one; only valid rows count. Rows that the model was trained on say little about its quality: hold \
+some back, or use the cross-validation of `ckselect train`.";
 
-/// Judge a model's choices against measurements
+/// Evaluate a model's choices against measurements
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES, mut_arg("estimate", |estimate| estimate.conflicts_with_all(["unknown", "rank_by", "force_model"])))]
 pub(crate) struct Args {
@@ -44,13 +44,13 @@ pub(crate) struct Args {
     model: Option<PathBuf>,
     #[command(flatten)]
     estimate: EstimateOption,
-    /// The operation that the estimate is judged on; a model's is its own
+    /// The operation on which the estimate is evaluated; a model has its own
     #[arg(long, value_name = "OP", value_parser = super::data::op, requires = "estimate")]
     op: Option<Op>,
     #[command(flatten)]
     data: Data,
-    /// How to treat words without a number in the model's encoding (pipelines, dtypes, layouts); by default
-    /// the model's rule
+    /// How to treat words without a code in the model's encoding (pipelines, dtypes, layouts); by default the
+    /// model's rule
     #[arg(long, value_enum)]
     unknown: Option<Unknown>,
     /// Rank by another of the model's targets
@@ -60,7 +60,7 @@ pub(crate) struct Args {
     force: Force,
     #[command(flatten)]
     hardware: HardwareOption,
-    /// Compare the times with the best known ones of these lists, as `ckselect import` writes them
+    /// Compare the times with the best known ones in these lists, which `ckselect import` writes
     #[arg(long, value_name = "FILE", num_args = 1..)]
     roof: Vec<PathBuf>,
     /// Also write everything as JSON

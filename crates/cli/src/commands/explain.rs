@@ -22,12 +22,13 @@ use crate::table::{Cell, Format, Table};
 use crate::timestamp::timestamp;
 
 const EXAMPLES: &str = "Examples:
-  ckselect explain --model models/M --pool kernels.txt --problem 'N=16,C=256,K=128,Hi=28,Wi=28,Y=3,X=3'
+  ckselect explain --model models/M --pool kernels.txt \\
+      --problem 'N=16,C=256,K=128,Hi=28,Wi=28,Y=3,X=3'
   ckselect explain --model models/M --pool kernels.txt --problem '…' --first NAME --second NAME
   ckselect explain --model models/M --pool kernels.txt --problem '…' --html choice.html
 
-A feature's contribution is what the splits on it add along the kernel's path through the trees. Bias, contributions
-and rounding add up to the raw score exactly.";
+A feature's contribution is what the splits on it add along the kernel's path through the trees. Bias, \
+contributions and rounding add up to the raw score exactly.";
 
 /// Explain which features make a model rank one kernel above another
 #[derive(clap::Args)]
@@ -50,8 +51,8 @@ pub(crate) struct Args {
     /// Only the COUNT most important features
     #[arg(long, value_name = "COUNT")]
     top: Option<usize>,
-    /// Write a page: the ranking, why the first is before the second, what the estimate says, and whether the
-    /// problem is inside of what the model was trained on
+    /// Write a page: the ranking, why the first kernel ranks above the second, what the estimate says, and
+    /// whether the problem is within the training range
     #[cfg(feature = "offline")]
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,

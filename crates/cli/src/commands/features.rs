@@ -18,14 +18,20 @@ const EXAMPLES: &str = "Examples:
   ckselect features --model models/M --input rows.csv --output features.csv
   ckselect features --engine gemm72 --list
 
-Input columns of convolutions: N, C, K, G, Hi, Wi, Y, X, Di, Z, stride_d/h/w, pad_d/h/w, dilation_d/h/w, dtype,
-direction (else the model's), block_size, gemm_m_per_block, gemm_n_per_block, gemm_k_per_block, pipeline, wave_mode,
-has_dsb, has_si, two_stage. Input columns of GEMMs: m, n, k, split_k, dtype, layout, arch, tile_m/n/k, warp_m/n/k, warp_tile_m/n/k, pipeline, scheduler, epilogue,
-pad_m/n/k, persistent, vec_a/b/c. Input columns of attention: batch, seqlen_q, seqlen_k, nhead_q, nhead_k, hdim_q, hdim_v, dtype, pipeline,
-tile_m0/n0/k0/n1/k1/k0max, pad_s/sk/d/dv, mask, bias, lse, dropout, logits, sink, skip, qscale, paged_kv, or upstream's
-C++ names of them (data_type, mask_type, has_lse and so on). A kernel's name under kernel_name or kernel replaces the kernel's columns; those that
-are present must agree with it. Columns hw_<name> override the hardware, even --hardware. Columns that are close to one
-of these are refused as misspelt; other unknown columns are named and ignored.";
+Input columns of convolutions: N, C, K, G, Hi, Wi, Y, X, Di, Z, stride_d/h/w, pad_d/h/w, dilation_d/h/w, \
+dtype, direction (by default the model's), block_size, gemm_m_per_block, gemm_n_per_block, gemm_k_per_block, \
+pipeline, wave_mode, has_dsb, has_si, two_stage.
+
+Input columns of GEMMs: m, n, k, split_k, dtype, layout, arch, tile_m/n/k, warp_m/n/k, warp_tile_m/n/k, \
+pipeline, scheduler, epilogue, pad_m/n/k, persistent, vec_a/b/c.
+
+Input columns of attention: batch, seqlen_q, seqlen_k, nhead_q, nhead_k, hdim_q, hdim_v, dtype, pipeline, \
+tile_m0/n0/k0/n1/k1/k0max, pad_s/sk/d/dv, mask, bias, lse, dropout, logits, sink, skip, qscale, paged_kv, or \
+upstream's C++ names of these (data_type, mask_type, has_lse and so on).
+
+A kernel's name under kernel_name or kernel replaces the kernel's columns; those that are present must agree \
+with it. Columns hw_<name> override the hardware, even --hardware. Columns close to one of these names are \
+refused as misspelt; other unknown columns are named and ignored.";
 
 /// Compute feature rows from a CSV of problems and kernels
 #[derive(clap::Args)]
@@ -44,7 +50,7 @@ pub(crate) struct Args {
     /// Output file for the columns f:<name> [default: standard output]
     #[arg(long, value_name = "OUT.csv")]
     output: Option<PathBuf>,
-    /// How to treat absent cells, and words without a number in the encoding
+    /// How to treat absent cells, and words without a code in the encoding
     #[arg(long, value_enum)]
     unknown: Option<Unknown>,
     #[command(flatten)]

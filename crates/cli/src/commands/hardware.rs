@@ -15,8 +15,7 @@ use crate::error::CliError;
 #[derive(clap::Args)]
 pub(crate) struct HardwareOption {
     /// GPU constants to use instead of the model's: an architecture with a profile (an unknown one lists
-    /// them), or a JSON file with an object of constants, which override the model's (`ckselect inspect`
-    /// shows their names)
+    /// them), or a JSON file with an object of single constants (`ckselect inspect` shows their names)
     #[arg(long, value_name = "FILE|NAME")]
     hardware: Option<String>,
 }

@@ -13,20 +13,21 @@ const EXAMPLES: &str = "Examples:
   ckselect import gfx942130.HIP.fdb.txt --fields arch=gfx942 --output roof.txt
   ckselect evaluate --model models/M --data oracle.csv --roof roof.txt
 
-Reads AITER's tuned CSVs of GEMMs, hipBLASLt's logic files of exact solutions (YAML) and MIOpen's find-db as text. The output
-is a list of problems, as --problems reads it, each behind a comment with its time and kernel.";
+Reads AITER's tuned CSVs of GEMMs, hipBLASLt's logic files of exact solutions (YAML) and MIOpen's find-db as \
+text. The output is a list of problems, as --problems reads it, each after a comment with its time and \
+kernel.";
 
 /// How many lines that were left out are printed.
 const SHOWN: usize = 10;
 
-/// Read tuned tables of others: problems and their best known times
+/// Read tuned tables of other libraries: problems and their best known times
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Tables; their beginning says whose they are
+    /// Tables; their format is recognised by their beginning
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
-    /// What the tables do not say of their problems, as KEY=VALUE,...
+    /// Fields of the problems that the tables do not record, as KEY=VALUE,...
     #[arg(long, value_name = "FIELDS", default_value = "")]
     fields: String,
     /// Output file [default: standard output]

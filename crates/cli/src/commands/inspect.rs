@@ -34,17 +34,17 @@ pub(crate) struct Args {
     /// The architecture that a model without a spec was trained for
     #[arg(long, value_name = "ARCH", requires = "schema", value_parser = super::word::<Arch>)]
     arch: Option<Arch>,
-    /// Write the spec of --schema and --arch into the model directory, where it is read from then on
+    /// Write the spec of --schema and --arch into the model directory, from where it is read in future
     #[arg(long, requires = "schema")]
     write_spec: bool,
-    /// Show what a registry of the model and the kernels of --pool takes, part by part, in bytes and
+    /// Show what a registry with the model and the kernels of --pool takes, part by part, in bytes and
     /// milliseconds
     #[arg(long, requires = "pool")]
     memory: bool,
     /// The kernels for --memory: a list of names, or the JSON of a registry
     #[arg(long, value_name = "FILE", requires = "memory")]
     pool: Option<PathBuf>,
-    /// The target whose importances to show; by default the one that ranks
+    /// The target whose importances are shown; by default the one that ranks
     #[arg(long, value_name = "TARGET", value_parser = super::target)]
     target: Option<Target>,
     /// Output format

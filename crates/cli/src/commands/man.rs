@@ -21,7 +21,7 @@ const EXAMPLES: &str = "Examples:
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Where they go, ckselect.1 and one for each command; made if it is not there
+    /// The folder for ckselect.1 and a page for each command; created if it does not exist
     #[arg(value_name = "DIR")]
     directory: PathBuf,
 }

@@ -42,7 +42,7 @@ fn allocated() -> Option<u32> {
 /// Builds the registry step by step, and counts what each allocates and how long it takes.
 pub(super) fn table(load: impl FnOnce() -> Result<Model, CliError>, pool: &Path) -> Result<Table, CliError> {
     let first = allocated()
-        .ok_or_else(|| CliError::usage("--memory: takes Linux with glibc, whose allocator counts"))?;
+        .ok_or_else(|| CliError::usage("--memory: needs Linux with glibc, whose allocator keeps counts"))?;
     let pool = Pool::read(pool)?;
     let new =
         |kernel| NewKernel { kernel, priority: Priority::NORMAL, user: UserData::default(), hooks: None };

@@ -11,8 +11,8 @@ const EXAMPLES: &str = "Examples:
   ckselect merge sweep.shard-*.csv --output sweep.csv
   ckselect merge monday.csv tuesday.csv --output best.csv --on-conflict fastest
 
-Rows are sorted by problem and kernel. A row that is identical in several files counts once; rows with different
-contents are a conflict. A problem_idx must denote the same problem in all files.";
+Rows are sorted by problem and kernel. A row that is identical in several files counts once; rows with \
+different contents are a conflict. A problem_idx must denote the same problem in all files.";
 
 /// Merge the logs of shards
 #[derive(clap::Args)]

@@ -73,7 +73,7 @@ use crate::error::CliError;
 pub(crate) enum Unknown {
     /// Refuse them, naming the accepted words
     Error,
-    /// Take upstream's silent defaults
+    /// Use upstream's silent defaults
     Upstream,
 }
 
@@ -101,8 +101,8 @@ pub(crate) struct ModelAndPool {
     /// or of a CK registry
     #[arg(long, value_name = "FILE")]
     pool: PathBuf,
-    /// How to treat words without a number in the model's encoding (pipelines, dtypes, layouts); by default
-    /// the model's rule
+    /// How to treat words without a code in the model's encoding (pipelines, dtypes, layouts); by default the
+    /// model's rule
     #[arg(long, value_enum)]
     unknown: Option<Unknown>,
     /// Rank by another of the model's targets
@@ -119,8 +119,8 @@ pub(crate) struct ModelAndPool {
 /// What a model without a spec is.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Bare {
-    /// For a model directory, or a forest's file, without feature_spec.json: its columns, fmha68. --arch says
-    /// what it was trained for
+    /// The schema of a model directory or forest file without feature_spec.json: fmha68. --arch is the
+    /// architecture that it was trained for
     #[arg(long, value_name = "NAME", requires_all = ["model", "arch"], value_parser = word::<Engine>)]
     pub(crate) schema: Option<Engine>,
 }
@@ -237,7 +237,7 @@ pub(crate) fn say_left_out(ranker: &Ranker) {
     if count > 0 {
         let words = words.into_iter().collect::<Vec<_>>().join(", ");
         say!(
-            "ckselect: {count} of {kernels} kernels are unlike those that were measured for the model, which knows no {words}"
+            "ckselect: {count} of {kernels} kernels are unlike those that were measured for the model: it has no measurements of {words}"
         );
     }
 }

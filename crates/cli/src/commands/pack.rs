@@ -14,14 +14,14 @@ use crate::error::CliError;
 const EXAMPLES: &str = "Examples:
   ckselect pack --model models/M --output /opt/models/M
 
-The copy gives the same scores, bit for bit, and goes wherever a model directory goes. LightGBM cannot read it, so keep
-the original.";
+The copy gives the same scores, bit for bit, and can be used wherever a model directory can. LightGBM cannot \
+read it, so keep the original.";
 
 const SPEC: &str = "feature_spec.json";
 /// What goes along with a model, where it is there.
 const PAPERS: [&str; 2] = ["train_manifest.json", "MODEL_CARD.md"];
 
-/// Copy a model with its forests in the form in which the library embeds models, which loads several times faster
+/// Copy a model into the packed format of embedded models, which loads several times faster
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {

@@ -17,13 +17,13 @@ const EXAMPLES: &str = "Examples:
   ckselect predict --model models/M --matrix rows.csv --output predictions.csv
   ckselect predict --model model_tflops.lgbm.gz --matrix rows.csv
 
-Output columns: `raw` is the forest's prediction, LightGBM's predict() bit for bit; `value` is `raw` after the
-inverse transform of the spec (expm1 for log targets, otherwise clamped at 0). A LightGBM file without a spec has
-no transform, so both are equal.
+Output columns: `raw` is the forest's prediction, LightGBM's predict() bit for bit; `value` is `raw` after \
+the inverse transform of the spec (expm1 for log targets, otherwise clamped at 0). A LightGBM file without a \
+spec has no transform, so both are equal.
 
 Rows contain the constants of their GPU; `ckselect features --hardware` computes rows for another GPU.";
 
-/// Predict raw feature rows
+/// Predict from raw feature rows
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {

@@ -22,23 +22,26 @@ const EXAMPLES: &str = "Examples:
   ckselect rank --model models/M --pool kernels.txt \\
       --problem 'N=16,C=256,K=128,Hi=28,Wi=28,Y=3,X=3,pad_h=1,pad_w=1' --top 5
   ckselect rank --model models/M --pool sweep.csv --problems shapes.csv --top 1 --format csv
-  ckselect rank --model fmha_fwd_gfx950 --schema fmha68 --arch gfx950 --pool fmha.txt --problem 'seqlen_q=2048,nhead_q=32,nhead_k=8,hdim_q=128'
-  ckselect rank --estimate --arch gfx942 --pool kernels.txt --problem 'C=64,K=64,Hi=56,Wi=56,Y=3,X=3,pad_h=1,pad_w=1'
+  ckselect rank --model fmha_fwd_gfx950 --schema fmha68 --arch gfx950 --pool fmha.txt \\
+      --problem 'seqlen_q=2048,nhead_q=32,nhead_k=8,hdim_q=128'
+  ckselect rank --estimate --arch gfx942 --pool kernels.txt \\
+      --problem 'C=64,K=64,Hi=56,Wi=56,Y=3,X=3,pad_h=1,pad_w=1'
 
-A problem of a grouped convolution needs C, K, Hi, Wi, Y, X; N, G, Di, Z, stride_d/h/w, pad_d/h/w (or
-pad_h_left, pad_h_right, …), dilation_d/h/w, direction, dtype, layout, split_k, ndim and arch are optional.
-A GEMM needs M, N, K; split_k, dtype, layout and arch are optional. Attention needs seqlen_q, nhead_q, hdim_q; seqlen_k,
-nhead_k, hdim_v are the same unless given; batch, dtype, mask, bias, lse and so on are optional (docs/fmha.md).
-What is not said is taken from the model.
+A grouped convolution needs C, K, Hi, Wi, Y, X; N, G, Di, Z, stride_d/h/w, pad_d/h/w (or pad_h_left, \
+pad_h_right, …), dilation_d/h/w, direction, dtype, layout, split_k, ndim and arch are optional. A GEMM needs \
+M, N, K; split_k, dtype, layout and arch are optional. Attention needs seqlen_q, nhead_q, hdim_q; seqlen_k, \
+nhead_k, hdim_v default to the same numbers; batch, dtype, mask, bias, lse and so on are optional \
+(docs/fmha.md). Direction, dtype and arch default to the model's.
 
-A model answers only for its own direction, type and architecture: other problems are refused (in a file, skipped and
-counted), and other kernels are left out and counted. Columns: tie has = where the previous or next kernel has the same
-score, so that the model does not distinguish them; unmeasured has the pipeline and suffixes that no kernel measured
-for the model had; out_of_range has the fields that are outside the model's training range.
+A model answers only for its own direction, type and architecture: other problems are refused (in a file, \
+skipped and counted), and other kernels are left out and counted. Columns: tie is = if the previous or next \
+kernel has the same score, so that the model does not distinguish them; unmeasured lists the pipeline and \
+suffixes that no kernel measured for the model had; out_of_range lists the fields that are outside the \
+model's training range.
 
-Without --model, the universal model of the library ranks, which needs to know the GPU: --arch, --hardware, the problem's
-arch or that of all kernels. With --estimate, the estimate alone (docs/estimate.md): the fastest kernel first, with its time and
-the terms that add up to it, in microseconds.";
+Without --model, the library's universal model ranks. It needs to know the GPU, from --arch, --hardware, the \
+problem's arch or that of all kernels. With --estimate, only the estimate ranks (docs/estimate.md): the \
+fastest kernel first, with its time and the terms that add up to it, in microseconds.";
 
 /// Rank the kernels of a pool for a problem
 #[derive(clap::Args)]
@@ -52,8 +55,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "PAIRS", group = "asked")]
     problem: Option<String>,
     /// Many problems: a CSV with a column per field, or a list with one problem per line, with or without its
-    /// operation as `op=…` (which CK_SELECT_CAPTURE writes). Repeated problems of a list or a benchmark CSV
-    /// (with a `kernel` column) count once. Misspelt columns are refused; problems that the pool cannot
+    /// operation as `op=…` (as CK_SELECT_CAPTURE writes it). Repeated problems in a list, or in a benchmark
+    /// CSV (with a `kernel` column), count once. Misspelt columns are refused; problems that the pool cannot
     /// compute are left out and counted. Rows are written while problems are still being read
     #[arg(long, value_name = "FILE", group = "asked")]
     problems: Option<PathBuf>,

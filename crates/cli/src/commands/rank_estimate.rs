@@ -87,6 +87,6 @@ pub(super) fn run(asked: &Asked<'_>) -> Result<(), CliError> {
     }
     match rows {
         Some(rows) => rows.finish(),
-        None => Err(CliError::failed("there is no problem that a kernel of the pool computes")),
+        None => Err(CliError::failed("no kernel of the pool computes any of the problems")),
     }
 }

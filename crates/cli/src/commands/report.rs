@@ -22,16 +22,18 @@ const EXAMPLES: &str = "Examples:
   ckselect report sweep.csv --prune-pool pool.txt --keep-kernels 8
   ckselect report warm.csv --against cold.csv --html cold.html
 
-Inputs are what `ckselect evaluate` reads. What `ckselect bench` keeps beside its log, FILE.details.jsonl and FILE.meta.json, is read
-where it is there: the spread of samples, devices, time spent. A file named …details.jsonl stands for its log.
+Inputs are what `ckselect evaluate` reads. The files that `ckselect bench` writes beside its log, \
+FILE.details.jsonl and FILE.meta.json, are used if they exist: for the spread of samples, devices and time \
+spent. A file named …details.jsonl stands for its log.
 
-The greedy pool takes kernels one after the other, each the one that adds most to those before it; share is the mean over
-all problems of the fastest kept kernel's speed over that of the fastest of all.";
+The greedy pool takes kernels one after the other, each time the one that adds most to those before it. A \
+share is the mean over all problems of the fastest kept kernel's speed relative to that of the fastest of \
+all kernels.";
 
 /// What --prune-pool keeps unless it is told otherwise.
 const SHARE: f64 = 0.99;
 
-/// Say, or show on a page, what is in a sweep: coverage, winners, what fewer kernels cost, noise, failures
+/// Summarise a sweep, as tables or as a page: coverage, winners, what fewer kernels cost, noise, failures
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -39,7 +41,7 @@ pub(crate) struct Args {
     /// parquet
     #[arg(value_name = "SWEEP", required = true)]
     sweeps: Vec<PathBuf>,
-    /// Also say what changed from these sweeps to others: warm and cold, two drivers, two devices
+    /// Compare with these sweeps: warm and cold, two drivers, two devices
     #[arg(long, value_name = "SWEEP", num_args = 1..)]
     against: Vec<PathBuf>,
     /// Only rows of this operation (gemm_universal, grouped_conv, fmha); by default that of the first row
@@ -60,13 +62,13 @@ pub(crate) struct Args {
     /// Write a page: one HTML file that needs no network
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
-    /// Write the kernels that are worth keeping, one a line, the one that adds most first
+    /// Write the kernels that are worth keeping, one per line, the one that adds most first
     #[arg(long, value_name = "FILE")]
     prune_pool: Option<PathBuf>,
-    /// How many kernels --prune-pool keeps at most
+    /// The most kernels that --prune-pool keeps
     #[arg(long, value_name = "COUNT", requires = "prune_pool", conflicts_with = "keep_share", value_parser = at_least_one)]
     keep_kernels: Option<usize>,
-    /// Which share of the fastest kernels' speed --prune-pool keeps; 0.99 unless told otherwise
+    /// The share of the fastest kernels' speed that --prune-pool keeps; 0.99 by default
     #[arg(long, value_name = "SHARE", requires = "prune_pool", value_parser = share)]
     keep_share: Option<f64>,
     /// Output format of the figures
@@ -146,7 +148,7 @@ fn survey(measurements: &Measurements, files: &[PathBuf]) -> Result<Survey, CliE
     }
     Survey::of(measurements, sidecars).ok_or_else(|| {
         let rows = measurements.rows().len();
-        CliError::failed(format!("nothing to say: of {rows} rows none has a time"))
+        CliError::failed(format!("nothing to report: none of {rows} rows has a time"))
     })
 }
 
@@ -177,11 +179,7 @@ fn prune(args: &Args, path: &Path, survey: &Survey, measurements: &Measurements)
     out.finish()?;
     say!("ckselect: {}: {text}", path.display());
     if last.without > 0 {
-        say!(
-            "ckselect: {}: {} problems are left without a kernel that ran on them",
-            path.display(),
-            last.without
-        );
+        say!("ckselect: {}: {} problems have no kept kernel that ran on them", path.display(), last.without);
     }
     Ok(())
 }

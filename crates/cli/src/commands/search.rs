@@ -22,14 +22,16 @@ use crate::table::{Format, Table};
 const EXAMPLES: &str = "Examples:
   ckselect search --model models/gemm --problem 'M=128,N=1536,K=7168,layout=rcr'
   ckselect search --model models/gemm --problem '…' --strategy de --budget 2000 --seed 7
-  ckselect search --model models/gemm --problem 'M=128,N=1536,K=7168,arch=gfx950' --strategy exhaustive
+  ckselect search --model models/gemm --problem 'M=128,N=1536,K=7168,arch=gfx950' \\
+      --strategy exhaustive
   ckselect search --model models/gemm --problem '…' --constraints memory
-  ckselect search --estimate --arch gfx942 --problem 'M=128,N=1536,K=7168,dtype=fp8' --pool wide.json
+  ckselect search --estimate --arch gfx942 --problem 'M=128,N=1536,K=7168,dtype=fp8' \\
+      --pool wide.json
   ckselect search --model models/conv --problem 'C=64,K=64,Hi=56,Wi=56,Y=3,X=3' --pool kernels.txt
 
-Without a pool the space is upstream's: 32 million combinations of tile, waves, instruction, pipeline, scheduler,
-epilogue, padding and persistence of GEMM kernels, of which only buildable ones are searched. With a pool, of either
-operation, all its kernels are scored; `ckselect rank` says more about them.";
+Without a pool, the space is upstream's: 32 million combinations of tile, waves, instruction, pipeline, \
+scheduler, epilogue, padding and persistence of GEMM kernels, of which only buildable ones are searched. \
+With a pool, for GEMMs or convolutions, all its kernels are scored; `ckselect rank` shows more about them.";
 
 /// Search for kernels that a model predicts to be fast
 #[derive(clap::Args)]
@@ -64,7 +66,7 @@ pub(crate) struct Args {
     /// find kernels that no compiler accepts
     #[arg(long, value_name = "RULES", default_value = "buildable", value_parser = constraints)]
     constraints: Constraints,
-    /// How to treat words without a number in the model's encoding; by default the model's rule
+    /// How to treat words without a code in the model's encoding; by default the model's rule
     #[arg(long, value_enum)]
     unknown: Option<Unknown>,
     #[command(flatten)]

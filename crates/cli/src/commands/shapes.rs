@@ -20,7 +20,8 @@ const EXAMPLES: &str = "Examples:
   ckselect shapes --driver driver_lines.txt --training-set --output miopen.csv
   ckselect shapes --validation 300 --seed 42 --three-d --apart-from miopen.csv --output holdout.csv
   ckselect shapes --set conv-wide --set synthetic --stratify 400 --shard 1/4 --output first_gpu.csv
-  ckselect shapes --targeted model/oof_predictions.parquet --below 0.9 --apart-from holdout.csv --stratify 200";
+  ckselect shapes --targeted model/oof_predictions.parquet --below 0.9 --apart-from holdout.csv \\
+      --stratify 200";
 
 /// How many rejected driver lines are printed.
 const SHOWN: usize = 10;
@@ -43,15 +44,15 @@ pub(crate) struct Args {
     /// A file of MIOpenDriver command lines
     #[arg(long, value_name = "FILE", group = "source")]
     driver: Option<PathBuf>,
-    /// Draw this many problems, to judge a model on
+    /// Draw this many problems for the evaluation of a model
     #[arg(long, value_name = "COUNT", groups = ["source", "avoiding"])]
     validation: Option<usize>,
     /// The `oof_predictions.parquet` of a trained model of convolutions: a dense grid of the strata where it
     /// chooses badly, of the file's direction and type, without the problems that it was trained on
     #[arg(long, value_name = "FILE", groups = ["source", "avoiding"])]
     targeted: Option<PathBuf>,
-    /// What is bad: a stratum whose chosen kernels reach less than this share of the fastest ones' speed, on
-    /// average
+    /// The threshold of --targeted: a stratum is bad if its chosen kernels reach less than this share of the
+    /// fastest ones' speed on average
     #[arg(long, value_name = "SHARE", default_value_t = 0.9, requires = "targeted", value_parser = share)]
     below: f64,
     /// List the sets with their sizes
@@ -95,8 +96,7 @@ pub(crate) struct Args {
     /// At most this many problems, evenly spaced
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
-    /// At most this many convolutions, as many of each stratum as there are (filter, stride, groups, maps,
-    /// channels)
+    /// At most this many convolutions, evenly over the strata (filter, stride, groups, maps, channels)
     #[arg(long, value_name = "COUNT", conflicts_with = "count", value_parser = clap::value_parser!(u64).range(1..))]
     stratify: Option<u64>,
     /// Only the I-th of N equal parts, for sweeps on N GPUs; every N-th problem, so that parts are alike
@@ -162,7 +162,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     }
     if let Some(count) = args.stratify {
         if problems.iter().any(|problem| problem.op() != Op::GroupedConv) {
-            return Err(CliError::usage("--stratify: strata are of convolutions, and these are none"));
+            return Err(CliError::usage("--stratify: only convolutions have strata"));
         }
         problems = shapes::stratified(&problems, usize_of(count));
     }

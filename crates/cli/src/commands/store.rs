@@ -19,7 +19,7 @@ const EXAMPLES: &str = "Examples:
   ckselect store export --output winners.jsonl
   ckselect store prune --older-than 90d --dry-run
 
-The store is the file that --store names, else CK_SELECT_STORE ('off' switches it off), else
+The store is the file given by --store, else by CK_SELECT_STORE ('off' disables it), else \
 $XDG_CACHE_HOME/ck-select/winners.db, else ~/.cache/ck-select/winners.db.";
 
 /// Manage the store of measured winners
@@ -64,7 +64,7 @@ struct ListArgs {
   ckselect store export --arch gfx950 --output winners.csv
   ckselect store export | ssh node7 ckselect store import -
 
-A file is written whole or not at all.")]
+The file is written completely or not at all.")]
 struct ExportArgs {
     #[command(flatten)]
     filter: FilterArgs,
@@ -91,8 +91,9 @@ enum ExportFormat {
   ckselect store import winners.jsonl
   ckselect store import tuned-*.csv
 
-Each line is checked; if one is invalid, the first such line is named and nothing is imported. Of two winners for one
-problem and scope the newer stays. A file may leave out `driver` (then it is empty) and `source` (then `import`).")]
+Each line is checked; if one is invalid, the error names the first such line and nothing is imported. Of two \
+winners for one problem and scope, the newer is kept. A file may leave out `driver` (then it is empty) and \
+`source` (then it is `import`).")]
 struct ImportArgs {
     /// Files of JSON lines or CSV; - is standard input
     #[arg(value_name = "FILE", required = true)]
@@ -108,8 +109,9 @@ struct ImportArgs {
   ckselect store merge node1.db node2.db
   ckselect store merge --store all.db node*.db --format json
 
-For hosts that cannot share a file. Of two winners for one problem and scope, the newer is kept, or the faster if both
-are from the same second; `replaced` and `kept` count these conflicts. The order of merging does not matter.")]
+For hosts that cannot share a file. Of two winners for one problem and scope, the newer is kept, or the \
+faster if both are from the same second; `replaced` and `kept` count these conflicts. The order of merging \
+does not matter.")]
 struct MergeArgs {
     /// The other stores
     #[arg(value_name = "FILE", required = true)]
@@ -169,7 +171,7 @@ struct FilterArgs {
     /// Only winners of this driver
     #[arg(long, value_name = "VERSION")]
     driver: Option<String>,
-    /// Only winners of this operation: gemm_universal or grouped_conv
+    /// Only winners of this operation: gemm_universal, grouped_conv or fmha
     #[arg(long, value_parser = op)]
     op: Option<Op>,
     /// Only problems that this kernel won

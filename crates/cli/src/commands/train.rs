@@ -15,23 +15,24 @@ mod run;
 
 const EXAMPLES: &str = "Examples:
   ckselect train --data sweep.csv --out models/mine --op grouped_conv --arch gfx950
-  ckselect train --data oracle.csv --extra-data sweep.csv --out models/mine --op grouped_conv --arch gfx950 \\
-      --objective listwise --params n_estimators=800 --early-stopping off --seeds 5
-  ckselect train --universal --data mi355x.csv --arch gfx950 --data data/h200 --holdout device --out models/any
-  ckselect train --data parquet/ --out models/gemm --op gemm_universal --dtype fp8 --arch gfx942 \\
-      --objective log1p --targets tflops,latency,bandwidth
+  ckselect train --data oracle.csv --extra-data sweep.csv --out models/mine --op grouped_conv \\
+      --arch gfx950 --objective listwise --params n_estimators=800 --early-stopping off --seeds 5
+  ckselect train --universal --data mi355x.csv --arch gfx950 --data data/h200 --holdout device \\
+      --out models/any
+  ckselect train --data parquet/ --out models/gemm --op gemm_universal --dtype fp8 \\
+      --arch gfx942 --objective log1p --targets tflops,latency,bandwidth
 
-Objectives that only rank (relative, listwise, softmax, pairwise, lambdarank, rank_xendcg) train model_relative.lgbm.gz,
-by which the model ranks, plus a forest for each of --targets. log1p and raw are upstream's: the forest of tflops
-ranks. Parameters have the names of scikit-learn's interface of LightGBM, or LightGBM's own;
-TARGET.NAME=VALUE sets one for a single target.";
+Objectives that only rank (relative, listwise, softmax, pairwise, lambdarank, rank_xendcg) train \
+model_relative.lgbm.gz, by which the model ranks, plus a forest for each of --targets. log1p and raw are \
+upstream's: the forest of tflops ranks. Parameters have the names of LightGBM's scikit-learn interface or of \
+LightGBM itself; TARGET.NAME=VALUE sets one for a single target.";
 
 /// Train a model from measurements
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 #[cfg_attr(not(feature = "train"), allow(dead_code))]
 pub(crate) struct Args {
-    /// Measurements: benchmark CSVs, parquet, JSON, logs; a folder stands for its files *.parquet
+    /// Measurements: benchmark CSVs, parquet, JSON, logs; a folder stands for its *.parquet files
     #[arg(long, value_name = "PATH", required = true, num_args = 1..)]
     data: Vec<PathBuf>,
     /// Measurements only for training, never held out by cross-validation
@@ -46,18 +47,17 @@ pub(crate) struct Args {
     /// Replace an existing model directory
     #[arg(long)]
     overwrite: bool,
-    /// The operation: gemm_universal or grouped_conv
+    /// The operation: gemm_universal, grouped_conv or fmha
     #[arg(long, value_parser = word::<Op>, required_unless_present = "universal")]
     op: Option<Op>,
-    /// The architecture that was measured, such as gfx950; of a universal training, that of rows that record
-    /// none
+    /// The architecture that was measured, such as gfx950; with --universal, that of rows that record none
     #[arg(long, value_parser = word::<Arch>, required_unless_present = "universal")]
     arch: Option<Arch>,
     /// Train a universal model (docs/estimate.md): one forest on data of any devices, directions and types,
-    /// each row on the GPU that it names, with the estimate as prior. It ranks only
+    /// each row for the GPU that it names, with the estimate as prior. It only ranks
     #[arg(long, conflicts_with_all = ["targets", "objective", "rank_target", "features"])]
     universal: bool,
-    /// In place of folds, leave out each device, each direction, each type, or the problems of one file of
+    /// Instead of folds, hold out each device, each direction, each type, or the problems of one file of
     /// --data
     #[arg(long, value_name = "device|direction|dtype|FILE", conflicts_with_all = ["folds", "fold_seed", "group_by"])]
     holdout: Option<String>,
@@ -110,7 +110,7 @@ pub(crate) struct Args {
     /// Average the forests of this many seeds
     #[arg(long, value_name = "COUNT", default_value = "1", value_parser = clap::value_parser!(u8).range(1..=50))]
     seeds: u8,
-    /// Folds to train at the same time; each training uses one thread. 0: as many as there are processors
+    /// Folds to train at the same time; each training uses one thread. 0: one per processor
     #[arg(long, value_name = "COUNT", default_value = "0")]
     threads: usize,
     /// Output format of the cross-validation's figures
@@ -150,7 +150,7 @@ pub(crate) fn command_line() -> String {
 #[cfg(not(feature = "train"))]
 pub(crate) fn without_lightgbm() -> CliError {
     CliError::usage(
-        "this ckselect was built without LightGBM, which trains; build one with it by `make ckselect`, or with CMake \
-         3.28 and libclang by `cargo build --release -p ckselect --features train`",
+        "this ckselect was built without LightGBM, so it cannot train; build it with `make ckselect` or, with CMake \
+         3.28 and libclang, `cargo build --release -p ckselect --features train`",
     )
 }

@@ -15,54 +15,56 @@ mod measure;
 mod run;
 
 const EXAMPLES: &str = "Examples:
-  ckselect tune --arch gfx942 --pool kernels.txt --problems captured.txt --library ./libkernels.so --budget 10m \\
-      --work tuning --output models/mine
+  ckselect tune --arch gfx942 --pool kernels.txt --problems captured.txt --library ./libkernels.so \\
+      --budget 10m --work tuning --output models/mine
   ckselect tune --arch gfx950 --simulate oracle.csv --measure 10 --draws 10
   ckselect tune --arch gfx950 --simulate oracle.csv --measure 40 --output models/mine
 
-Problems are measured far from each other, in an order by the seed. --work keeps the measurements, as `ckselect bench` writes
-them: the same command goes on where it was stopped, also with more to measure or a new budget. Without --measure, it ends
-when the budget is spent, all problems are measured, or a third more of them has changed little of what to expect of others.
+Problems far from each other are measured first, in an order that depends on the seed. --work keeps the \
+measurements, in the format of `ckselect bench`: the same command continues where it was stopped, also with \
+more to measure or a new budget. Without --measure, it ends when the budget is spent, when all problems are \
+measured, or when another third of them has hardly changed what to expect of the others.
 
-`expected` are the measured problems, each held out; `found`, of a simulation, those that were not measured.";
+`expected` are the measured problems, each held out; `found`, in a simulation, are those that were not \
+measured.";
 
-/// Adapt a universal model to a GPU, a library and problems by a few measurements
+/// Adapt a universal model to a GPU, a library and problems with a few measurements
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES, group = clap::ArgGroup::new("who").required(true))]
 #[cfg_attr(not(feature = "train"), allow(dead_code))]
 pub(crate) struct Args {
-    /// The universal model to go on with, a directory
+    /// The universal model to continue, a directory
     #[arg(long, value_name = "DIR", default_value = "models/universal")]
     model: PathBuf,
     /// The architecture that is measured
     #[arg(long, value_parser = word::<Arch>)]
     arch: Arch,
-    /// Measure nothing: recorded sweeps answer
+    /// Measure nothing: take the times from recorded sweeps
     #[arg(long, value_name = "FILE", group = "who", num_args = 1..)]
     simulate: Vec<PathBuf>,
-    /// Measure with the kernels of a shared library, as `ckselect bench`
+    /// Measure with the kernels of a shared library, as `ckselect bench` does
     #[arg(long, value_name = "FILE.so", group = "who", requires_all = ["pool", "problems", "work", "output"])]
     library: Option<PathBuf>,
-    /// Measure with what a configuration describes, as `ckselect bench`
+    /// Measure with what a configuration describes, as `ckselect bench` does
     #[arg(long, value_name = "CONFIG.json", group = "who", requires_all = ["pool", "problems", "work", "output"])]
     runner: Option<PathBuf>,
     /// Kernels to measure
     #[arg(long, value_name = "FILE", conflicts_with = "simulate")]
     pool: Option<PathBuf>,
-    /// Problems among which to measure some
+    /// Problems, some of which are measured
     #[arg(long, value_name = "FILE", conflicts_with = "simulate")]
     problems: Option<PathBuf>,
-    /// The folder of the measurements, a file for five problems
+    /// The folder for the measurements, a file per five problems
     #[arg(long, value_name = "DIR", conflicts_with = "simulate")]
     work: Option<PathBuf>,
     /// Measure no longer than this: 90s, 30m, 2h
     #[arg(long, value_name = "TIME", value_parser = super::bench::duration, conflicts_with = "simulate")]
     budget: Option<Duration>,
-    /// Measure this many problems, rounded up to fives [default: 10 of a simulation, else as many as is worth
-    /// it]
+    /// Measure this many problems, rounded up to a multiple of five [default: 10 in a simulation, else as
+    /// many as are worth it]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
     measure: Option<u32>,
-    /// Simulate so often, from other first problems; the last line has the medians
+    /// Number of simulations, each with another first problem; the last line has the medians
     #[arg(long, value_name = "COUNT", default_value = "1", requires = "simulate", value_parser = clap::value_parser!(u32).range(1..=1000))]
     draws: u32,
     /// Only rows of this type
@@ -71,7 +73,7 @@ pub(crate) struct Args {
     /// Only convolutions of this direction
     #[arg(long, value_name = "DIRECTION", value_parser = word::<Direction>)]
     variant: Option<Direction>,
-    /// The seed of the first problem, and of the training
+    /// The seed for the first problem and for the training
     #[arg(long, default_value = "1")]
     seed: u64,
     /// The model directory to write

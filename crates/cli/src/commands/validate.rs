@@ -22,12 +22,14 @@ use crate::table::{Cell, Format, Table};
 
 const EXAMPLES: &str = "Examples:
   ckselect validate --model models/M --data oracle.csv
-  ckselect validate --model models/M --data oracle.csv --pool configs/forward_bf16.txt --output verdicts.csv
+  ckselect validate --model models/M --data oracle.csv --pool configs/forward_bf16.txt \\
+      --output verdicts.csv
   ckselect validate --estimate --arch gfx942 --data oracle.csv --pool configs/forward_bf16.txt
   ckselect validate --predictions picks.csv --data oracle.csv --require mean=0.975,p10=0.92
 
-Problems and kernels are joined by their contents, never by number. A choice that was not measured has efficiency 0;
-figures are given with and without such choices. With --require the exit code is 3 if a figure is lower.";
+Problems and kernels are joined by their fields, never by number. A choice that was not measured has \
+efficiency 0; figures are given with and without such choices. With --require, the exit code is 3 if a \
+figure is lower.";
 
 /// Compare a model's choices with an oracle, problem by problem
 #[derive(clap::Args)]
@@ -36,8 +38,8 @@ pub(crate) struct Args {
     /// Model directory, or embedded:NAME
     #[arg(long, value_name = "DIR", group = "chooser")]
     model: Option<PathBuf>,
-    /// Choices in a CSV instead of a model: `kernel` (with `rank`, of which 1 counts) for a problem with all
-    /// its fields, or with its number (`problem_idx`) in the first file of --data
+    /// Choices in a CSV instead of a model: `kernel` (with a column `rank`, only rank 1 counts), and the
+    /// problem with all its fields or by its number (`problem_idx`) in the first file of --data
     #[arg(long, value_name = "FILE", group = "chooser")]
     predictions: Option<PathBuf>,
     /// Kernels to choose from; by default the measured ones
@@ -54,7 +56,7 @@ pub(crate) struct Args {
     op: Op,
     #[command(flatten)]
     force: Force,
-    /// Required figures, of mean, median, p10, min and match
+    /// Required minimum figures: any of mean, median, p10, min and match
     #[arg(long, value_name = "FIGURE=VALUE,…", value_parser = requirement, value_delimiter = ',')]
     require: Vec<Requirement>,
     /// Write each problem's verdict as CSV

@@ -20,10 +20,7 @@ fn an_output_is_never_lost_by_accident() {
     succeeded(&fakes.bench(line).output().unwrap());
     let first = fs::read(fakes.path("a.csv")).unwrap();
     let refused = fails(&mut fakes.bench(line), 1);
-    assert!(
-        refused.contains("a.csv exists: --resume goes on with it, --overwrite throws it away"),
-        "{refused}"
-    );
+    assert!(refused.contains("a.csv exists: --resume continues it, --overwrite discards it"), "{refused}");
     // Nothing is left to do.
     succeeded(&fakes.bench(&format!("{line} --resume")).output().unwrap());
     assert_eq!(fs::read(fakes.path("a.csv")).unwrap(), first);
@@ -49,7 +46,7 @@ fn wrong_use_is_told() {
         ("--output a.csv --simulate analytic --cutoff 0.5", "expected a factor of 1 or more"),
         ("--output a.csv --simulate analytic --budget soon", "expected a time such as"),
         ("--output a.csv --simulate analytic --gpus x", "--gpus: found 'x'"),
-        ("--output a.csv --executables bin", "executables of convolutions have no usual flags"),
+        ("--output a.csv --executables bin", "executables of convolutions have no standard flags"),
         ("--output a.csv --simulate analytic --slurm-dry-run", "--slurm <SHARDS>"),
         ("--output a.csv --simulate analytic --max-cv 0", "--max-cv: expected a percentage above 0"),
     ] {

@@ -85,11 +85,11 @@ fn a_complete_merge_has_every_row_of_the_plan() {
     let kernels = fakes.kernels[..3].join("\n");
     fs::write(fakes.path("pool.txt"), kernels).unwrap();
     succeeded(&fakes.bench("--simulate analytic --output small.csv").output().unwrap());
-    refused(&format!("{all} small.csv"), "small.csv: it is of another plan than part1.csv");
+    refused(&format!("{all} small.csv"), "small.csv: it belongs to another plan than part1.csv");
     fs::copy(fakes.path("part1.csv"), fakes.path("stray.csv")).unwrap();
     refused(
         &format!("{all} stray.csv"),
-        "stray.csv.meta.json: found nothing: what a complete log has is not known",
+        "stray.csv.meta.json: found nothing: the size of a complete log is not known",
     );
     succeeded(&merge("left.csv right.csv"));
     assert_eq!(found(&fakes.path("all.csv")).len(), 63);

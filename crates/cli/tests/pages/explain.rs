@@ -46,10 +46,10 @@ fn a_reader_sees_why_one_is_before_the_other() {
         const found = { ranks: cells(ranking, 1).map(Number), bold: ranking.querySelectorAll("b").length };
         ranking.tHead.rows[0].cells[1].querySelector("button").click();
         found.down = cells(ranking, 1).map(Number);
-        const why = page.querySelectorAll("#why-the-one-before-the-other table");
+        const why = page.querySelectorAll("#why-the-first-ranks-above-the-second table");
         found.features = [...why].flatMap((table) => cells(table, 0));
         found.estimate = [...page.querySelectorAll("#what-the-estimate-says td:nth-child(2)")].map((cell) => Number(cell.textContent));
-        found.trained = page.querySelectorAll("#inside-of-the-training-data table tbody tr").length;
+        found.trained = page.querySelectorAll("#within-the-training-data table tbody tr").length;
         return found;
         "##,
     );

@@ -76,7 +76,7 @@ fn the_process_that_makes_pages_ends_with_the_sweep() {
     // A sweep that is killed says nothing; its page stays as it was.
     let (said, page) = page_after("page.html", "");
     assert_eq!(said, "ready\n");
-    assert!(page.unwrap().contains("It runs."));
+    assert!(page.unwrap().contains("Running."));
     let (said, page) = page_after("nowhere/page.html", "");
     assert!(said.starts_with("nowhere/page.html: ") && page.is_none(), "{said}");
 }

@@ -48,7 +48,7 @@ fn a_reader_sorts_the_importances_and_points_at_charts() {
         1000,
         r##"
   const text = (id) => page.getElementById(id).textContent;
-  const table = page.querySelector("#what-the-forests-ask-about table");
+  const table = page.querySelector("#what-the-forests-split-on table");
   [...table.querySelectorAll("th button")].find((button) => button.textContent === "splits").click();
   const splits = [...table.tBodies[0].rows].map((row) => +row.cells[3].textContent);
   const sorted = splits.length > 2 && splits.every((many, at) => at === 0 || many <= splits[at - 1]);

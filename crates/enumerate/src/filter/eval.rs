@@ -137,7 +137,7 @@ fn arithmetic(operator: Operator, left: &Value, right: &Value) -> Result<Value, 
         (Some(Number::Int(a)), Some(Number::Int(b))) => integers(operator, a, b),
         (Some(a), Some(b)) => floats(operator, a.to_float(), b.to_float()).map(Value::Float),
         _ => type_error(format!(
-            "'{}' is not for {} and {}",
+            "'{}' does not apply to {} and {}",
             operator.symbol(),
             left.type_name(),
             right.type_name()

@@ -56,7 +56,7 @@ fn mistakes_are_pointed_at_and_explained() {
         ("c.name.startswith", "1:18: found the end, expected '(' after the method 'startswith'"),
         ("'a'.startswith('a', 1)", "1:1: startswith() takes one argument"),
         ("c.tile_m\n  and 1 // 0", "2:7: '//' by zero"),
-        ("c.tile_m + 'a' > 3", "1:1: '+' is not for int and str"),
+        ("c.tile_m + 'a' > 3", "1:1: '+' does not apply to int and str"),
         ("1 < 2 < (3 < 'a')", "1:10: '<' does not order int and str"),
         ("'a' in 3", "1:1: 'in' needs a list, a tuple or a str to look in, found int"),
         ("9223372036854775807 + 1", "1:1: the result does not fit into 64 bits"),

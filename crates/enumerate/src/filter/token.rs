@@ -128,7 +128,7 @@ fn number(text: &str, start: usize) -> Result<(Kind, usize), FilterError> {
             FilterFault::Overflow,
             text,
             start..end,
-            format!("whole numbers go to {}", i64::MAX),
+            format!("whole numbers are at most {}", i64::MAX),
         )),
     }
 }
@@ -146,7 +146,7 @@ fn string(text: &str, start: usize, quote: char) -> Result<(Kind, usize), Filter
                 Some((_, 'n')) => value.push('\n'),
                 Some((_, 't')) => value.push('\t'),
                 Some((_, c @ ('\\' | '\'' | '"'))) => value.push(c),
-                _ => return fault(at..at + 2, "of escapes only \\\\, \\', \\\", \\n and \\t are known"),
+                _ => return fault(at..at + 2, "only the escapes \\\\, \\', \\\", \\n and \\t are supported"),
             },
             '\n' => break,
             c if c == quote => return Ok((Kind::Str(value), at + 1)),
@@ -193,10 +193,10 @@ mod tests {
             ("0x10", 1, "not a decimal number"),
             ("1__0", 1, "not a decimal number"),
             ("007", 1, "does not begin with 0"),
-            ("9223372036854775808", 1, "whole numbers go to 9223372036854775807"),
+            ("9223372036854775808", 1, "whole numbers are at most 9223372036854775807"),
             ("c == 'ab", 6, "no closing quote"),
             ("'a\nb'", 1, "no closing quote"),
-            ("'\\x41'", 2, "of escapes only"),
+            ("'\\x41'", 2, "only the escapes"),
             ("ä == ?", 6, "found '?'"),
         ] {
             let error = tokens(text).unwrap_err();

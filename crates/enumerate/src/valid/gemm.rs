@@ -44,7 +44,7 @@ impl GemmRefusal {
             Self::TooSmall => "tile smaller than the waves' instructions",
             Self::Waves => "waves not of this architecture",
             Self::Indivisible => "tile not divided by the waves' instructions",
-            Self::Lds => "more shared memory than there is",
+            Self::Lds => "more shared memory than available",
             Self::CoverA => "A not loaded in whole vectors",
             Self::CoverB => "B not loaded in whole vectors",
             Self::CShuffle => "C not stored in whole vectors",

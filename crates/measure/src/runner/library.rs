@@ -234,8 +234,10 @@ impl Conversation<'_> {
                         let message = format!("worker {process} cannot be killed: the device hangs");
                         return Err(MeasureError::Machine(message).into());
                     }
-                    self.must_be_ready("it was killed, as it did not answer")?;
-                    return Ok(self.broken(FailureClass::Timeout, "killed, as its worker no longer answered"));
+                    self.must_be_ready("it was killed because it did not answer")?;
+                    return Ok(
+                        self.broken(FailureClass::Timeout, "killed because its worker no longer answered")
+                    );
                 }
                 Wake::Exited => return self.exited(),
             }

@@ -52,7 +52,7 @@ impl<'a> Ledger<'a> {
                 let path = if log.is_empty() { &files.meta } else { &files.log };
                 let path = path.display();
                 return Err(MeasureError::Settings(format!(
-                    "{path} exists: --resume goes on with it, --overwrite throws it away"
+                    "{path} exists: --resume continues it, --overwrite discards it"
                 )));
             }
             Start::Fresh => None,
@@ -77,7 +77,7 @@ impl<'a> Ledger<'a> {
             }
             None if !log.is_empty() => {
                 let missing = files.meta.display();
-                let reason = format!("cannot be resumed without {missing}, which says how it came about");
+                let reason = format!("cannot be resumed without {missing}, which records its plan");
                 return Err(MeasureError::file(&files.log, reason));
             }
             None => {

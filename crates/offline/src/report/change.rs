@@ -17,8 +17,8 @@ pub(super) fn write(page: &mut Page, first: &Measurements, against: Against<'_>)
     let mut best: Vec<f64> = change.problems.iter().map(|problem| problem.speed).collect();
     best.sort_by(f64::total_cmp);
     page.text(&format!(
-        "{} problems are in both sweeps. Another kernel wins on {} of them. Who goes on choosing the first sweep's winners keeps {} of the speed \
-         that the second one's would give.",
+        "{} problems are in both sweeps. Another kernel wins on {} of them. The first sweep's winners keep {} of the speed \
+         of the second one's.",
         count(all),
         count(other),
         percent(change.kept())

@@ -65,9 +65,9 @@ pub fn explained(explained: &Explained<'_>, made: &Made) -> String {
         ));
     }
     page.section("Ranking", |page| ranking(page, explained));
-    page.section("Why the one before the other", |page| terms(page, comparison));
+    page.section("Why the first ranks above the second", |page| terms(page, comparison));
     page.section("What the estimate says", |page| estimate(page, explained));
-    page.section("Inside of the training data?", |page| trained(page, explained));
+    page.section("Within the training data?", |page| trained(page, explained));
     page.section("Model", |page| made.model(page));
     page.finish()
 }
@@ -172,11 +172,9 @@ fn estimate(page: &mut Page, explained: &Explained<'_>) {
 fn trained(page: &mut Page, explained: &Explained<'_>) {
     let Explained { ranker, problem, outside, .. } = *explained;
     if outside.is_empty() {
-        page.text("The problem is inside of what the model was trained on, as far as the model records it.");
+        page.text("The problem is within the training data, as far as the model records it.");
     } else {
-        page.text(
-            "The problem is outside of what the model was trained on, and its predictions are guesses there:",
-        );
+        page.text("The problem is outside the training data, where the model's predictions are guesses:");
         page.table(
             &["field", "asked", "trained on"],
             outside.iter().map(|one| vec![escape(one.field), escape(&one.found), escape(&one.trained)]),

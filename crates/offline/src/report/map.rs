@@ -83,11 +83,11 @@ impl Shown {
         let step = match levels {
             EXACT_LEVELS => String::new(),
             levels => format!(
-                " Of so many cells, each has one of {levels} steps, which are finest near the fastest."
+                " Because there are so many cells, speeds are rounded to {levels} steps, which are finest near the fastest."
             ),
         };
         page.text(&format!(
-            "A row is a kernel, a column is a problem, and like stands beside like: kernels that are good at the same problems, and \
+            "A row is a kernel, a column is a problem, and similar ones are adjacent: kernels that are good at the same problems, and \
              problems that the same kernels are good at.{step} Point at a cell for its figures, click it for the problem's ranking; filters \
              of the tables below narrow the map."
         ));

@@ -58,7 +58,7 @@ pub fn running(running: &Running, found: Option<(&Survey, &Measurements)>) -> St
     made::line(&mut page, &running.at);
     let share = running.rows as f64 / running.planned.max(1) as f64;
     let state = running.ended.as_ref().map_or_else(
-        || format!("It runs. This page is made again every {} seconds.", running.again),
+        || format!("Running. This page is updated every {} seconds.", running.again),
         |how| format!("It ended: {how}."),
     );
     page.raw(&format!("<p class=\"lead\">{}</p>\n", escape(&state)));

@@ -73,7 +73,7 @@ pub fn sweep(
     page.section("Data", |page| {
         made.data(page, measurements);
         if let Some(against) = against {
-            page.text("The sweep that it is compared with:");
+            page.text("Compared with this sweep:");
             against.made.data(page, against.measurements);
         }
     });
@@ -395,7 +395,7 @@ fn coverage(page: &mut Page, coverage: &Coverage) {
 fn noise(page: &mut Page, survey: &Survey, measurements: &Measurements) {
     let noise = &survey.noise;
     if noise.repeated == 0 {
-        page.text("No kernel was measured twice on a problem, so the rows themselves say nothing of it.");
+        page.text("No kernel was measured twice on a problem, so the rows themselves do not show the noise.");
     } else {
         page.text(&format!(
             "{} pairs were measured more than once: the slowest time is {} times the fastest in the median, and below {} times for nine of ten.",

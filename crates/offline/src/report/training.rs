@@ -47,7 +47,7 @@ pub(crate) fn training(
     if let Some(found) = &found {
         page.section("Worst problems", |page| worst(page, found, measurements));
     }
-    page.section("What the forests ask about", |page| forests(page, trained));
+    page.section("What the forests split on", |page| forests(page, trained));
     page.section("Data", |page| data(page, measurements, plan, inputs));
     page.finish()
 }
@@ -89,7 +89,7 @@ fn headline(
     figures.push(("num_rows", "valid measurements", count(rows)));
     page.figures(&figures);
     if !judged {
-        page.text("No choice was judged on problems that were held out, so nothing here says how good choices on other problems are.");
+        page.text("No choice was evaluated on held-out problems, so nothing here says how good choices on other problems are.");
         return;
     }
     let Some(found) = found else {
@@ -194,7 +194,7 @@ fn trees(page: &mut Page, plan: &Plan, trained: &[Trained]) {
         let Some((_, first)) = watched.first() else { continue };
         forest_title(page, one);
         page.text(&format!(
-            "The {} on problems that are watched and not learned from, by trees; the dot is where each training ends. The final forest has {} trees.",
+            "The {} on problems that are not trained on, by number of trees; the dot is where each training ends. The final forest has {} trees.",
             first.loss,
             count(one.forest.trees().len())
         ));

@@ -29,7 +29,7 @@ pub(super) fn places(text: &str) -> Places {
 }
 
 fn said(line: &str) -> Result<Said, String> {
-    let (key, values) = line.split_once('=').ok_or("no '=' behind the problem")?;
+    let (key, values) = line.split_once('=').ok_or("no '=' after the problem")?;
     let problem = problem(key)?;
     let time_of = |solver: &str| {
         let (name, figures) = solver.split_once(':')?;
@@ -71,7 +71,7 @@ fn problem(key: &str) -> Result<String, String> {
         [layout, wei, out, dtype, last] if layout == wei && layout == out => ([*layout, *dtype], *last),
         _ => {
             return Err(
-                "expected one layout, or three that are alike, a type and a direction behind the bias"
+                "expected one layout, or three that are alike, a type and a direction after the bias"
                     .to_owned(),
             );
         }

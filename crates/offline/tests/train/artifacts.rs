@@ -148,7 +148,7 @@ fn the_page_has_the_figures_of_the_cross_validation() {
     let residuals = between(page, "<section id=\"residuals\">", "</section>");
     assert_eq!(residuals.matches("<tr><td>all</td><td>360</td>").count(), 2);
     assert!(!residuals.contains("Forest of relative") && residuals.contains("Forest of latency"));
-    let asked = between(page, "<section id=\"what-the-forests-ask-about\">", "</section>");
+    let asked = between(page, "<section id=\"what-the-forests-split-on\">", "</section>");
     let uses = trained[1].forest.feature_uses();
     let (name, most) =
         trained[1].data.names.iter().zip(uses).max_by(|a, b| a.1.gain.total_cmp(&b.1.gain)).unwrap();

@@ -208,7 +208,7 @@ impl ConvName {
         }
         self.split_image = scan.eat_whole("_large_tensor");
         if scan.rest().starts_with("_pad") {
-            return Err(scan.fail("kernels that do not pad m, n and k cannot be chosen among"));
+            return Err(scan.fail("kernels that do not pad m, n and k are not supported"));
         }
         scan.end(LONG_SUFFIXES)
     }
@@ -219,7 +219,7 @@ impl ConvName {
         self.tile = scan.triple("the tile", MAX_EXTENT)?;
         // Its engine has one arrangement of waves.
         self.wave = Some(Mnk::new(2, 2, 1));
-        scan.end("the end behind the tile")
+        scan.end("the end after the tile")
     }
 
     /// The kernel, with the defaults that [`ConvKernel::parse_name`] documents.

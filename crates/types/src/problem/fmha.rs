@@ -142,11 +142,11 @@ const SAID: &[&str] = &[
 
 fields! {
     words {
-        api_family: FmhaApi = FmhaApi::Fwd, [], "What the caller wants.";
-        family: FmhaFamily = FmhaFamily::Fwd, ["requested_family"], "Which of its stages a kernel is asked for.";
+        api_family: FmhaApi = FmhaApi::Fwd, [], "The requested operation.";
+        family: FmhaFamily = FmhaFamily::Fwd, ["requested_family"], "The stage for which a kernel is chosen.";
         dtype: Dtype = Dtype::Fp16, ["data_type"], "Element types of operands and, for the mixed words, of the result.";
-        mode: FmhaMode = FmhaMode::Batch, ["group_mode", "is_group_mode"], "One length for all sequences, or each its own.";
-        mask: FmhaMask = FmhaMask::No, ["mask_type"], "Which keys a query does not see.";
+        mode: FmhaMode = FmhaMode::Batch, ["group_mode", "is_group_mode"], "Whether all sequences have the same length, or each its own.";
+        mask: FmhaMask = FmhaMask::No, ["mask_type"], "Which keys a query does not attend to.";
         bias: FmhaBias = FmhaBias::No, ["bias_type"], "What is added to the scores.";
         qscale: FmhaQscale = FmhaQscale::No, ["qscale_type"], "How 8-bit operands are scaled.";
         rope: FmhaRope = FmhaRope::None, ["rope_type"], "How appended keys are rotated.";
@@ -155,44 +155,44 @@ fields! {
     }
     numbers {
         batch: 1 = 1, [], "Sequences.";
-        seqlen_q: 0 = 0, [], "Queries of a sequence.";
-        seqlen_k: 0 = 0, [], "Keys of a sequence.";
-        nhead_q: 1 = 1, [], "Heads of queries.";
-        nhead_k: 1 = 1, [], "Heads of keys and values; fewer than of queries when queries share them.";
-        hdim_q: 1 = 0, [], "Elements of a query and of a key.";
-        hdim_v: 1 = 0, [], "Elements of a value.";
-        max_seqlen_q: 0 = 0, [], "Queries of the longest sequence, 0 when `seqlen_q` says it.";
-        max_seqlen_k: 0 = 0, [], "Keys of the longest sequence, 0 when `seqlen_k` says it.";
-        page_size: 1 = 1, [], "Keys of a page.";
+        seqlen_q: 0 = 0, [], "Queries per sequence.";
+        seqlen_k: 0 = 0, [], "Keys per sequence.";
+        nhead_q: 1 = 1, [], "Query heads.";
+        nhead_k: 1 = 1, [], "Key and value heads; fewer than query heads if these share them.";
+        hdim_q: 1 = 0, [], "Head size of queries and keys, in elements.";
+        hdim_v: 1 = 0, [], "Head size of values, in elements.";
+        max_seqlen_q: 0 = 0, [], "Queries of the longest sequence; 0: `seqlen_q`.";
+        max_seqlen_k: 0 = 0, [], "Keys of the longest sequence; 0: `seqlen_k`.";
+        page_size: 1 = 1, [], "Keys per page.";
         num_splits: 1 = 1, [], "Parts into which the keys of a sequence are split.";
-        window_left: -1 = 0, ["window_size_left"], "Keys that a query sees before its own place, -1 for all.";
-        window_right: -1 = 0, ["window_size_right"], "Keys that it sees behind it, -1 for all.";
-        sink_size: 0 = 0, [], "First keys that every query sees.";
+        window_left: -1 = 0, ["window_size_left"], "Keys that a query attends to before its own position; -1 for all.";
+        window_right: -1 = 0, ["window_size_right"], "Keys that a query attends to after its own position; -1 for all.";
+        sink_size: 0 = 0, [], "Number of first keys that every query attends to.";
         min_seqlen_q: 0 = 0, [], "Sequences with fewer queries are skipped.";
-        rotary_dim: 0 = 0, [], "Elements that are rotated.";
+        rotary_dim: 0 = 0, [], "Number of elements that are rotated.";
     }
     flags {
-        v_rowmajor = true, ["is_v_rowmajor"], "Values lie row by row.";
-        logits = false, ["logits_soft_cap", "has_logits_soft_cap"], "Scores are capped softly.";
-        lse = false, ["has_lse"], "Logarithms of the sums are stored.";
-        dropout = false, ["has_dropout"], "Some weights are dropped.";
-        paged_kv = false, ["use_paged_kv"], "Keys and values lie in pages.";
-        fp8_static_quant = false, ["do_fp8_static_quant"], "Scales of 8-bit operands are constants.";
+        v_rowmajor = true, ["is_v_rowmajor"], "Values are row-major.";
+        logits = false, ["logits_soft_cap", "has_logits_soft_cap"], "Scores have a soft cap.";
+        lse = false, ["has_lse"], "The log-sum-exp is stored.";
+        dropout = false, ["has_dropout"], "Dropout is applied.";
+        paged_kv = false, ["use_paged_kv"], "Keys and values are paged.";
+        fp8_static_quant = false, ["do_fp8_static_quant"], "Scales of 8-bit operands are static.";
         skip = false, ["skip_min_seqlen_q"], "Short sequences are skipped.";
-        sink = false, ["has_sink"], "The first keys are seen by all.";
-        dbias = false, ["has_dbias"], "The gradient of the bias is wanted.";
-        store_randval = false, ["is_store_randval"], "Random numbers of dropout are stored.";
-        deterministic = false, ["is_deterministic"], "Sums are formed in one order.";
-        has_seqstart_q_ptr = false, [], "The call brings where queries of each sequence start.";
-        has_seqstart_k_ptr = false, [], "The call brings where keys of each sequence start.";
-        has_seqlen_q_ptr = false, [], "The call brings how many queries each sequence has.";
-        has_seqlen_k_ptr = false, [], "The call brings how many keys each sequence has.";
-        has_cu_seqlen_q_ptr = false, [], "The call brings sums of the numbers of queries.";
-        has_cu_seqlen_k_ptr = false, [], "The call brings sums of the numbers of keys.";
-        has_block_table_ptr = false, [], "The call brings which pages a sequence has.";
-        has_cache_batch_idx = false, [], "The call brings which part of the cache a sequence has.";
-        is_gappy = false, [], "Keys of neighbouring sequences leave gaps.";
-        has_rotary_cos_sin = false, [], "The call brings sines and cosines.";
+        sink = false, ["has_sink"], "Every query attends to the first keys.";
+        dbias = false, ["has_dbias"], "The gradient of the bias is computed.";
+        store_randval = false, ["is_store_randval"], "The random numbers of dropout are stored.";
+        deterministic = false, ["is_deterministic"], "The order of summation is fixed.";
+        has_seqstart_q_ptr = false, [], "The call passes where the queries of each sequence start.";
+        has_seqstart_k_ptr = false, [], "The call passes where the keys of each sequence start.";
+        has_seqlen_q_ptr = false, [], "The call passes the number of queries of each sequence.";
+        has_seqlen_k_ptr = false, [], "The call passes the number of keys of each sequence.";
+        has_cu_seqlen_q_ptr = false, [], "The call passes cumulative numbers of queries.";
+        has_cu_seqlen_k_ptr = false, [], "The call passes cumulative numbers of keys.";
+        has_block_table_ptr = false, [], "The call passes the pages of each sequence.";
+        has_cache_batch_idx = false, [], "The call passes the cache index of each sequence.";
+        is_gappy = false, [], "There are gaps between the keys of neighbouring sequences.";
+        has_rotary_cos_sin = false, [], "The call passes sines and cosines.";
     }
 }
 

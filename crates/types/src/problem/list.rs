@@ -173,7 +173,7 @@ impl PassedOver {
         }
         if *torn > 0 {
             notes.push(format!(
-                "{torn} incomplete lines are skipped, the first is line {first_torn}: they do not say op=…"
+                "{torn} incomplete lines are skipped, the first is line {first_torn}: they have no op=…"
             ));
         }
         if *others > 0 {

@@ -39,25 +39,28 @@ use progress::Bar;
 
 const EXAMPLES: &str = "Examples:
   ckselect bench --pool kernels.txt --problems shapes.csv --executables build/bin --output sweep.csv
-  ckselect bench --pool kernels.txt --problems captured.txt --runner runner.json --output sweep.csv --resume
-  ckselect bench --pool kernels.txt --problems captured.txt --runner runner.json --output sweep.csv --resume \\
-      --retry-failed load,build
+  ckselect bench --pool kernels.txt --problems captured.txt --runner runner.json \\
+      --output sweep.csv --resume
+  ckselect bench --pool kernels.txt --problems captured.txt --runner runner.json \\
+      --output sweep.csv --resume --retry-failed load,build
   ckselect bench --pool kernels.txt --problems shapes.csv --simulate analytic --output dry.csv
-  ckselect bench --pool kernels.txt --problems shapes.csv --simulate data/sweep.parquet --output again.csv
+  ckselect bench --pool kernels.txt --problems shapes.csv --simulate data/sweep.parquet \\
+      --output again.csv
   ckselect bench --pool kernels.txt --problems shapes.csv --library ./libkernels.so --gpus 0,1 \\
       --cutoff 5x --budget 30m --output sweep.csv
-  ckselect bench --pool kernels.txt --problems shapes.csv --library ./libkernels.so --order estimate --arch gfx942 \\
-      --within 1.4x --cutoff 2x --output sweep.csv
-  ckselect bench --pool kernels.txt --problems shapes.csv --library ./libkernels.so --output sweep.csv \\
-      --html sweep.html --serve 8000
+  ckselect bench --pool kernels.txt --problems shapes.csv --library ./libkernels.so \\
+      --order estimate --arch gfx942 --within 1.4x --cutoff 2x --output sweep.csv
+  ckselect bench --pool kernels.txt --problems shapes.csv --library ./libkernels.so \\
+      --output sweep.csv --html sweep.html --serve 8000
   ckselect bench --pool kernels.txt --problems shapes.csv --runner runner.json --output sweep.csv \\
       --slurm 16 --slurm-option=--partition=gpu --slurm-option=--gpus=1
 
-The output is an append-only CSV. Beside it are <FILE>.meta.json (plan, settings and sessions) and
-<FILE>.details.jsonl (details of each row). After a crash, a kill or a power cut, --resume continues.
+The output is an append-only CSV. Beside it are <FILE>.meta.json (plan, settings and sessions) and \
+<FILE>.details.jsonl (details of each row). After a crash, a kill or a power failure, --resume continues the \
+sweep.
 
-Exit codes: 0 done, or the budget is spent; 1 failed, or no row of the output has a time; 2 usage error; 129, 130 and
-143 ended by SIGHUP, Ctrl-C and SIGTERM, with all finished rows kept.";
+Exit codes: 0 done, or the budget is spent; 1 failed, or no row of the output has a time; 2 usage error; \
+129, 130 and 143 ended by SIGHUP, Ctrl-C and SIGTERM, with all finished rows kept.";
 
 /// Measure the kernels of a pool on problems
 #[derive(clap::Args)]
@@ -66,8 +69,8 @@ pub(crate) struct Args {
     /// Kernels to measure: any file that `ckselect rank --pool` accepts
     #[arg(long, value_name = "FILE")]
     pool: PathBuf,
-    /// Problems: a CSV as for `ckselect rank --problems`, or text with one problem per line, as they are
-    /// captured
+    /// Problems: a CSV as for `ckselect rank --problems`, or text with one problem per line, as
+    /// CK_SELECT_CAPTURE writes it
     #[arg(long, value_name = "FILE")]
     problems: PathBuf,
     /// Output file for the measurements
@@ -86,7 +89,7 @@ pub(crate) struct Args {
     /// directory, or by the formula `analytic`
     #[arg(long, value_name = "FROM", group = "who")]
     simulate: Option<PathBuf>,
-    /// Continue an existing output; begin if there is none
+    /// Continue an existing output, or start a new one if there is none
     #[arg(long, conflicts_with = "overwrite")]
     resume: bool,
     /// With --resume: measure failed rows again, all or only those of some classes, such as load,timeout
@@ -101,8 +104,8 @@ pub(crate) struct Args {
     /// which needs --arch or --hardware
     #[arg(long, value_enum, default_value = "pool")]
     order: Order,
-    /// Leave out kernels that the estimate takes for so many times slower than the fastest: 1.4x keeps about
-    /// a third of 30 kernels and 99.8 % of the best speed (docs/estimate.md)
+    /// Leave out kernels that are more than this many times slower than the fastest by the estimate: 1.4x
+    /// keeps about a third of 30 kernels and 99.8 % of the best speed (docs/estimate.md)
     #[arg(long, value_name = "FACTOR", value_parser = factor)]
     within: Option<f64>,
     /// The architecture that the estimate is for
@@ -247,7 +250,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, CliError> {
             say!("ckselect: the estimate leaves out {count} pairs as too slow and keeps {kept}");
         }
     } else if args.within.is_some() || args.arch.is_some() || args.hardware.is_given() {
-        return Err(CliError::usage("--within, --arch and --hardware are for --order estimate"));
+        return Err(CliError::usage("--within, --arch and --hardware need --order estimate"));
     }
     if whole.is_empty() {
         return Err(CliError::failed("no kernel of the pool computes any of the problems"));

@@ -36,10 +36,11 @@ const TURN: Duration = Duration::from_millis(100);
 /// What is watched, and how it is shown.
 #[derive(clap::Args)]
 pub(super) struct PageOptions {
-    /// Write a page of the running sweep, again and again: progress, time left, failures, the best so far
+    /// Write a page of the running sweep and keep it up to date: progress, time left, failures, the best so
+    /// far
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
-    /// Serve that page at http://ADDRESS while the sweep runs: a port of this machine alone, or ADDRESS:PORT
+    /// Serve that page at http://ADDRESS while the sweep runs: PORT for this machine only, or ADDRESS:PORT
     #[arg(long, value_name = "ADDRESS", value_parser = address)]
     serve: Option<SocketAddr>,
 }
@@ -308,7 +309,7 @@ fn answer(mut reader: TcpStream, page: &str) -> io::Result<()> {
     let mut words = line.split(|byte| *byte == b' ');
     let (status, body) = match (words.next(), words.next()) {
         (Some(b"GET"), Some(b"/")) => ("200 OK", page),
-        (Some(b"GET"), _) => ("404 Not Found", "Only / is here."),
+        (Some(b"GET"), _) => ("404 Not Found", "Only / exists."),
         _ => ("405 Method Not Allowed", "Only GET is answered."),
     };
     write!(

@@ -169,6 +169,6 @@ fn names_of_the_dsl_have_its_waves() {
     let error = ConvKernel::parse_name(&format!("{name}_dsb")).unwrap_err();
     assert_eq!(
         (error.at, error.reason.as_str()),
-        (name.len(), "found '_dsb', expected the end behind the tile")
+        (name.len(), "found '_dsb', expected the end after the tile")
     );
 }

@@ -116,7 +116,7 @@ impl FmhaKernel {
         }
         if rest.starts_with("dq") {
             return Err(scan.fail(
-                "the name of a declaration, which leaves tile and flags out; expected the registry's identifier",
+                "the name of a declaration, which omits tile and flags; expected the registry's identifier",
             ));
         }
         let last = rest.rsplit('_').next().unwrap_or_default();
