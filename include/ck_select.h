@@ -50,7 +50,7 @@ typedef enum {
    */
   CK_STATUS_INVALID_ARGUMENT = 2,
   /**
-   * Unknown struct size: `struct_size` was not set, or the struct is from another version.
+   * Unknown struct size: `struct_size` was not set, or the struct is from a newer version.
    */
   CK_STATUS_INVALID_STRUCT = 3,
   /**
@@ -126,8 +126,8 @@ typedef enum {
 } ck_direction;
 
 /**
- * Element type. FP8 is E4M3, BF8 is E5M2; the 4-bit types are packed. The last five are of attention alone:
- * what goes in, then what comes out; `MX…` is scaled in blocks of 32.
+ * Element type. FP8 is E4M3, BF8 is E5M2; the 4-bit types are packed. The last five are only for attention:
+ * input type, then output type; `MX…` is scaled in blocks of 32.
  */
 typedef enum {
   CK_DTYPE_FP16 = 0,
@@ -310,7 +310,7 @@ typedef enum {
 } ck_op;
 
 /**
- * What a caller wants of attention.
+ * The attention operation that a caller requests.
  */
 typedef enum {
   CK_FMHA_API_FWD = 0,
@@ -322,7 +322,7 @@ typedef enum {
 } ck_fmha_api;
 
 /**
- * What one kernel of attention does.
+ * The stage that an attention kernel computes.
  */
 typedef enum {
   CK_FMHA_FAMILY_FWD = 0,
@@ -506,7 +506,7 @@ typedef struct {
   int32_t mode;
   /**
    * Not 0: ignores the environment (`CK_SELECT_MODE`, `_OVERRIDE`, `_STORE`, `_CAPTURE`). `CK_SELECT_LOG`
-   * belongs to the process and not to a registry: it still sets the log's destination, unless
+   * applies to the process, not to a registry: it still sets the log's destination, unless
    * `ck_log_set_callback` was called before.
    */
   int32_t ignore_environment;
@@ -548,7 +548,7 @@ typedef struct {
    */
   int32_t search;
   /**
-   * Timed runs of each kernel; 0 means 10. Kernels within noise of the fastest run again, in turn.
+   * Timed runs of each kernel; 0 means 10. Kernels within noise of the fastest are run again, alternating.
    */
   int32_t repeats;
   /**
@@ -566,7 +566,7 @@ typedef struct {
    */
   int32_t embedded_models;
   /**
-   * Nonzero: where nothing else has an answer, the priority decides without asking the estimate.
+   * Not 0: if no other source has an answer, the priority decides, without the estimate.
    */
   int32_t no_estimate;
   /**
@@ -579,7 +579,7 @@ typedef struct {
   double cutoff;
   /**
    * Time limit of one run in milliseconds; 0 means 5000. A kernel that the GPU has not finished by then is
-   * considered hung: it is abandoned, and the search with it. A run callback that does not return cannot
+   * considered hung: the kernel and its search are abandoned. A run callback that does not return cannot
    * be stopped, because it runs on the selecting thread: that call waits for it, with or without
    * `host_timing`. Other threads wait one second longer than this limit and then measure without it; the
    * kernel of a callback that returns too late is abandoned.
@@ -599,11 +599,11 @@ typedef struct {
    */
   size_t struct_size;
   /**
-   * A `ck_fmha_api`: what the caller wants.
+   * A `ck_fmha_api`: the requested operation.
    */
   int32_t api_family;
   /**
-   * A `ck_fmha_family`: for which of its stages a kernel is chosen.
+   * A `ck_fmha_family`: the stage for which a kernel is chosen.
    */
   int32_t family;
   /**
@@ -611,20 +611,19 @@ typedef struct {
    */
   int32_t dtype;
   /**
-   * 0: all sequences have one length. 1: each its own ("group").
+   * 0: all sequences have the same length ("batch"). 1: each has its own ("group").
    */
   int32_t mode;
   /**
-   * 0 none, 1 from the top left, 2 from the bottom right, 3 a window.
+   * Mask: 0 none, 1 aligned to the top left, 2 aligned to the bottom right, 3 a window.
    */
   int32_t mask;
   /**
-   * 0 none, 1 elementwise, 2 `ALiBi`.
+   * Bias: 0 none, 1 elementwise, 2 `ALiBi`.
    */
   int32_t bias;
   /**
-   * Scales of 8-bit operands: 0 none, 1 for each tensor, 2 for each block, 3 for each block of keys and
-   * values.
+   * Scales of 8-bit operands: 0 none, 1 per tensor, 2 per block, 3 per block of keys and values.
    */
   int32_t qscale;
   /**
@@ -636,7 +635,7 @@ typedef struct {
    */
   int32_t kv_layout;
   /**
-   * How pages are found: 0 as `vLLM`, 1 as `SGLang`.
+   * How pages are found: 0 as in `vLLM`, 1 as in `SGLang`.
    */
   int32_t kv_lookup;
   /**
@@ -644,31 +643,31 @@ typedef struct {
    */
   int64_t batch;
   /**
-   * Queries of a sequence.
+   * Queries per sequence.
    */
   int64_t seqlen_q;
   /**
-   * Keys of a sequence.
+   * Keys per sequence.
    */
   int64_t seqlen_k;
   /**
-   * Heads of queries.
+   * Query heads.
    */
   int64_t nhead_q;
   /**
-   * Heads of keys and values.
+   * Key and value heads.
    */
   int64_t nhead_k;
   /**
-   * Elements of a query and of a key.
+   * Head size of queries and keys, in elements.
    */
   int64_t hdim_q;
   /**
-   * Elements of a value.
+   * Head size of values, in elements.
    */
   int64_t hdim_v;
   /**
-   * Queries of the longest sequence; 0: `seqlen_q`. Needed in group mode.
+   * Queries of the longest sequence; 0: `seqlen_q`. Required in group mode.
    */
   int64_t max_seqlen_q;
   /**
@@ -676,7 +675,7 @@ typedef struct {
    */
   int64_t max_seqlen_k;
   /**
-   * Keys of a page.
+   * Keys per page.
    */
   int64_t page_size;
   /**
@@ -684,15 +683,15 @@ typedef struct {
    */
   int64_t num_splits;
   /**
-   * Keys that a query sees before its own place, -1 for all.
+   * Keys that a query attends to before its own position; -1 for all.
    */
   int64_t window_left;
   /**
-   * Keys that a query sees behind its own place, -1 for all.
+   * Keys that a query attends to after its own position; -1 for all.
    */
   int64_t window_right;
   /**
-   * First keys that every query sees.
+   * Number of first keys that every query attends to.
    */
   int64_t sink_size;
   /**
@@ -700,31 +699,31 @@ typedef struct {
    */
   int64_t min_seqlen_q;
   /**
-   * Elements that are rotated.
+   * Number of elements that are rotated.
    */
   int64_t rotary_dim;
   /**
-   * Values lie row by row.
+   * Values are row-major.
    */
   int32_t v_rowmajor;
   /**
-   * Scores are capped softly.
+   * Scores have a soft cap.
    */
   int32_t logits;
   /**
-   * Logarithms of the sums are stored.
+   * The log-sum-exp is stored.
    */
   int32_t lse;
   /**
-   * Some weights are dropped.
+   * Dropout is applied.
    */
   int32_t dropout;
   /**
-   * Keys and values lie in pages.
+   * Keys and values are paged.
    */
   int32_t paged_kv;
   /**
-   * Scales of 8-bit operands are constants.
+   * Scales of 8-bit operands are static.
    */
   int32_t fp8_static_quant;
   /**
@@ -732,59 +731,59 @@ typedef struct {
    */
   int32_t skip;
   /**
-   * The first keys are seen by all.
+   * Every query attends to the first keys.
    */
   int32_t sink;
   /**
-   * The gradient of the bias is wanted.
+   * The gradient of the bias is computed.
    */
   int32_t dbias;
   /**
-   * Random numbers of dropout are stored.
+   * The random numbers of dropout are stored.
    */
   int32_t store_randval;
   /**
-   * Sums are formed in one order.
+   * The order of summation is fixed.
    */
   int32_t deterministic;
   /**
-   * The call brings where queries of each sequence start.
+   * The call passes where the queries of each sequence start.
    */
   int32_t has_seqstart_q_ptr;
   /**
-   * The call brings where keys of each sequence start.
+   * The call passes where the keys of each sequence start.
    */
   int32_t has_seqstart_k_ptr;
   /**
-   * The call brings how many queries each sequence has.
+   * The call passes the number of queries of each sequence.
    */
   int32_t has_seqlen_q_ptr;
   /**
-   * The call brings how many keys each sequence has.
+   * The call passes the number of keys of each sequence.
    */
   int32_t has_seqlen_k_ptr;
   /**
-   * The call brings sums of the numbers of queries.
+   * The call passes cumulative numbers of queries.
    */
   int32_t has_cu_seqlen_q_ptr;
   /**
-   * The call brings sums of the numbers of keys.
+   * The call passes cumulative numbers of keys.
    */
   int32_t has_cu_seqlen_k_ptr;
   /**
-   * The call brings which pages a sequence has.
+   * The call passes the pages of each sequence.
    */
   int32_t has_block_table_ptr;
   /**
-   * The call brings which part of the cache a sequence has.
+   * The call passes the cache index of each sequence.
    */
   int32_t has_cache_batch_idx;
   /**
-   * Keys of neighbouring sequences leave gaps.
+   * There are gaps between the keys of neighbouring sequences.
    */
   int32_t is_gappy;
   /**
-   * The call brings sines and cosines.
+   * The call passes sines and cosines.
    */
   int32_t has_rotary_cos_sin;
   /**
@@ -799,13 +798,13 @@ typedef struct {
 
 /**
  * Callbacks, user data and priority of a kernel. Every callback may be NULL. Callbacks run on the selecting
- * thread, which may be any thread, several at a time. They must not throw or change the registry that calls
+ * thread, which may be any thread, and concurrently. They must not throw or change the registry that calls
  * them. They may select: a problem without an answer yet is then not measured but answered by the next
  * source, and that answer is not cached. The problem that they receive lives as long as the call.
  *
  * A run callback that leaves by `longjmp` leaks the memory of its search, but holds no lock: its problem is
- * not measured again until the registry changes, its thread measures again after `run_timeout_ms` plus one
- * second, and threads that wait for it wait no longer than that.
+ * not measured again until the registry changes, its thread can measure again after `run_timeout_ms` plus
+ * one second, and other threads wait for it no longer than that.
  *
  * Begin with all bytes 0 and `struct_size` set; CK's normal `priority` is 1.
  */
@@ -845,8 +844,8 @@ typedef struct {
    */
   float (*run_gemm)(const ck_gemm_problem *problem, void *stream, void *user);
   /**
-   * Whether the kernel can run an attention: not 0 for yes. NULL: whatever it supports by CK's rules.
-   * Called on the select path.
+   * Whether the kernel can run an attention problem: not 0 for yes. NULL: if CK's rules say so. Called on
+   * the select path.
    */
   int32_t (*supports_fmha)(const ck_fmha_problem *problem, void *user);
   /**
@@ -900,8 +899,8 @@ typedef struct {
    */
   size_t struct_size;
   /**
-   * The name to register it under, any single line of text; NULL for the name of CK's code generator,
-   * which contains everything except for the types of weight and output and the architecture.
+   * The name under which it is registered, any single line of text; NULL for the name of CK's code
+   * generator, which contains everything except the types of weight and output and the architecture.
    */
   const char *name;
   /**
@@ -1013,8 +1012,9 @@ typedef struct {
    */
   size_t struct_size;
   /**
-   * The name to register it under, any single line of text; NULL for CK's identifier, which lacks the
-   * types of B, C and the accumulators, the transposes, `grouped`, the block size and the architecture.
+   * The name under which it is registered, any single line of text; NULL for CK's identifier, which lacks
+   * the types of B, C and the accumulators, the transposes, `grouped`, the block size and the
+   * architecture.
    */
   const char *name;
   /**
@@ -1174,7 +1174,7 @@ typedef struct {
    */
   double measured_ms;
   /**
-   * The number of the registry's state that was asked; see `ck_registry_generation`.
+   * The number of the registry's state that answered; see `ck_registry_generation`.
    */
   uint64_t generation;
   /**
@@ -1302,7 +1302,7 @@ typedef struct {
    */
   int32_t dtype;
   /**
-   * 0: all sequences have one length. 1: each its own ("group").
+   * 0: all sequences have the same length ("batch"). 1: each has its own ("group").
    */
   int32_t mode;
   /**
@@ -1330,27 +1330,27 @@ typedef struct {
    */
   int32_t kv_lookup;
   /**
-   * Values lie row by row.
+   * Values are row-major.
    */
   int32_t v_rowmajor;
   /**
-   * Scores are capped softly.
+   * Scores have a soft cap.
    */
   int32_t logits;
   /**
-   * Logarithms of the sums are stored.
+   * The log-sum-exp is stored.
    */
   int32_t lse;
   /**
-   * Some weights are dropped.
+   * Dropout is applied.
    */
   int32_t dropout;
   /**
-   * Keys and values lie in pages.
+   * Keys and values are paged.
    */
   int32_t paged_kv;
   /**
-   * Scales of 8-bit operands are constants.
+   * Scales of 8-bit operands are static.
    */
   int32_t fp8_static_quant;
   /**
@@ -1358,7 +1358,7 @@ typedef struct {
    */
   int32_t skip;
   /**
-   * The first keys are seen by all.
+   * Every query attends to the first keys.
    */
   int32_t sink;
   /**
@@ -1370,23 +1370,23 @@ typedef struct {
    */
   int32_t store_randval;
   /**
-   * Sums in one order.
+   * The order of summation is fixed.
    */
   int32_t deterministic;
   /**
-   * Keys of a page; 1 takes any.
+   * Keys per page; 1 for any number.
    */
   int32_t page_size;
   /**
-   * Elements of a query and of a key that it has room for.
+   * Largest head size of queries and keys, in elements.
    */
   int32_t hdim_q;
   /**
-   * Elements of a value that it has room for.
+   * Largest head size of values, in elements.
    */
   int32_t hdim_v;
   /**
-   * CK's `receipt`, -1 for none.
+   * CK's `receipt`; -1 for none.
    */
   int32_t receipt;
   /**
@@ -1394,7 +1394,7 @@ typedef struct {
    */
   int32_t tile[6];
   /**
-   * Waves per workgroup: m, n, k of both products, and of backward's third.
+   * Waves per workgroup: m, n, k of both products, and of the third one of backward kernels.
    */
   int32_t wave[9];
   /**
@@ -1402,7 +1402,8 @@ typedef struct {
    */
   int32_t warp_tile[9];
   /**
-   * Handles queries, keys, elements of queries, elements of values that the tile does not divide.
+   * Not 0: handles numbers of queries and keys, and head sizes of queries and values, that are not
+   * multiples of the tile.
    */
   int32_t pad[4];
   /**
@@ -1418,15 +1419,15 @@ typedef struct {
    */
   int32_t num_wave_groups;
   /**
-   * log2 of the most splits, 0 for any.
+   * log2 of the largest number of splits; 0 for any.
    */
   int32_t max_splits_log2;
   /**
-   * Most queries, 0 for any.
+   * Largest number of queries; 0 for any.
    */
   int32_t max_seq_len_q;
   /**
-   * What must divide the elements of a query when they are not padded, 0 for nothing.
+   * The head size of queries must be a multiple of this if it is not padded; 0 for no restriction.
    */
   int32_t hdim_q_alignment;
   /**
@@ -1613,7 +1614,7 @@ typedef struct {
 } ck_forest_bytes;
 
 /**
- * What a call of `ck_registry_tune` may take.
+ * The budget of a call of `ck_registry_tune`.
  */
 typedef struct {
   /**
@@ -1653,11 +1654,11 @@ typedef struct {
    */
   size_t measured;
   /**
-   * Number of those whose winner is another kernel than the one that was chosen before.
+   * Number of those whose winner differs from the kernel that was chosen before.
    */
   size_t improved;
   /**
-   * Number of problems of which no kernel could be measured. They are left alone until kernels, models or
+   * Number of problems for which no kernel could be measured. They are skipped until kernels, models or
    * options change.
    */
   size_t failed;
@@ -1708,8 +1709,8 @@ const char *ck_last_error(void);
  * Sends log lines of the whole process up to `level`, a value of `ck_log_level`, to a callback instead of to
  * the destination in `CK_SELECT_LOG`. A NULL callback turns logging off. Without this call and without
  * `CK_SELECT_LOG`, only two warnings are written, to standard error and once per registry: that it chooses
- * without a model, or with a built-in model for an architecture that nobody named. `CK_SELECT_LOG=off`
- * silences these, too.
+ * without a model, or with a built-in model although no architecture was given. `CK_SELECT_LOG=off` silences
+ * these, too.
  *
  * The callback is called on any thread, by several at a time; its strings live as long as the call. It must
  * not throw or call this function. A line in flight while the callback is replaced may still reach the old
@@ -1724,13 +1725,13 @@ ck_status ck_log_set_callback(int32_t level, void (*callback)(int32_t level,
                                                               void *user), void *user);
 
 /**
- * Writes a line to the log, for what is built upon this library: the adapters of `ck_select_dispatcher.hpp`
- * say here why they have no answer. `source` is who says it. A line above the level that is on goes nowhere;
- * one at `CK_LOG_LEVEL_ERROR` goes to standard error as long as nobody has said where lines go, so say such
- * only once.
+ * Writes a line to the log, for code built on this library: the adapters of `ck_select_dispatcher.hpp` log
+ * why they have no answer. `source` names the origin of the line. A line above the current log level is
+ * discarded. As long as no destination is set, a line at `CK_LOG_LEVEL_ERROR` goes to standard error, so log
+ * such a line only once.
  *
  * # Safety
- * `source` and `text` are NUL-terminated texts.
+ * `source` and `text` are NUL-terminated strings.
  */
 ck_status ck_log(int32_t level, const char *source, const char *text);
 
@@ -1778,11 +1779,11 @@ ck_status ck_options_init(ck_options *options);
 ck_status ck_registry_create(const ck_options *options, ck_registry **registry);
 
 /**
- * Frees the memory of kernels that were removed or replaced. Until this call their names and everything else
- * that was returned of them stay valid. A kernel that is added again unchanged, with the same hooks, needs
- * no new memory; a program that keeps adding different kernels should call this now and then. Names, user
- * data and callbacks of registered kernels do not change; the next selection prepares the models again.
- * `removed` receives the number of freed kernels; it may be NULL.
+ * Frees the memory of kernels that were removed or replaced. Until this call, their names and everything
+ * else that was returned for them stay valid. A kernel that is added again unchanged, with the same hooks,
+ * needs no new memory; a program that keeps adding different kernels should call this from time to time.
+ * Names, user data and callbacks of registered kernels do not change; the next selection prepares the models
+ * again. `removed` receives the number of freed kernels; it may be NULL.
  *
  * # Safety
  * `registry` is from `ck_registry_create`, and no other thread uses it during the call; names of removed and
@@ -1809,8 +1810,8 @@ ck_status ck_registry_set_options(ck_registry *registry, const ck_options *optio
 
 /**
  * Writes the number of the registry's current state, which increases with every change of kernels, models
- * and options. While it stays the same, so do the selections of a registry that does not measure. The
- * `generation` of a selection is that of the state that was asked.
+ * and options. As long as it stays the same, so do the selections of a registry that does not measure. The
+ * `generation` of a selection is that of the state that answered.
  *
  * # Safety
  * `registry` is from `ck_registry_create`; `generation` points to a `uint64_t`.
@@ -1819,9 +1820,9 @@ ck_status ck_registry_generation(const ck_registry *registry, uint64_t *generati
 
 /**
  * Reads the winners that other processes have stored since the store was last read, and writes those of this
- * registry that are still waiting (`ck_registry_store_status`). Costs microseconds if there are none and
- * nothing if the registry has no store; waits up to a quarter of a second for a locked file. It reads a
- * file, so call it now and then, not before each selection. A registry sees its own winners immediately.
+ * registry that are still waiting (`ck_registry_store_status`). Takes microseconds if there are none, and no
+ * time if the registry has no store; waits up to a quarter of a second for a locked file. It reads a file,
+ * so call it from time to time, not before each selection. A registry sees its own winners immediately.
  *
  * # Safety
  * `registry` is from `ck_registry_create`.
@@ -1970,11 +1971,11 @@ ck_status ck_registry_add_gemm_kernels(ck_registry *registry,
  * kernel has no others. For kernels whose keys are not exact: CK's code generators write the pipelines
  * `basic_v1`, `comp_async` and `wavelet` into keys as `compv3`, and counts as 1. Fields that change are
  * those on which name and key disagree. The types of weight and output, `name` and `arch` never change. The
- * texts written live until the process ends. Fails with `CK_STATUS_INVALID_KERNEL`, and changes nothing, if
- * `name` is not the name of a convolution kernel.
+ * strings written live until the process ends. Fails with `CK_STATUS_INVALID_KERNEL`, and changes nothing,
+ * if `name` is not the name of a convolution kernel.
  *
  * # Safety
- * `name` is a NUL-terminated text; `desc` points to a `ck_conv_kernel_desc` with its `struct_size` set.
+ * `name` is a NUL-terminated string; `desc` points to a `ck_conv_kernel_desc` with its `struct_size` set.
  */
 ck_status ck_conv_kernel_desc_read_name(ck_conv_kernel_desc *desc, const char *name);
 
@@ -1988,9 +1989,9 @@ ck_status ck_conv_kernel_desc_read_name(ck_conv_kernel_desc *desc, const char *n
 ck_status ck_fmha_problem_init(ck_fmha_problem *problem);
 
 /**
- * Chooses the kernel to run for one stage of attention, `family` of the problem; see
- * `ck_registry_select_conv`. Only kernels that support the problem by CK's rules for attention are asked
- * about.
+ * Chooses the kernel to run for one stage of attention, the problem's `family`; see
+ * `ck_registry_select_conv`. Only kernels that support the problem by CK's rules for attention are
+ * considered.
  *
  * # Safety
  * As for `ck_registry_select_conv`.
@@ -2045,10 +2046,10 @@ ck_status ck_registry_extract_fmha(const ck_registry *registry,
 ck_status ck_registry_explain_fmha(const ck_registry *registry, const ck_fmha_problem *problem, char **text);
 
 /**
- * Chooses into how many parts the keys of a sequence are split, by the estimate: the number up to `most`, a
- * power of two, for which the fastest kernels of both stages together take the least time. 1 where the
- * registry has not both, or no estimate for the architecture. The problem's own `num_splits` and `family` do
- * not matter.
+ * Chooses the number of parts into which the keys of a sequence are split, by the estimate: the power of two
+ * up to `most` for which the fastest kernels of both stages together take the least time. 1 if the registry
+ * lacks kernels of either stage, or an estimate for the architecture. The problem's own `num_splits` and
+ * `family` are ignored.
  *
  * # Safety
  * `registry` is from `ck_registry_create`; `problem` points to a struct with its `struct_size` set; `splits`
@@ -2060,9 +2061,9 @@ ck_status ck_registry_choose_fmha_splits(const ck_registry *registry,
                                          int64_t *splits);
 
 /**
- * Initialises a descriptor as CK's generator completes a configuration that says nothing: forward fp16 in
- * batches, heads of 128, pipeline "qr", tile 128x64x32x128x32x128, waves 2x2x1, instruction 32x32x16,
- * everything padded; sets `struct_size`.
+ * Initialises a descriptor with the defaults of CK's generator: forward fp16 in batch mode, head size 128,
+ * pipeline "qr", tile 128x64x32x128x32x128, waves 2x2x1, instruction 32x32x16, everything padded; sets
+ * `struct_size`.
  *
  * # Safety
  * `desc` points to a `ck_fmha_kernel_desc`.
@@ -2201,8 +2202,8 @@ ck_status ck_registry_remove_model(ck_registry *registry, const ck_model_key *ke
 ck_status ck_registry_remove_models(ck_registry *registry);
 
 /**
- * Prepares the models for the current kernels. Otherwise the first selection after a change does this, or of
- * a new registry the first two.
+ * Prepares the models for the current kernels. Otherwise the first selection after a change does this, or
+ * the first two selections of a new registry.
  *
  * # Safety
  * `registry` is from `ck_registry_create`.
@@ -2220,7 +2221,7 @@ ck_status ck_registry_prepare(ck_registry *registry);
  *
  * A registry that chooses with too little information warns once, on standard error unless
  * `ck_log_set_callback` was called or `CK_SELECT_LOG` is set: if no model serves the problem (`no_model`),
- * and if a built-in model is asked for an architecture that nobody named (`arch_unknown`).
+ * and if a built-in model answers although no architecture was given (`arch_unknown`).
  *
  * If no registered kernel matches the problem and supports it, the call fails with `CK_STATUS_NO_KERNEL` and
  * never returns a wrong kernel. It fails with `CK_STATUS_OVERRIDE_FAILED` if an override names a kernel that
@@ -2235,7 +2236,7 @@ ck_status ck_registry_select_conv(const ck_registry *registry,
                                   ck_selection *selection);
 
 /**
- * `ck_registry_select_conv` by a short name, for callers that choose convolutions only.
+ * A short name for `ck_registry_select_conv`, for callers that choose only convolutions.
  *
  * # Safety
  * As for `ck_registry_select_conv`.
@@ -2368,25 +2369,25 @@ ck_status ck_registry_explain_conv(const ck_registry *registry, const ck_conv_pr
 ck_status ck_registry_explain_gemm(const ck_registry *registry, const ck_gemm_problem *problem, char **text);
 
 /**
- * Measures what was asked most of those problems that a model, the estimate or the priority answers, within
- * a budget: call it between two training steps or requests. Later selections get the winners, as do later
- * processes through the store.
+ * Measures, within a budget, the most frequently requested problems among those that a model, the estimate
+ * or the priority answers: call it between two training steps or requests. Later selections get the winners,
+ * as do later processes through the store.
  *
- * The first call begins to count what is asked, and has nothing to measure yet. From then on, a problem is
- * listed when it is answered without a measurement, and a call takes the problems in the order of what may
- * be gained: how often they were asked, times the time of a run, times what such answers lose on average. A
- * problem of which the time does not even suffice for one kernel, by what its runs are thought to take, is
- * left to a longer call. What a call has begun, the next one goes on with, so that short calls get as far as
- * one long one. Problems with a list of GEMMs are not listed. In `CK_MODE_PRIORITY` nothing is measured.
+ * The first call only starts counting requests. From then on, a problem is listed when it is answered
+ * without a measurement, and a call takes the problems in the order of their expected gain: the number of
+ * requests, times the time of a run, times the average loss of such answers. A problem whose estimated runs
+ * exceed the remaining time even for one kernel is left to a longer call. Each call continues where the
+ * previous one stopped, so short calls get as far as one long call. Problems with a list of GEMMs are not
+ * listed. In `CK_MODE_PRIORITY` nothing is measured.
  *
- * Run callbacks are called on this thread and launch on the stream, with operands of their own; the stream
- * must be idle or become so, and not be captured into a graph. Selections on other threads wait for nothing:
- * they get the old answer or the winner. Any thread may call this, also while others do: they take different
- * problems and measure in turn. A thread that does nothing else refines in the background.
+ * Run callbacks are called on this thread and launch on the stream, with their own operands; the stream must
+ * be idle or become idle, and must not be captured into a graph. Selections on other threads do not wait:
+ * they get the old answer or the winner. Any number of threads may call this concurrently: they take
+ * different problems and measure in turn. A thread that does nothing else refines in the background.
  *
  * `report` receives what was done; it may be NULL. The call fails with `CK_STATUS_CANNOT_MEASURE` if there
- * is no device, no architecture is known, a callback of the measuring thread calls it, or the device failed;
- * `ck_last_error` says which. What was measured before the failure is kept.
+ * is no device, if no architecture is known, if a callback on the measuring thread calls it, or if the
+ * device failed; `ck_last_error` says which. What was measured before the failure is kept.
  *
  * # Safety
  * `registry` is from `ck_registry_create`; `budget` points to a `ck_tune_budget` and `report` is NULL or

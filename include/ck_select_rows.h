@@ -12,7 +12,7 @@
 #include "ck_select.h"
 
 /**
- * How to treat absent cells, and words without a number in the model's encoding.
+ * How to treat absent cells, and words without a code in the model's encoding.
  */
 typedef enum {
   /**
@@ -254,20 +254,20 @@ ck_status ck_pool_rank(const ck_pool *pool,
                        double *scores);
 
 /**
- * Writes what `ck_spec_describe` writes, for a feature engine without a model. `options` names the engine,
- * and may give constants of the GPU; those that it does not are the defaults of upstream's engines. Free the
- * text with `ck_string_free`.
+ * Writes what `ck_spec_describe` writes, for a feature engine without a model. `options` names the engine
+ * and may give constants of the GPU; omitted ones are the defaults of upstream's engines. Free the string
+ * with `ck_string_free`.
  *
  * # Safety
- * `options` points to a struct with its `struct_size` set, whose texts are NULL or NUL-terminated; `text`
- * points to an address.
+ * `options` points to a struct with its `struct_size` set, whose strings are NULL or NUL-terminated; `text`
+ * points to a pointer.
  */
 ck_status ck_engine_describe(const ck_row_options *options, char **text);
 
 /**
- * Writes the features that an engine computes for each row of a table, row after row; see
- * `ck_engine_describe` and `ck_model_extract_rows`. `capacity` is the room for them; when it is too small
- * nothing is written and the call fails with `CK_STATUS_BUFFER_TOO_SMALL`.
+ * Writes the features that an engine computes for each row of a table, row by row; see `ck_engine_describe`
+ * and `ck_model_extract_rows`. If `capacity` is too small, nothing is written and the call fails with
+ * `CK_STATUS_BUFFER_TOO_SMALL`.
  *
  * # Safety
  * As for `ck_engine_describe`; `columns` points to `column_count` structs, each with its `struct_size` set
@@ -281,15 +281,15 @@ ck_status ck_engine_extract_rows(const ck_row_options *options,
                                  double *features);
 
 /**
- * Loads a forest by its file, plain or gzip. Destroy it with `ck_forest_destroy`.
+ * Loads a forest from a file, plain or gzip. Destroy it with `ck_forest_destroy`.
  *
  * # Safety
- * `file` is a NUL-terminated text; `forest` points to an address.
+ * `file` is a NUL-terminated string; `forest` points to a pointer.
  */
 ck_status ck_forest_create(const char *file, ck_forest **forest);
 
 /**
- * Destroys a forest. NULL is fine.
+ * Destroys a forest. NULL is allowed.
  *
  * # Safety
  * `forest` is NULL, or from `ck_forest_create`, and no thread uses it now or later.
@@ -297,7 +297,7 @@ ck_status ck_forest_create(const char *file, ck_forest **forest);
 void ck_forest_destroy(ck_forest *forest);
 
 /**
- * Writes how many features a row has.
+ * Writes the number of features of a row.
  *
  * # Safety
  * `forest` is from `ck_forest_create`; `width` points to a `size_t`.
@@ -305,8 +305,8 @@ void ck_forest_destroy(ck_forest *forest);
 ck_status ck_forest_width(const ck_forest *forest, size_t *width);
 
 /**
- * Writes what LightGBM would predict for each row of a matrix of features, row after row, each with `width`
- * of them: no logarithm is undone, and nothing clamped.
+ * Writes what LightGBM would predict for each row of a row-major matrix with `width` features per row: no
+ * logarithm is undone, and nothing is clamped.
  *
  * # Safety
  * `forest` is from `ck_forest_create`; `features` points to `rows` times `width` doubles, `values` to

@@ -15,11 +15,11 @@ use crate::vocab::{ConvLayout, Direction, Dtype};
 /// kernel has no others. For kernels whose keys are not exact: CK's code generators write the pipelines
 /// `basic_v1`, `comp_async` and `wavelet` into keys as `compv3`, and counts as 1. Fields that change are
 /// those on which name and key disagree. The types of weight and output, `name` and `arch` never change. The
-/// texts written live until the process ends. Fails with `CK_STATUS_INVALID_KERNEL`, and changes nothing, if
-/// `name` is not the name of a convolution kernel.
+/// strings written live until the process ends. Fails with `CK_STATUS_INVALID_KERNEL`, and changes nothing,
+/// if `name` is not the name of a convolution kernel.
 ///
 /// # Safety
-/// `name` is a NUL-terminated text; `desc` points to a `ck_conv_kernel_desc` with its `struct_size` set.
+/// `name` is a NUL-terminated string; `desc` points to a `ck_conv_kernel_desc` with its `struct_size` set.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ck_conv_kernel_desc_read_name(
     desc: *mut CkConvKernelDesc,

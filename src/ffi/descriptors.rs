@@ -24,8 +24,8 @@ use crate::vocab::{Elementwise, Specialization, UnknownWord};
 pub struct CkConvKernelDesc {
     /// `sizeof(ck_conv_kernel_desc)`.
     pub struct_size: usize,
-    /// The name to register it under, any single line of text; NULL for the name of CK's code generator,
-    /// which contains everything except for the types of weight and output and the architecture.
+    /// The name under which it is registered, any single line of text; NULL for the name of CK's code
+    /// generator, which contains everything except the types of weight and output and the architecture.
     pub name: *const c_char,
     /// The architecture that it was built for, such as "gfx950"; NULL if unknown: it then runs on any.
     pub arch: *const c_char,
@@ -91,8 +91,9 @@ unsafe impl Versioned for CkConvKernelDesc {
 pub struct CkGemmKernelDesc {
     /// `sizeof(ck_gemm_kernel_desc)`.
     pub struct_size: usize,
-    /// The name to register it under, any single line of text; NULL for CK's identifier, which lacks the
-    /// types of B, C and the accumulators, the transposes, `grouped`, the block size and the architecture.
+    /// The name under which it is registered, any single line of text; NULL for CK's identifier, which lacks
+    /// the types of B, C and the accumulators, the transposes, `grouped`, the block size and the
+    /// architecture.
     pub name: *const c_char,
     /// The architecture that it was built for, such as "gfx950"; NULL if unknown: it then runs on any.
     pub arch: *const c_char,

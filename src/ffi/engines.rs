@@ -8,13 +8,13 @@ use super::rows::{model_failure, read_row_options, read_table, rows_failure, wri
 use super::{CkColumn, CkRowOptions, CkStatus};
 use crate::rows::{EngineChoice, RowModelOptions, describe_engine, engine_features};
 
-/// Writes what `ck_spec_describe` writes, for a feature engine without a model. `options` names the engine,
-/// and may give constants of the GPU; those that it does not are the defaults of upstream's engines. Free the
-/// text with `ck_string_free`.
+/// Writes what `ck_spec_describe` writes, for a feature engine without a model. `options` names the engine
+/// and may give constants of the GPU; omitted ones are the defaults of upstream's engines. Free the string
+/// with `ck_string_free`.
 ///
 /// # Safety
-/// `options` points to a struct with its `struct_size` set, whose texts are NULL or NUL-terminated; `text`
-/// points to an address.
+/// `options` points to a struct with its `struct_size` set, whose strings are NULL or NUL-terminated; `text`
+/// points to a pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ck_engine_describe(
     options: *const CkRowOptions,
@@ -30,9 +30,9 @@ pub unsafe extern "C" fn ck_engine_describe(
     })
 }
 
-/// Writes the features that an engine computes for each row of a table, row after row; see
-/// `ck_engine_describe` and `ck_model_extract_rows`. `capacity` is the room for them; when it is too small
-/// nothing is written and the call fails with `CK_STATUS_BUFFER_TOO_SMALL`.
+/// Writes the features that an engine computes for each row of a table, row by row; see `ck_engine_describe`
+/// and `ck_model_extract_rows`. If `capacity` is too small, nothing is written and the call fails with
+/// `CK_STATUS_BUFFER_TOO_SMALL`.
 ///
 /// # Safety
 /// As for `ck_engine_describe`; `columns` points to `column_count` structs, each with its `struct_size` set

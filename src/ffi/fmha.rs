@@ -14,7 +14,7 @@ use crate::vocab::{
     Arch, FmhaApi, FmhaBias, FmhaFamily, FmhaKvLayout, FmhaKvLookup, FmhaMask, FmhaMode, FmhaQscale, FmhaRope,
 };
 
-/// What a caller wants of attention.
+/// The attention operation that a caller requests.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "each is CK's API of that name")]
@@ -27,7 +27,7 @@ pub enum CkFmhaApi {
     Bwd = 5,
 }
 
-/// What one kernel of attention does.
+/// The stage that an attention kernel computes.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "each is CK's family of that name")]
@@ -52,100 +52,99 @@ pub enum CkFmhaFamily {
 pub struct CkFmhaProblem {
     /// `sizeof(ck_fmha_problem)`.
     pub struct_size: usize,
-    /// A `ck_fmha_api`: what the caller wants.
+    /// A `ck_fmha_api`: the requested operation.
     pub api_family: i32,
-    /// A `ck_fmha_family`: for which of its stages a kernel is chosen.
+    /// A `ck_fmha_family`: the stage for which a kernel is chosen.
     pub family: i32,
     /// A `ck_dtype`.
     pub dtype: i32,
-    /// 0: all sequences have one length. 1: each its own ("group").
+    /// 0: all sequences have the same length ("batch"). 1: each has its own ("group").
     pub mode: i32,
-    /// 0 none, 1 from the top left, 2 from the bottom right, 3 a window.
+    /// Mask: 0 none, 1 aligned to the top left, 2 aligned to the bottom right, 3 a window.
     pub mask: i32,
-    /// 0 none, 1 elementwise, 2 `ALiBi`.
+    /// Bias: 0 none, 1 elementwise, 2 `ALiBi`.
     pub bias: i32,
-    /// Scales of 8-bit operands: 0 none, 1 for each tensor, 2 for each block, 3 for each block of keys and
-    /// values.
+    /// Scales of 8-bit operands: 0 none, 1 per tensor, 2 per block, 3 per block of keys and values.
     pub qscale: i32,
     /// Rotation of appended keys: 0 none, 1 interleaved, 2 half rotated.
     pub rope: i32,
     /// Memory order of a paged cache: 0 vectorized, 1 linear.
     pub kv_layout: i32,
-    /// How pages are found: 0 as `vLLM`, 1 as `SGLang`.
+    /// How pages are found: 0 as in `vLLM`, 1 as in `SGLang`.
     pub kv_lookup: i32,
     /// Number of sequences.
     pub batch: i64,
-    /// Queries of a sequence.
+    /// Queries per sequence.
     pub seqlen_q: i64,
-    /// Keys of a sequence.
+    /// Keys per sequence.
     pub seqlen_k: i64,
-    /// Heads of queries.
+    /// Query heads.
     pub nhead_q: i64,
-    /// Heads of keys and values.
+    /// Key and value heads.
     pub nhead_k: i64,
-    /// Elements of a query and of a key.
+    /// Head size of queries and keys, in elements.
     pub hdim_q: i64,
-    /// Elements of a value.
+    /// Head size of values, in elements.
     pub hdim_v: i64,
-    /// Queries of the longest sequence; 0: `seqlen_q`. Needed in group mode.
+    /// Queries of the longest sequence; 0: `seqlen_q`. Required in group mode.
     pub max_seqlen_q: i64,
     /// Keys of the longest sequence; 0: `seqlen_k`.
     pub max_seqlen_k: i64,
-    /// Keys of a page.
+    /// Keys per page.
     pub page_size: i64,
     /// Parts into which the keys of a sequence are split.
     pub num_splits: i64,
-    /// Keys that a query sees before its own place, -1 for all.
+    /// Keys that a query attends to before its own position; -1 for all.
     pub window_left: i64,
-    /// Keys that a query sees behind its own place, -1 for all.
+    /// Keys that a query attends to after its own position; -1 for all.
     pub window_right: i64,
-    /// First keys that every query sees.
+    /// Number of first keys that every query attends to.
     pub sink_size: i64,
     /// Sequences with fewer queries are skipped.
     pub min_seqlen_q: i64,
-    /// Elements that are rotated.
+    /// Number of elements that are rotated.
     pub rotary_dim: i64,
-    /// Values lie row by row.
+    /// Values are row-major.
     pub v_rowmajor: i32,
-    /// Scores are capped softly.
+    /// Scores have a soft cap.
     pub logits: i32,
-    /// Logarithms of the sums are stored.
+    /// The log-sum-exp is stored.
     pub lse: i32,
-    /// Some weights are dropped.
+    /// Dropout is applied.
     pub dropout: i32,
-    /// Keys and values lie in pages.
+    /// Keys and values are paged.
     pub paged_kv: i32,
-    /// Scales of 8-bit operands are constants.
+    /// Scales of 8-bit operands are static.
     pub fp8_static_quant: i32,
     /// Short sequences are skipped.
     pub skip: i32,
-    /// The first keys are seen by all.
+    /// Every query attends to the first keys.
     pub sink: i32,
-    /// The gradient of the bias is wanted.
+    /// The gradient of the bias is computed.
     pub dbias: i32,
-    /// Random numbers of dropout are stored.
+    /// The random numbers of dropout are stored.
     pub store_randval: i32,
-    /// Sums are formed in one order.
+    /// The order of summation is fixed.
     pub deterministic: i32,
-    /// The call brings where queries of each sequence start.
+    /// The call passes where the queries of each sequence start.
     pub has_seqstart_q_ptr: i32,
-    /// The call brings where keys of each sequence start.
+    /// The call passes where the keys of each sequence start.
     pub has_seqstart_k_ptr: i32,
-    /// The call brings how many queries each sequence has.
+    /// The call passes the number of queries of each sequence.
     pub has_seqlen_q_ptr: i32,
-    /// The call brings how many keys each sequence has.
+    /// The call passes the number of keys of each sequence.
     pub has_seqlen_k_ptr: i32,
-    /// The call brings sums of the numbers of queries.
+    /// The call passes cumulative numbers of queries.
     pub has_cu_seqlen_q_ptr: i32,
-    /// The call brings sums of the numbers of keys.
+    /// The call passes cumulative numbers of keys.
     pub has_cu_seqlen_k_ptr: i32,
-    /// The call brings which pages a sequence has.
+    /// The call passes the pages of each sequence.
     pub has_block_table_ptr: i32,
-    /// The call brings which part of the cache a sequence has.
+    /// The call passes the cache index of each sequence.
     pub has_cache_batch_idx: i32,
-    /// Keys of neighbouring sequences leave gaps.
+    /// There are gaps between the keys of neighbouring sequences.
     pub is_gappy: i32,
-    /// The call brings sines and cosines.
+    /// The call passes sines and cosines.
     pub has_rotary_cos_sin: i32,
     /// Must be 0.
     pub reserved: i32,
@@ -229,9 +228,9 @@ pub unsafe extern "C" fn ck_fmha_problem_init(problem: *mut CkFmhaProblem) -> Ck
     })
 }
 
-/// Chooses the kernel to run for one stage of attention, `family` of the problem; see
-/// `ck_registry_select_conv`. Only kernels that support the problem by CK's rules for attention are asked
-/// about.
+/// Chooses the kernel to run for one stage of attention, the problem's `family`; see
+/// `ck_registry_select_conv`. Only kernels that support the problem by CK's rules for attention are
+/// considered.
 ///
 /// # Safety
 /// As for `ck_registry_select_conv`.
@@ -308,10 +307,10 @@ pub unsafe extern "C" fn ck_registry_explain_fmha(
     boundary(|| unsafe { explain(registry, problem, text) })
 }
 
-/// Chooses into how many parts the keys of a sequence are split, by the estimate: the number up to `most`, a
-/// power of two, for which the fastest kernels of both stages together take the least time. 1 where the
-/// registry has not both, or no estimate for the architecture. The problem's own `num_splits` and `family` do
-/// not matter.
+/// Chooses the number of parts into which the keys of a sequence are split, by the estimate: the power of two
+/// up to `most` for which the fastest kernels of both stages together take the least time. 1 if the registry
+/// lacks kernels of either stage, or an estimate for the architecture. The problem's own `num_splits` and
+/// `family` are ignored.
 ///
 /// # Safety
 /// `registry` is from `ck_registry_create`; `problem` points to a struct with its `struct_size` set; `splits`

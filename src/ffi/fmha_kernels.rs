@@ -35,7 +35,7 @@ pub struct CkFmhaKernelDesc {
     pub family: i32,
     /// A `ck_dtype`.
     pub dtype: i32,
-    /// 0: all sequences have one length. 1: each its own ("group").
+    /// 0: all sequences have the same length ("batch"). 1: each has its own ("group").
     pub mode: i32,
     /// As in `ck_fmha_problem`.
     pub mask: i32,
@@ -49,43 +49,44 @@ pub struct CkFmhaKernelDesc {
     pub kv_layout: i32,
     /// As in `ck_fmha_problem`.
     pub kv_lookup: i32,
-    /// Values lie row by row.
+    /// Values are row-major.
     pub v_rowmajor: i32,
-    /// Scores are capped softly.
+    /// Scores have a soft cap.
     pub logits: i32,
-    /// Logarithms of the sums are stored.
+    /// The log-sum-exp is stored.
     pub lse: i32,
-    /// Some weights are dropped.
+    /// Dropout is applied.
     pub dropout: i32,
-    /// Keys and values lie in pages.
+    /// Keys and values are paged.
     pub paged_kv: i32,
-    /// Scales of 8-bit operands are constants.
+    /// Scales of 8-bit operands are static.
     pub fp8_static_quant: i32,
     /// Short sequences are skipped.
     pub skip: i32,
-    /// The first keys are seen by all.
+    /// Every query attends to the first keys.
     pub sink: i32,
     /// Computes the gradient of the bias.
     pub dbias: i32,
     /// Stores the random numbers of dropout.
     pub store_randval: i32,
-    /// Sums in one order.
+    /// The order of summation is fixed.
     pub deterministic: i32,
-    /// Keys of a page; 1 takes any.
+    /// Keys per page; 1 for any number.
     pub page_size: i32,
-    /// Elements of a query and of a key that it has room for.
+    /// Largest head size of queries and keys, in elements.
     pub hdim_q: i32,
-    /// Elements of a value that it has room for.
+    /// Largest head size of values, in elements.
     pub hdim_v: i32,
-    /// CK's `receipt`, -1 for none.
+    /// CK's `receipt`; -1 for none.
     pub receipt: i32,
     /// `m0`, `n0`, `k0`, `n1`, `k1`, `k0max`.
     pub tile: [i32; 6],
-    /// Waves per workgroup: m, n, k of both products, and of backward's third.
+    /// Waves per workgroup: m, n, k of both products, and of the third one of backward kernels.
     pub wave: [i32; 9],
     /// Tile of one matrix instruction, in the same order.
     pub warp_tile: [i32; 9],
-    /// Handles queries, keys, elements of queries, elements of values that the tile does not divide.
+    /// Not 0: handles numbers of queries and keys, and head sizes of queries and values, that are not
+    /// multiples of the tile.
     pub pad: [i32; 4],
     /// Transposes while loading.
     pub trload: i32,
@@ -93,11 +94,11 @@ pub struct CkFmhaKernelDesc {
     pub block_per_cu: i32,
     /// Number of groups that the waves of a workgroup form.
     pub num_wave_groups: i32,
-    /// log2 of the most splits, 0 for any.
+    /// log2 of the largest number of splits; 0 for any.
     pub max_splits_log2: i32,
-    /// Most queries, 0 for any.
+    /// Largest number of queries; 0 for any.
     pub max_seq_len_q: i32,
-    /// What must divide the elements of a query when they are not padded, 0 for nothing.
+    /// The head size of queries must be a multiple of this if it is not padded; 0 for no restriction.
     pub hdim_q_alignment: i32,
     /// The same for values.
     pub hdim_v_alignment: i32,
@@ -113,9 +114,9 @@ unsafe impl Versioned for CkFmhaKernelDesc {
     const LEAST: usize = offset_of!(Self, reserved);
 }
 
-/// Initialises a descriptor as CK's generator completes a configuration that says nothing: forward fp16 in
-/// batches, heads of 128, pipeline "qr", tile 128x64x32x128x32x128, waves 2x2x1, instruction 32x32x16,
-/// everything padded; sets `struct_size`.
+/// Initialises a descriptor with the defaults of CK's generator: forward fp16 in batch mode, head size 128,
+/// pipeline "qr", tile 128x64x32x128x32x128, waves 2x2x1, instruction 32x32x16, everything padded; sets
+/// `struct_size`.
 ///
 /// # Safety
 /// `desc` points to a `ck_fmha_kernel_desc`.

@@ -13,10 +13,10 @@ pub struct CkForest {
     _opaque: [u8; 0],
 }
 
-/// Loads a forest by its file, plain or gzip. Destroy it with `ck_forest_destroy`.
+/// Loads a forest from a file, plain or gzip. Destroy it with `ck_forest_destroy`.
 ///
 /// # Safety
-/// `file` is a NUL-terminated text; `forest` points to an address.
+/// `file` is a NUL-terminated string; `forest` points to a pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ck_forest_create(file: *const c_char, forest: *mut *mut CkForest) -> CkStatus {
     boundary(|| {
@@ -30,7 +30,7 @@ pub unsafe extern "C" fn ck_forest_create(file: *const c_char, forest: *mut *mut
     })
 }
 
-/// Destroys a forest. NULL is fine.
+/// Destroys a forest. NULL is allowed.
 ///
 /// # Safety
 /// `forest` is NULL, or from `ck_forest_create`, and no thread uses it now or later.
@@ -45,7 +45,7 @@ pub unsafe extern "C" fn ck_forest_destroy(forest: *mut CkForest) {
     });
 }
 
-/// Writes how many features a row has.
+/// Writes the number of features of a row.
 ///
 /// # Safety
 /// `forest` is from `ck_forest_create`; `width` points to a `size_t`.
@@ -61,8 +61,8 @@ pub unsafe extern "C" fn ck_forest_width(forest: *const CkForest, width: *mut us
     })
 }
 
-/// Writes what LightGBM would predict for each row of a matrix of features, row after row, each with `width`
-/// of them: no logarithm is undone, and nothing clamped.
+/// Writes what LightGBM would predict for each row of a row-major matrix with `width` features per row: no
+/// logarithm is undone, and nothing is clamped.
 ///
 /// # Safety
 /// `forest` is from `ck_forest_create`; `features` points to `rows` times `width` doubles, `values` to

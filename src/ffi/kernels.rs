@@ -18,13 +18,13 @@ use crate::tuning::device::Stream;
 use crate::tuning::search::RunOutcome;
 
 /// Callbacks, user data and priority of a kernel. Every callback may be NULL. Callbacks run on the selecting
-/// thread, which may be any thread, several at a time. They must not throw or change the registry that calls
+/// thread, which may be any thread, and concurrently. They must not throw or change the registry that calls
 /// them. They may select: a problem without an answer yet is then not measured but answered by the next
 /// source, and that answer is not cached. The problem that they receive lives as long as the call.
 ///
 /// A run callback that leaves by `longjmp` leaks the memory of its search, but holds no lock: its problem is
-/// not measured again until the registry changes, its thread measures again after `run_timeout_ms` plus one
-/// second, and threads that wait for it wait no longer than that.
+/// not measured again until the registry changes, its thread can measure again after `run_timeout_ms` plus
+/// one second, and other threads wait for it no longer than that.
 ///
 /// Begin with all bytes 0 and `struct_size` set; CK's normal `priority` is 1.
 #[repr(C)]
@@ -52,8 +52,8 @@ pub struct CkKernelHooks {
     pub run_gemm: Option<
         unsafe extern "C" fn(problem: *const CkGemmProblem, stream: *mut c_void, user: *mut c_void) -> f32,
     >,
-    /// Whether the kernel can run an attention: not 0 for yes. NULL: whatever it supports by CK's rules.
-    /// Called on the select path.
+    /// Whether the kernel can run an attention problem: not 0 for yes. NULL: if CK's rules say so. Called on
+    /// the select path.
     pub supports_fmha: Option<unsafe extern "C" fn(problem: *const CkFmhaProblem, user: *mut c_void) -> i32>,
     /// Runs a stage of attention once; see `run_conv`.
     pub run_fmha: Option<

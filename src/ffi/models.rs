@@ -329,8 +329,8 @@ pub unsafe extern "C" fn ck_registry_remove_models(registry: *mut CkRegistry) ->
     })
 }
 
-/// Prepares the models for the current kernels. Otherwise the first selection after a change does this, or of
-/// a new registry the first two.
+/// Prepares the models for the current kernels. Otherwise the first selection after a change does this, or
+/// the first two selections of a new registry.
 ///
 /// # Safety
 /// `registry` is from `ck_registry_create`.

@@ -46,7 +46,7 @@ pub struct CkOptions {
     /// A `ck_mode`.
     pub mode: i32,
     /// Not 0: ignores the environment (`CK_SELECT_MODE`, `_OVERRIDE`, `_STORE`, `_CAPTURE`). `CK_SELECT_LOG`
-    /// belongs to the process and not to a registry: it still sets the log's destination, unless
+    /// applies to the process, not to a registry: it still sets the log's destination, unless
     /// `ck_log_set_callback` was called before.
     pub ignore_environment: i32,
     /// A file of rules `problem -> kernel name`, which take precedence over all other sources; NULL for none.
@@ -70,7 +70,7 @@ pub struct CkOptions {
     pub refine_out_of_range: i32,
     /// Not 0: `CK_MODE_MODEL` measures all kernels if no model serves the problem.
     pub search: i32,
-    /// Timed runs of each kernel; 0 means 10. Kernels within noise of the fastest run again, in turn.
+    /// Timed runs of each kernel; 0 means 10. Kernels within noise of the fastest are run again, alternating.
     pub repeats: i32,
     /// Warm-up runs of each kernel; 0 means 3, less than 0 means none.
     pub warmup: i32,
@@ -80,14 +80,14 @@ pub struct CkOptions {
     pub host_timing: i32,
     /// Not 0: built-in models answer problems that no loaded model serves.
     pub embedded_models: i32,
-    /// Nonzero: where nothing else has an answer, the priority decides without asking the estimate.
+    /// Not 0: if no other source has an answer, the priority decides, without the estimate.
     pub no_estimate: i32,
     /// Time limit of one search in milliseconds; 0 means one minute.
     pub budget_ms: f64,
     /// A kernel is abandoned if its runs take this many times longer than the best kernel's; 0 means 3.
     pub cutoff: f64,
     /// Time limit of one run in milliseconds; 0 means 5000. A kernel that the GPU has not finished by then is
-    /// considered hung: it is abandoned, and the search with it. A run callback that does not return cannot
+    /// considered hung: the kernel and its search are abandoned. A run callback that does not return cannot
     /// be stopped, because it runs on the selecting thread: that call waits for it, with or without
     /// `host_timing`. Other threads wait one second longer than this limit and then measure without it; the
     /// kernel of a callback that returns too late is abandoned.
@@ -131,11 +131,11 @@ pub unsafe extern "C" fn ck_registry_create(
     })
 }
 
-/// Frees the memory of kernels that were removed or replaced. Until this call their names and everything else
-/// that was returned of them stay valid. A kernel that is added again unchanged, with the same hooks, needs
-/// no new memory; a program that keeps adding different kernels should call this now and then. Names, user
-/// data and callbacks of registered kernels do not change; the next selection prepares the models again.
-/// `removed` receives the number of freed kernels; it may be NULL.
+/// Frees the memory of kernels that were removed or replaced. Until this call, their names and everything
+/// else that was returned for them stay valid. A kernel that is added again unchanged, with the same hooks,
+/// needs no new memory; a program that keeps adding different kernels should call this from time to time.
+/// Names, user data and callbacks of registered kernels do not change; the next selection prepares the models
+/// again. `removed` receives the number of freed kernels; it may be NULL.
 ///
 /// # Safety
 /// `registry` is from `ck_registry_create`, and no other thread uses it during the call; names of removed and
@@ -191,8 +191,8 @@ pub unsafe extern "C" fn ck_registry_set_options(
 }
 
 /// Writes the number of the registry's current state, which increases with every change of kernels, models
-/// and options. While it stays the same, so do the selections of a registry that does not measure. The
-/// `generation` of a selection is that of the state that was asked.
+/// and options. As long as it stays the same, so do the selections of a registry that does not measure. The
+/// `generation` of a selection is that of the state that answered.
 ///
 /// # Safety
 /// `registry` is from `ck_registry_create`; `generation` points to a `uint64_t`.
@@ -212,9 +212,9 @@ pub unsafe extern "C" fn ck_registry_generation(
 }
 
 /// Reads the winners that other processes have stored since the store was last read, and writes those of this
-/// registry that are still waiting (`ck_registry_store_status`). Costs microseconds if there are none and
-/// nothing if the registry has no store; waits up to a quarter of a second for a locked file. It reads a
-/// file, so call it now and then, not before each selection. A registry sees its own winners immediately.
+/// registry that are still waiting (`ck_registry_store_status`). Takes microseconds if there are none, and no
+/// time if the registry has no store; waits up to a quarter of a second for a locked file. It reads a file,
+/// so call it from time to time, not before each selection. A registry sees its own winners immediately.
 ///
 /// # Safety
 /// `registry` is from `ck_registry_create`.

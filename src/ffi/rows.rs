@@ -32,7 +32,7 @@ pub struct CkPool {
     _opaque: [u8; 0],
 }
 
-/// How to treat absent cells, and words without a number in the model's encoding.
+/// How to treat absent cells, and words without a code in the model's encoding.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CkUncoded {

@@ -54,7 +54,7 @@ pub struct CkSelection {
     pub score: f64,
     /// Its measured time in milliseconds; NaN if it was not measured.
     pub measured_ms: f64,
-    /// The number of the registry's state that was asked; see `ck_registry_generation`.
+    /// The number of the registry's state that answered; see `ck_registry_generation`.
     pub generation: u64,
     /// A `ck_source`: the source that chose it.
     pub source: i32,
@@ -117,7 +117,7 @@ unsafe impl Versioned for CkRanked {
 ///
 /// A registry that chooses with too little information warns once, on standard error unless
 /// `ck_log_set_callback` was called or `CK_SELECT_LOG` is set: if no model serves the problem (`no_model`),
-/// and if a built-in model is asked for an architecture that nobody named (`arch_unknown`).
+/// and if a built-in model answers although no architecture was given (`arch_unknown`).
 ///
 /// If no registered kernel matches the problem and supports it, the call fails with `CK_STATUS_NO_KERNEL` and
 /// never returns a wrong kernel. It fails with `CK_STATUS_OVERRIDE_FAILED` if an override names a kernel that
@@ -136,7 +136,7 @@ pub unsafe extern "C" fn ck_registry_select_conv(
     boundary(|| unsafe { select(registry, problem, selection) })
 }
 
-/// `ck_registry_select_conv` by a short name, for callers that choose convolutions only.
+/// A short name for `ck_registry_select_conv`, for callers that choose only convolutions.
 ///
 /// # Safety
 /// As for `ck_registry_select_conv`.

@@ -14,7 +14,7 @@ pub enum CkStatus {
     NullPointer = 1,
     /// An argument is out of range.
     InvalidArgument = 2,
-    /// Unknown struct size: `struct_size` was not set, or the struct is from another version.
+    /// Unknown struct size: `struct_size` was not set, or the struct is from a newer version.
     InvalidStruct = 3,
     /// A string is not UTF-8.
     NotUtf8 = 4,

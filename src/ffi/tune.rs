@@ -10,7 +10,7 @@ use super::{CkRegistry, CkStatus};
 use crate::registry::TuneBudget;
 use crate::tuning::device::Stream;
 
-/// What a call of `ck_registry_tune` may take.
+/// The budget of a call of `ck_registry_tune`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct CkTuneBudget {
@@ -42,9 +42,9 @@ pub struct CkTuneReport {
     pub struct_size: usize,
     /// Number of problems that got a winner.
     pub measured: usize,
-    /// Number of those whose winner is another kernel than the one that was chosen before.
+    /// Number of those whose winner differs from the kernel that was chosen before.
     pub improved: usize,
-    /// Number of problems of which no kernel could be measured. They are left alone until kernels, models or
+    /// Number of problems for which no kernel could be measured. They are skipped until kernels, models or
     /// options change.
     pub failed: usize,
     /// Number of problems that wait to be measured.
@@ -61,25 +61,25 @@ unsafe impl Versioned for CkTuneReport {
     const LEAST: usize = offset_of!(Self, improved);
 }
 
-/// Measures what was asked most of those problems that a model, the estimate or the priority answers, within
-/// a budget: call it between two training steps or requests. Later selections get the winners, as do later
-/// processes through the store.
+/// Measures, within a budget, the most frequently requested problems among those that a model, the estimate
+/// or the priority answers: call it between two training steps or requests. Later selections get the winners,
+/// as do later processes through the store.
 ///
-/// The first call begins to count what is asked, and has nothing to measure yet. From then on, a problem is
-/// listed when it is answered without a measurement, and a call takes the problems in the order of what may
-/// be gained: how often they were asked, times the time of a run, times what such answers lose on average. A
-/// problem of which the time does not even suffice for one kernel, by what its runs are thought to take, is
-/// left to a longer call. What a call has begun, the next one goes on with, so that short calls get as far as
-/// one long one. Problems with a list of GEMMs are not listed. In `CK_MODE_PRIORITY` nothing is measured.
+/// The first call only starts counting requests. From then on, a problem is listed when it is answered
+/// without a measurement, and a call takes the problems in the order of their expected gain: the number of
+/// requests, times the time of a run, times the average loss of such answers. A problem whose estimated runs
+/// exceed the remaining time even for one kernel is left to a longer call. Each call continues where the
+/// previous one stopped, so short calls get as far as one long call. Problems with a list of GEMMs are not
+/// listed. In `CK_MODE_PRIORITY` nothing is measured.
 ///
-/// Run callbacks are called on this thread and launch on the stream, with operands of their own; the stream
-/// must be idle or become so, and not be captured into a graph. Selections on other threads wait for nothing:
-/// they get the old answer or the winner. Any thread may call this, also while others do: they take different
-/// problems and measure in turn. A thread that does nothing else refines in the background.
+/// Run callbacks are called on this thread and launch on the stream, with their own operands; the stream must
+/// be idle or become idle, and must not be captured into a graph. Selections on other threads do not wait:
+/// they get the old answer or the winner. Any number of threads may call this concurrently: they take
+/// different problems and measure in turn. A thread that does nothing else refines in the background.
 ///
 /// `report` receives what was done; it may be NULL. The call fails with `CK_STATUS_CANNOT_MEASURE` if there
-/// is no device, no architecture is known, a callback of the measuring thread calls it, or the device failed;
-/// `ck_last_error` says which. What was measured before the failure is kept.
+/// is no device, if no architecture is known, if a callback on the measuring thread calls it, or if the
+/// device failed; `ck_last_error` says which. What was measured before the failure is kept.
 ///
 /// # Safety
 /// `registry` is from `ck_registry_create`; `budget` points to a `ck_tune_budget` and `report` is NULL or

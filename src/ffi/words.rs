@@ -19,8 +19,8 @@ pub enum CkDirection {
     BwdWeight = 2,
 }
 
-/// Element type. FP8 is E4M3, BF8 is E5M2; the 4-bit types are packed. The last five are of attention alone:
-/// what goes in, then what comes out; `MX…` is scaled in blocks of 32.
+/// Element type. FP8 is E4M3, BF8 is E5M2; the 4-bit types are packed. The last five are only for attention:
+/// input type, then output type; `MX…` is scaled in blocks of 32.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "each is the type of that name")]

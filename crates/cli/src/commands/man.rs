@@ -66,3 +66,21 @@ fn render(page: &Man, command: &clap::Command, to: &mut dyn Write) -> io::Result
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Off a terminal, help is 100 columns wide: paragraphs wrap there, and so would longer examples.
+    #[test]
+    fn examples_fit_into_a_hundred_columns() {
+        fn check(command: &clap::Command) {
+            let after = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            for line in after.lines().filter(|line| line.starts_with(' ')) {
+                assert!(line.chars().count() <= 100, "{}: {line}", command.get_name());
+            }
+            command.get_subcommands().for_each(check);
+        }
+        check(&crate::Cli::command());
+    }
+}
