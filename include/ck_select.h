@@ -337,6 +337,62 @@ typedef enum {
 } ck_fmha_family;
 
 /**
+ * How workgroups that share tiles (stream-K) add their partial results.
+ */
+typedef enum {
+  /**
+   * No stream-K.
+   */
+  CK_STREAM_K_NONE = 0,
+  /**
+   * By a tree of additions, in a workspace.
+   */
+  CK_STREAM_K_TREE = 1,
+  /**
+   * One after the other, in a workspace.
+   */
+  CK_STREAM_K_LINEAR = 2,
+  /**
+   * By atomic additions to the result.
+   */
+  CK_STREAM_K_ATOMIC = 3,
+} ck_stream_k;
+
+/**
+ * Which operands of a GEMM have scales.
+ */
+typedef enum {
+  /**
+   * None.
+   */
+  CK_QUANT_NONE = 0,
+  /**
+   * A, per group of elements.
+   */
+  CK_QUANT_A = 1,
+  /**
+   * B, per group of elements.
+   */
+  CK_QUANT_B = 2,
+  /**
+   * A and B, per group of elements.
+   */
+  CK_QUANT_AB = 3,
+  /**
+   * A per row, B per column.
+   */
+  CK_QUANT_ROW_COL = 4,
+  /**
+   * A and B, one each.
+   */
+  CK_QUANT_TENSOR = 5,
+  /**
+   * A and B in blocks of 32 (microscaling).
+   */
+  CK_QUANT_MX = 6,
+} ck_quant;
+
+/**
  * Kernels, models and options. Any number of threads may use one registry at once, even while others change
  * it; only `ck_registry_destroy` must come last.
  */
@@ -433,7 +489,30 @@ typedef struct {
 } ck_conv_problem;
 
 /**
- * A GEMM: C (m x n) = A (m x k) times B (k x n).
+ * GEMMs of equal extents in a list.
+ */
+typedef struct {
+  /**
+   * Rows of A and C.
+   */
+  uint32_t m;
+  /**
+   * Columns of B and C.
+   */
+  uint32_t n;
+  /**
+   * Columns of A, rows of B.
+   */
+  uint32_t k;
+  /**
+   * How many there are; at least 1.
+   */
+  uint32_t count;
+} ck_gemm_group;
+
+/**
+ * A GEMM: C (m x n) = A (m x k) times B (k x n). The fields behind `arch` ask for more than one plain GEMM;
+ * only kernels that do what they say are then chosen.
  *
  * Initialise it with `ck_gemm_problem_init`, which sets `struct_size` and the defaults.
  */
@@ -490,6 +569,44 @@ typedef struct {
    * The architecture, such as "gfx950"; NULL for the registry's default. Borrowed for the call.
    */
   const char *arch;
+  /**
+   * Number of GEMMs of these extents in one launch; 0 if it is no batch.
+   */
+  int64_t batch;
+  /**
+   * The GEMMs of one launch if they differ in their extents, in any order; at most 8 different ones. m, n
+   * and k are then those of the GEMM with the most work, or 1 as initialised. Borrowed for the call; in a
+   * callback, valid until it returns.
+   */
+  const ck_gemm_group *groups;
+  /**
+   * Number of `groups`; 0 if it is no list.
+   */
+  size_t num_groups;
+  /**
+   * A `ck_stream_k`.
+   */
+  int32_t stream_k;
+  /**
+   * Number of D tensors; 0 if unknown.
+   */
+  int32_t num_d;
+  /**
+   * Not 0: B is stored in the order in which kernels read it.
+   */
+  int32_t preshuffle;
+  /**
+   * A `ck_quant`.
+   */
+  int32_t quant;
+  /**
+   * Elements of A that share a scale: m, n, k. Zeros: 1, 1, 128, and 1, 1, 32 for `CK_QUANT_MX`.
+   */
+  int32_t quant_group_a[3];
+  /**
+   * The same for B.
+   */
+  int32_t quant_group_b[3];
 } ck_gemm_problem;
 
 /**
@@ -1133,6 +1250,40 @@ typedef struct {
    * Number of groups that the waves of a workgroup form.
    */
   int32_t num_wave_groups;
+  /**
+   * Not 0: computes a batch, GEMMs of equal extents at equal distances in memory.
+   */
+  int32_t batched;
+  /**
+   * How a stream-K kernel reduces its partial results: "none", "tree", "linear" or "atomic"; NULL if it is
+   * not a stream-K kernel.
+   */
+  const char *stream_k_reduction;
+  /**
+   * Which operands have scales: "aquant", "bquant", "abquant", "rowcolquant", "tensor_quant" or "mx"; NULL
+   * for none.
+   */
+  const char *quant;
+  /**
+   * Elements of A that share a scale: m, n, k. Zeros: 1, 1, 128, and 1, 1, 32 for "mx".
+   */
+  int32_t quant_group_a[3];
+  /**
+   * The same for B.
+   */
+  int32_t quant_group_b[3];
+  /**
+   * Not 0: the scales of A, and of B, are stored in the order in which they are read.
+   */
+  int32_t shuffled_scales[2];
+  /**
+   * A `ck_major`: the D tensors'.
+   */
+  int32_t d_layout;
+  /**
+   * Workgroups intended to fit on one compute unit; 0 means 1.
+   */
+  int32_t block_per_cu;
 } ck_gemm_kernel_desc;
 
 /**

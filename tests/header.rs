@@ -6,12 +6,13 @@ use std::path::Path;
 use std::{env, fs};
 
 /// The files of `src/ffi` that declare something, in the order of the header.
-const SOURCES: [&str; 17] = [
+const SOURCES: [&str; 18] = [
     "status",
     "words",
     "error",
     "log",
     "memory",
+    "gemm_request",
     "problems",
     "registry",
     "kernels",

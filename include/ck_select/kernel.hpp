@@ -93,6 +93,17 @@ struct GemmKernel {
   int block_size = 0;
   bool double_buffer = false, persistent = false, preshuffle = false, transpose_c = false;
   int num_wave_groups = 1;
+  bool batched = false;
+  /// How a stream-K kernel reduces its partial results; empty if it is not a stream-K kernel.
+  std::string stream_k_reduction;
+  /// Which operands have scales: "aquant", "mx" and so on; empty for none.
+  std::string quant;
+  /// Elements of A and of B that share a scale: m, n, k; zeros for the usual ones.
+  std::array<int, 3> quant_group_a{0, 0, 0}, quant_group_b{0, 0, 0};
+  /// The scales of A, and of B, are stored in the order in which they are read.
+  std::array<bool, 2> shuffled_scales{false, false};
+  Major d_layout = Major::row;
+  int block_per_cu = 1;
 
   /// The C struct, with pointers to this object's strings.
   [[nodiscard]] ck_gemm_kernel_desc capi() const {
@@ -128,6 +139,14 @@ struct GemmKernel {
     raw.preshuffle = preshuffle ? 1 : 0;
     raw.transpose_c = transpose_c ? 1 : 0;
     raw.num_wave_groups = num_wave_groups;
+    raw.batched = batched ? 1 : 0;
+    raw.stream_k_reduction = detail::optional_text(stream_k_reduction, "stream_k_reduction");
+    raw.quant = detail::optional_text(quant, "quant");
+    std::copy(quant_group_a.begin(), quant_group_a.end(), raw.quant_group_a);
+    std::copy(quant_group_b.begin(), quant_group_b.end(), raw.quant_group_b);
+    std::copy(shuffled_scales.begin(), shuffled_scales.end(), raw.shuffled_scales);
+    raw.d_layout = static_cast<std::int32_t>(d_layout);
+    raw.block_per_cu = block_per_cu;
     return raw;
   }
 };

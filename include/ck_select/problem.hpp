@@ -10,6 +10,7 @@
 #include <string_view>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "error.hpp"
 
@@ -111,8 +112,9 @@ class GemmProblem {
  public:
   GemmProblem() noexcept { ck_gemm_problem_init(&raw_); }
   GemmProblem(std::int64_t m, std::int64_t n, std::int64_t k) noexcept : GemmProblem() { size(m, n, k); }
-  GemmProblem(const GemmProblem& other) noexcept : raw_(other.raw_), arch_(other.arch_) { point(); }
-  GemmProblem& operator=(const GemmProblem& other) noexcept {
+  GemmProblem(const GemmProblem& other) : raw_(other.raw_), arch_(other.arch_), groups_(other.groups_) { point(); }
+  GemmProblem& operator=(const GemmProblem& other) {
+    groups_ = other.groups_;
     raw_ = other.raw_;
     arch_ = other.arch_;
     point();
@@ -141,6 +143,37 @@ class GemmProblem {
     raw_.layout_c = static_cast<std::int32_t>(c);
     return *this;
   }
+  /// GEMMs of these extents in one launch; 0 for one that is no batch.
+  GemmProblem& batch(std::int64_t count) noexcept {
+    raw_.batch = count;
+    return *this;
+  }
+  /// GEMMs of any extents in one launch, in any order; at most 8 different ones. The problem's own extents are those of the one
+  /// with the most work, and need not be set.
+  GemmProblem& groups(std::vector<ck_gemm_group> groups) noexcept {
+    groups_ = std::move(groups);
+    point();
+    return *this;
+  }
+  GemmProblem& stream_k(ck_stream_k reduction) noexcept {
+    raw_.stream_k = reduction;
+    return *this;
+  }
+  /// Number of D tensors.
+  GemmProblem& num_d(std::int32_t tensors) noexcept {
+    raw_.num_d = tensors;
+    return *this;
+  }
+  /// B is stored in the order in which kernels read it.
+  GemmProblem& preshuffle(bool is_preshuffled) noexcept {
+    raw_.preshuffle = is_preshuffled ? 1 : 0;
+    return *this;
+  }
+  /// Scales of the operands, for the usual groups of elements; others are set through capi().
+  GemmProblem& quant(ck_quant quant) noexcept {
+    raw_.quant = quant;
+    return *this;
+  }
   /// Empty for the registry's default.
   GemmProblem& arch(std::string_view arch) {
     arch_.set(arch);
@@ -150,14 +183,19 @@ class GemmProblem {
 
   /// The C struct; valid while this object lives unchanged.
   [[nodiscard]] const ck_gemm_problem& capi() const noexcept { return raw_; }
-  /// For fields without a setter. `arch` belongs to this object: set it with arch().
+  /// For fields without a setter. `arch` and `groups` belong to this object: set them with arch() and groups().
   [[nodiscard]] ck_gemm_problem& capi() noexcept { return raw_; }
 
  private:
-  void point() noexcept { raw_.arch = arch_.get_optional(); }
+  void point() noexcept {
+    raw_.arch = arch_.get_optional();
+    raw_.groups = groups_.empty() ? nullptr : groups_.data();
+    raw_.num_groups = groups_.size();
+  }
 
   ck_gemm_problem raw_{};
   detail::ArchText arch_;
+  std::vector<ck_gemm_group> groups_;
 };
 
 /// Attention, see ck_fmha_problem. Default: forward, fp16, one sequence with one query, key and head of 128 elements. Fields

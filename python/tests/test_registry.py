@@ -161,6 +161,25 @@ def test_gemms_are_selected_and_asked():
     assert seen[0] == GemmProblem(128, 1536, 7168, dtype_c="fp16")
 
 
+def test_variants_of_gemms_are_asked_as_they_are():
+    seen = []
+    registry = Registry("gfx950", environment=False)
+    supports = lambda problem: seen.append(problem) or True  # noqa: E731
+    body = "compv3_cshuffle_intrawave_True_True_True_False_128x128x64_2x2x1_32x32x16"
+    registry.register(f"grouped_gemm_fp16_rcr_{body}", supports=supports)
+    listed = GemmProblem(1, 1, 1, dtype="fp16", groups=((512, 64, 128, 3), (64, 64, 128, 1)))
+    with pytest.raises(NoKernelError):
+        registry.select(GemmProblem(512, 64, 128, dtype="fp16", batch=4))
+    registry.select(listed)
+    assert seen[-1].groups == ((64, 64, 128, 1), (512, 64, 128, 3)) and (seen[-1].M, seen[-1].batch) == (512, 0)
+    scaled = GemmProblem(1, 2, 3, quant="bquant", quant_group_b=(1, 1, 64), stream_k="tree", preshuffle=True)
+    asked = {"stream_k": "tree", "preshuffle": True, "quant": "bquant", "group_b": "1x1x64"}
+    assert asked.items() <= scaled.to_dict().items() and "batch" not in scaled.to_dict()
+    assert scaled.as_struct().quant_group_b[:] == [1, 1, 64]
+    with pytest.raises(ValueError, match="quant: found 'cquant', expected one of none, aquant"):
+        GemmProblem(1, 1, 1, quant="cquant").as_struct()
+
+
 def test_problems_say_what_they_are():
     assert PROBLEM.ndim == 2 and GroupedConvProblem(1, 1, 1, Di=2).ndim == 3
     assert PROBLEM.to_dict()["Hi"] == 28 and "arch" not in PROBLEM.to_dict()

@@ -5,12 +5,13 @@ use std::mem::offset_of;
 use std::str::FromStr;
 
 use super::error::{Failure, boundary};
+use super::gemm_request;
 use super::input::{
     Versioned, output, read_arch, read_optional_text, read_registry, read_structs, read_text, write_output,
 };
 use super::kernels::{CkKernelHooks, add, new_kernel, read_all_hooks, read_hooks_at};
 use super::{CkRegistry, CkStatus, words};
-use crate::kernel::{ConvKernel, GemmKernel, GemmVariant, Kernel, KernelKind, Mnk, StreamK};
+use crate::kernel::{ConvKernel, GemmKernel, GemmVariant, Kernel, KernelKind, Mnk, Quant, StreamK};
 use crate::vocab::{Elementwise, Specialization, UnknownWord};
 
 /// A grouped-convolution kernel, with the fields of CK's `GroupedConvKernelKey` and those that only its names
@@ -153,6 +154,24 @@ pub struct CkGemmKernelDesc {
     pub transpose_c: i32,
     /// Number of groups that the waves of a workgroup form.
     pub num_wave_groups: i32,
+    /// Not 0: computes a batch, GEMMs of equal extents at equal distances in memory.
+    pub batched: i32,
+    /// How a stream-K kernel reduces its partial results: "none", "tree", "linear" or "atomic"; NULL if it is
+    /// not a stream-K kernel.
+    pub stream_k_reduction: *const c_char,
+    /// Which operands have scales: "aquant", "bquant", "abquant", "rowcolquant", "tensor_quant" or "mx"; NULL
+    /// for none.
+    pub quant: *const c_char,
+    /// Elements of A that share a scale: m, n, k. Zeros: 1, 1, 128, and 1, 1, 32 for "mx".
+    pub quant_group_a: [i32; 3],
+    /// The same for B.
+    pub quant_group_b: [i32; 3],
+    /// Not 0: the scales of A, and of B, are stored in the order in which they are read.
+    pub shuffled_scales: [i32; 2],
+    /// A `ck_major`: the D tensors'.
+    pub d_layout: i32,
+    /// Workgroups intended to fit on one compute unit; 0 means 1.
+    pub block_per_cu: i32,
 }
 
 // SAFETY: `repr(C)`, begins with its size, and holds only integers and addresses.
@@ -246,6 +265,14 @@ pub unsafe extern "C" fn ck_gemm_kernel_desc_init(desc: *mut CkGemmKernelDesc) -
             preshuffle: 0,
             transpose_c: 0,
             num_wave_groups: 1,
+            batched: 0,
+            stream_k_reduction: std::ptr::null(),
+            quant: std::ptr::null(),
+            quant_group_a: [0; 3],
+            quant_group_b: [0; 3],
+            shuffled_scales: [0; 2],
+            d_layout: words::CkMajor::Row as i32,
+            block_per_cu: 1,
         };
         // SAFETY: by contract, `desc` is valid for writing.
         unsafe { write_output(desc, usual) };
@@ -368,6 +395,9 @@ impl Descriptor for CkConvKernelDesc {
 impl Descriptor for CkGemmKernelDesc {
     unsafe fn kernel(&self) -> Result<Kernel, Failure> {
         // SAFETY: by contract, the descriptor's strings are NULL or NUL-terminated.
+        let quant = unsafe { optional_word(self.quant, "quant") }?.map(Quant::usual);
+        let quant = gemm_request::groups_of(quant, self.quant_group_a, self.quant_group_b)?;
+        // SAFETY: by contract, the descriptor's strings are NULL or NUL-terminated.
         let kernel = unsafe {
             GemmKernel {
                 dtype_a: words::dtype("dtype_a", self.dtype_a)?,
@@ -397,7 +427,14 @@ impl Descriptor for CkGemmKernelDesc {
                 num_wave_groups: small("num_wave_groups", self.num_wave_groups)?,
                 pad: self.pad.map(|pad| pad != 0),
                 vector: numbers("vector", self.vector)?,
-                variant: GemmVariant::default(),
+                variant: GemmVariant {
+                    batched: self.batched != 0,
+                    stream_k: optional_word(self.stream_k_reduction, "stream_k_reduction")?,
+                    d_layout: words::major("d_layout", self.d_layout)?,
+                    quant,
+                    shuffled_scales: self.shuffled_scales.map(|shuffled| shuffled != 0),
+                    block_per_cu: small("block_per_cu", self.block_per_cu)?.max(1),
+                },
                 arch: read_arch(self.arch, "arch")?,
             }
         };

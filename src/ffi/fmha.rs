@@ -178,7 +178,7 @@ macro_rules! same_fields {
         }
 
         impl AsProblem for CkFmhaProblem {
-            fn problem(&self, arch: Option<Arch>) -> Result<Problem, Failure> {
+            unsafe fn problem(&self, arch: Option<Arch>) -> Result<Problem, Failure> {
                 super::input::check_reserved("", self.reserved)?;
                 Ok(Problem::Fmha(FmhaProblem {
                     dtype: words::dtype("dtype", self.dtype)?,

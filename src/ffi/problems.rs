@@ -4,8 +4,10 @@ use std::ffi::c_char;
 use std::mem::offset_of;
 
 use super::error::{Failure, boundary};
+use super::gemm_request::{self, CkGemmGroup};
 use super::input::{Versioned, check_reserved, output, read_arch, read_struct, write_output};
 use super::{CkStatus, words};
+use crate::kernel::{Mnk, Quant};
 use crate::problem::{ConvProblem, GemmProblem, GemmRequest, Problem};
 use crate::vocab::Arch;
 
@@ -65,7 +67,8 @@ unsafe impl Versioned for CkConvProblem {
     const LEAST: usize = offset_of!(Self, arch);
 }
 
-/// A GEMM: C (m x n) = A (m x k) times B (k x n).
+/// A GEMM: C (m x n) = A (m x k) times B (k x n). The fields behind `arch` ask for more than one plain GEMM;
+/// only kernels that do what they say are then chosen.
 ///
 /// Initialise it with `ck_gemm_problem_init`, which sets `struct_size` and the defaults.
 #[repr(C)]
@@ -97,9 +100,29 @@ pub struct CkGemmProblem {
     pub reserved: i32,
     /// The architecture, such as "gfx950"; NULL for the registry's default. Borrowed for the call.
     pub arch: *const c_char,
+    /// Number of GEMMs of these extents in one launch; 0 if it is no batch.
+    pub batch: i64,
+    /// The GEMMs of one launch if they differ in their extents, in any order; at most 8 different ones. m, n
+    /// and k are then those of the GEMM with the most work, or 1 as initialised. Borrowed for the call; in a
+    /// callback, valid until it returns.
+    pub groups: *const CkGemmGroup,
+    /// Number of `groups`; 0 if it is no list.
+    pub num_groups: usize,
+    /// A `ck_stream_k`.
+    pub stream_k: i32,
+    /// Number of D tensors; 0 if unknown.
+    pub num_d: i32,
+    /// Not 0: B is stored in the order in which kernels read it.
+    pub preshuffle: i32,
+    /// A `ck_quant`.
+    pub quant: i32,
+    /// Elements of A that share a scale: m, n, k. Zeros: 1, 1, 128, and 1, 1, 32 for `CK_QUANT_MX`.
+    pub quant_group_a: [i32; 3],
+    /// The same for B.
+    pub quant_group_b: [i32; 3],
 }
 
-// SAFETY: `repr(C)`, begins with its size, and holds only integers and an address.
+// SAFETY: `repr(C)`, begins with its size, and holds only integers and addresses.
 unsafe impl Versioned for CkGemmProblem {
     const NAME: &'static str = "ck_gemm_problem";
     const LEAST: usize = offset_of!(Self, arch);
@@ -166,9 +189,14 @@ impl CkConvProblem {
 }
 
 impl CkGemmProblem {
-    /// The problem as passed to callbacks. It names no architecture, because a callback belongs to a kernel
-    /// that has one.
-    pub const fn from_problem(problem: &GemmProblem) -> Self {
+    /// The problem as passed to callbacks; its groups are those of `problem`. It names no architecture,
+    /// because a callback belongs to a kernel that has one.
+    pub fn from_problem(problem: &GemmProblem) -> Self {
+        let GemmRequest { batch, groups, stream_k, num_d, preshuffle, quant } = &problem.request;
+        let group = |of: fn(&Quant) -> Option<Mnk>| {
+            let extents = quant.as_ref().and_then(of).map(|Mnk { m, n, k }| [m, n, k]);
+            extents.map_or([0; 3], |extents| extents.map(|extent| extent as i32))
+        };
         Self {
             struct_size: size_of::<Self>(),
             m: problem.m,
@@ -183,6 +211,15 @@ impl CkGemmProblem {
             layout_c: problem.layout.c as i32,
             reserved: 0,
             arch: std::ptr::null(),
+            batch: (*batch).into(),
+            groups: gemm_request::address(groups),
+            num_groups: groups.as_slice().len(),
+            stream_k: stream_k.map_or(0, |reduction| reduction as i32),
+            num_d: (*num_d).into(),
+            preshuffle: (*preshuffle).into(),
+            quant: quant.map_or(0, |quant| quant.mode as i32 + 1),
+            quant_group_a: group(|quant| quant.group_a),
+            quant_group_b: group(|quant| quant.group_b),
         }
     }
 }
@@ -190,12 +227,15 @@ impl CkGemmProblem {
 /// A problem struct of any operation.
 pub(super) trait AsProblem: Versioned {
     /// The problem, its words checked and the rest not yet.
-    fn problem(&self, arch: Option<Arch>) -> Result<Problem, Failure>;
+    ///
+    /// # Safety
+    /// Its addresses are what the struct's documentation says.
+    unsafe fn problem(&self, arch: Option<Arch>) -> Result<Problem, Failure>;
     fn arch(&self) -> *const c_char;
 }
 
 impl AsProblem for CkConvProblem {
-    fn problem(&self, arch: Option<Arch>) -> Result<Problem, Failure> {
+    unsafe fn problem(&self, arch: Option<Arch>) -> Result<Problem, Failure> {
         check_reserved("", self.reserved)?;
         Ok(Problem::Conv(ConvProblem {
             direction: words::direction(self.direction)?,
@@ -226,18 +266,20 @@ impl AsProblem for CkConvProblem {
 }
 
 impl AsProblem for CkGemmProblem {
-    fn problem(&self, arch: Option<Arch>) -> Result<Problem, Failure> {
+    unsafe fn problem(&self, arch: Option<Arch>) -> Result<Problem, Failure> {
         check_reserved("", self.reserved)?;
+        // SAFETY: by contract, `groups` is what its documentation says.
+        let (request, [m, n, k]) = unsafe { gemm_request::read(self) }?;
         Ok(Problem::Gemm(GemmProblem {
-            m: self.m,
-            n: self.n,
-            k: self.k,
+            m,
+            n,
+            k,
             split_k: self.split_k,
             dtype_a: words::dtype("dtype_a", self.dtype_a)?,
             dtype_b: words::dtype("dtype_b", self.dtype_b)?,
             dtype_c: words::dtype("dtype_c", self.dtype_c)?,
             layout: words::gemm_layout([self.layout_a, self.layout_b, self.layout_c])?,
-            request: GemmRequest::NONE,
+            request,
             arch,
         }))
     }
@@ -251,11 +293,13 @@ impl AsProblem for CkGemmProblem {
 /// before.
 ///
 /// # Safety
-/// As for [`read_struct`]; its `arch` is NULL or a NUL-terminated string.
+/// As for [`read_struct`]; its `arch` is NULL or a NUL-terminated string, and its other addresses are what
+/// the struct's documentation says.
 pub(super) unsafe fn read_problem<T: AsProblem>(address: *const T) -> Result<Problem, Failure> {
     // SAFETY: by contract, `address` is NULL or a struct with its size set.
     let raw = unsafe { read_struct(address) }?;
     // SAFETY: by contract, `raw.arch` is NULL or NUL-terminated.
     let arch = unsafe { read_arch(raw.arch(), "arch") }?;
-    raw.problem(arch)
+    // SAFETY: by contract.
+    unsafe { raw.problem(arch) }
 }

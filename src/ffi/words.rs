@@ -97,8 +97,11 @@ pub(super) fn conv_layout(number: i32) -> Result<ConvLayout, Failure> {
     word("layout", number, ConvLayout::ALL, ConvLayout::WORDS)
 }
 
+pub(super) fn major(what: &str, number: i32) -> Result<Major, Failure> {
+    word(what, number, Major::ALL, Major::WORDS)
+}
+
 pub(super) fn gemm_layout(numbers: [i32; 3]) -> Result<GemmLayout, Failure> {
-    let major = |what, number| word(what, number, Major::ALL, Major::WORDS);
     Ok(GemmLayout {
         a: major("layout_a", numbers[0])?,
         b: major("layout_b", numbers[1])?,

@@ -362,6 +362,93 @@ static void exports_are_imported(const char *repository) {
     free(path);
 }
 
+static int32_t sees_the_list(const ck_gemm_problem *problem, void *user) {
+    ++*(int *)user;
+    CHECK(problem->num_groups == 2 && problem->m == 512 && problem->batch == 0 && problem->quant == CK_QUANT_NONE);
+    CHECK(problem->groups[0].m == 64 && problem->groups[0].count == 1);
+    CHECK(problem->groups[1].m == 512 && problem->groups[1].k == 1024 && problem->groups[1].count == 3);
+    return 1;
+}
+
+/* What a GEMM asks for beside one plain GEMM is answered by kernels that do it, and by no others. */
+static void variants_of_gemms_are_told_apart(void) {
+    ck_registry *registry = new_registry();
+    enum { PLAIN, BATCHED, GROUPED, STREAM_K, SCALED, KINDS };
+    static const char *const names[KINDS] = {"plain", "batched", "grouped", "stream-k", "scaled"};
+    ck_gemm_kernel_desc desc[KINDS];
+    ck_kernel_hooks hooks[KINDS];
+    int asked = 0;
+    for (int kind = 0; kind < KINDS; ++kind) {
+        ANSWERS(CK_STATUS_OK, ck_gemm_kernel_desc_init(&desc[kind]));
+        CHECK(desc[kind].block_per_cu == 1 && desc[kind].quant == NULL && desc[kind].stream_k_reduction == NULL);
+        desc[kind].name = names[kind];
+        hooks[kind] = new_hooks();
+    }
+    desc[BATCHED].batched = 1;
+    desc[GROUPED].grouped = 1;
+    hooks[GROUPED].supports_gemm = sees_the_list;
+    hooks[GROUPED].user = &asked;
+    desc[STREAM_K].stream_k_reduction = "atomic";
+    desc[SCALED].quant = "bquant";
+    desc[SCALED].quant_group_b[0] = desc[SCALED].quant_group_b[1] = 1;
+    desc[SCALED].quant_group_b[2] = 64;
+    ANSWERS(CK_STATUS_OK, ck_registry_add_gemm_kernels(registry, desc, hooks, KINDS));
+
+    const ck_gemm_group list[] = {{512, 512, 1024, 1}, {64, 512, 1024, 1}, {512, 512, 1024, 2}};
+    for (int kind = 0; kind < KINDS; ++kind) {
+        ck_gemm_problem problem = gemm();
+        if (kind == BATCHED) problem.batch = 8;
+        if (kind == GROUPED) {
+            problem.m = problem.n = problem.k = 1;
+            problem.groups = list;
+            problem.num_groups = COUNT(list);
+        }
+        if (kind == STREAM_K) problem.stream_k = CK_STREAM_K_ATOMIC;
+        if (kind == SCALED) {
+            problem.quant = CK_QUANT_B;
+            problem.quant_group_b[0] = problem.quant_group_b[1] = 1;
+            problem.quant_group_b[2] = 64;
+        }
+        ck_selection selection = new_selection();
+        ANSWERS(CK_STATUS_OK, ck_registry_select_gemm(registry, &problem, &selection));
+        CHECK(selection.index == (size_t)kind);
+        ANSWERS(CK_STATUS_OK, ck_registry_select_gemm(registry, &problem, &selection));
+        CHECK(selection.index == (size_t)kind);
+    }
+    CHECK(asked >= 1);
+
+    ck_selection selection = new_selection();
+    ck_gemm_problem problem = gemm();
+    problem.quant = CK_QUANT_B; /* of 128 elements */
+    ANSWERS(CK_STATUS_NO_KERNEL, ck_registry_select_gemm(registry, &problem, &selection));
+    problem.quant = 7;
+    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_registry_select_gemm(registry, &problem, &selection));
+    problem.quant = CK_QUANT_TENSOR;
+    problem.quant_group_a[2] = 128;
+    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_registry_select_gemm(registry, &problem, &selection));
+    problem = gemm();
+    problem.stream_k = -1;
+    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_registry_select_gemm(registry, &problem, &selection));
+    problem = gemm();
+    problem.batch = -1;
+    ANSWERS(CK_STATUS_INVALID_PROBLEM, ck_registry_select_gemm(registry, &problem, &selection));
+    problem = gemm();
+    problem.num_d = 256;
+    ANSWERS(CK_STATUS_INVALID_PROBLEM, ck_registry_select_gemm(registry, &problem, &selection));
+    problem = gemm();
+    problem.num_groups = 1;
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_select_gemm(registry, &problem, &selection));
+    problem.groups = list; /* beside extents of another GEMM */
+    ANSWERS(CK_STATUS_INVALID_PROBLEM, ck_registry_select_gemm(registry, &problem, &selection));
+    desc[0].name = "other";
+    desc[0].quant = "cquant";
+    ANSWERS(CK_STATUS_INVALID_KERNEL, ck_registry_add_gemm_kernels(registry, desc, NULL, 1));
+    desc[0].quant = NULL;
+    desc[0].quant_group_a[0] = 1;
+    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_registry_add_gemm_kernels(registry, desc, NULL, 1));
+    ck_registry_destroy(registry);
+}
+
 /* Kernels by what they are, removal by name, and the number that tells of changes. */
 static void kernels_are_described(void) {
     ck_registry *registry = new_registry();
@@ -1539,6 +1626,7 @@ int main(int argc, char **argv) {
     removed_kernels_are_given_back();
     older_structs_are_taken(argv[1]);
     kernels_are_described();
+    variants_of_gemms_are_told_apart();
     exports_are_imported(argv[1]);
     imports_ask_for_hooks();
     models_are_loaded(argv[1]);

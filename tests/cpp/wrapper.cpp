@@ -319,6 +319,17 @@ void selecting(const std::string& repository) {
   CHECK(registry.select(matrix).name == MATRIX && registry.rank(matrix).size() == 1);
   CHECK(registry.predict(matrix, 2).latency > std::chrono::duration<double>::zero());
   CHECK(registry.features(matrix, 2)[0] == 128 && registry.explain(matrix).find(MATRIX) != std::string::npos);
+  // Of variants, by what they are.
+  GemmKernel listed;
+  listed.name = "listed";
+  listed.grouped = true;
+  registry.add(listed);
+  GemmProblem list;
+  list.groups({{512, 512, 1024, 3}, {64, 512, 1024, 1}});
+  const GemmProblem copy = list;
+  list.groups({});
+  CHECK(registry.select(copy).name == "listed" && copy.capi().groups[0].m == 512 && list.capi().num_groups == 0);
+  CHECK(registry.try_select(GemmProblem(matrix).batch(4), selection) == Status::no_kernel);
   // What a callable throws goes no further and means no.
   CHECK(registry.try_select(GemmProblem(1, 1536, 7168), selection) == Status::no_kernel);
 

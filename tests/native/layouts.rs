@@ -5,8 +5,8 @@ use std::mem::offset_of;
 
 use ck_select::ffi::{
     CkColumn, CkConvKernelDesc, CkConvProblem, CkExportOptions, CkFmhaKernelDesc, CkFmhaProblem,
-    CkForestBytes, CkGemmKernelDesc, CkGemmProblem, CkHardware, CkKernelHooks, CkKernelInfo, CkModelKey,
-    CkModelOptions, CkOptions, CkPredictions, CkRanked, CkRowOptions, CkSelection, CkTuneBudget,
+    CkForestBytes, CkGemmGroup, CkGemmKernelDesc, CkGemmProblem, CkHardware, CkKernelHooks, CkKernelInfo,
+    CkModelKey, CkModelOptions, CkOptions, CkPredictions, CkRanked, CkRowOptions, CkSelection, CkTuneBudget,
     CkTuneReport,
 };
 
@@ -48,7 +48,9 @@ fn structs_have_the_same_layout_on_both_sides() {
         }
         CkGemmProblem = "ck_gemm_problem" {
             struct_size, m, n, k, split_k, dtype_a, dtype_b, dtype_c, layout_a, layout_b, layout_c, reserved, arch,
+            batch, groups, num_groups, stream_k, num_d, preshuffle, quant, quant_group_a, quant_group_b,
         }
+        CkGemmGroup = "ck_gemm_group" { m, n, k, count }
         CkFmhaProblem = "ck_fmha_problem" {
             struct_size, api_family, family, dtype, mode, mask, bias, qscale, rope, kv_layout, kv_lookup, batch,
             seqlen_q, seqlen_k, nhead_q, nhead_k, hdim_q, hdim_v, max_seqlen_q, max_seqlen_k, page_size, num_splits,
@@ -79,7 +81,8 @@ fn structs_have_the_same_layout_on_both_sides() {
             struct_size, name, arch, pipeline, scheduler, epilogue, elementwise, dtype_a, dtype_b, dtype_c, dtype_acc,
             layout_a, layout_b, layout_c, transpose_a, transpose_b, grouped, split_k, num_d_tensors,
             structured_sparsity, tile, wave, warp_tile, pad, vector, block_size, double_buffer, persistent,
-            preshuffle, transpose_c, num_wave_groups,
+            preshuffle, transpose_c, num_wave_groups, batched, stream_k_reduction, quant, quant_group_a, quant_group_b,
+            shuffled_scales, d_layout, block_per_cu,
         }
         CkHardware = "ck_hardware" {
             struct_size, num_cus, simds_per_cu, shader_engines, max_clock_mhz, max_waves_per_cu, wavefront_size,

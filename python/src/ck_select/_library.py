@@ -120,6 +120,10 @@ class ConvProblem(Sized):
     ]
 
 
+class GemmGroup(Structure):
+    _fields_ = [("m", c_uint32), ("n", c_uint32), ("k", c_uint32), ("count", c_uint32)]
+
+
 class GemmProblem(Sized):
     _fields_ = [
         ("struct_size", c_size_t),
@@ -135,6 +139,15 @@ class GemmProblem(Sized):
         ("layout_c", c_int32),
         ("reserved", c_int32),
         ("arch", c_char_p),
+        ("batch", c_int64),
+        ("groups", POINTER(GemmGroup)),
+        ("num_groups", c_size_t),
+        ("stream_k", c_int32),
+        ("num_d", c_int32),
+        ("preshuffle", c_int32),
+        ("quant", c_int32),
+        ("quant_group_a", c_int32 * 3),
+        ("quant_group_b", c_int32 * 3),
     ]
 
 

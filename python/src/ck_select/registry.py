@@ -39,6 +39,8 @@ LAYOUTS = (
     "ncdhw",
 )
 SOURCES = ("override", "store", "model", "search", "estimate", "priority")
+STREAM_K = ("none", "tree", "linear", "atomic")
+QUANTS = ("none", "aquant", "bquant", "abquant", "rowcolquant", "tensor_quant", "mx")
 MODES = ("model", "search", "refine", "priority")
 _MAJORS = {"r": 0, "c": 1, "p": 2}
 _RESULTS = {"fp8": "fp16", "bf8": "fp16", "int8": "int32"}
@@ -120,7 +122,12 @@ class GroupedConvProblem:
 
 @dataclass
 class GemmProblem:
-    """A GEMM: C (M x N) = A (M x K) times B (K x N). ``dtype`` is that of A and B."""
+    """A GEMM: C (M x N) = A (M x K) times B (K x N). ``dtype`` is that of A and B.
+
+    The fields behind ``arch`` ask for more than one plain GEMM; only kernels that do what they say are then chosen.
+    ``groups`` are the GEMMs of one launch, ``(m, n, k, count)`` each; ``M``, ``N`` and ``K`` are then those of the
+    one with the most work, or 1. Groups of elements that share a scale are ``(m, n, k)``; ``None`` is the usual one.
+    """
 
     M: int
     N: int
@@ -130,11 +137,31 @@ class GemmProblem:
     split_k: int = 1
     dtype_c: str | None = None
     arch: str | None = None
+    batch: int = 0
+    groups: tuple[tuple[int, int, int, int], ...] = ()
+    stream_k: str | None = None
+    num_d: int = 0
+    preshuffle: bool = False
+    quant: str | None = None
+    quant_group_a: tuple[int, int, int] | None = None
+    quant_group_b: tuple[int, int, int] | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """The dict for a predictor."""
-        cells = {"m": self.M, "n": self.N, "k": self.K, "dtype": self.dtype, "layout": self.layout}
-        return {**cells, "split_k": self.split_k, **({"arch": self.arch} if self.arch else {})}
+        cells: dict[str, Any] = {"m": self.M, "n": self.N, "k": self.K, "dtype": self.dtype, "layout": self.layout}
+        cells["split_k"] = self.split_k
+        sizes = {"group_a": self.quant_group_a, "group_b": self.quant_group_b}
+        asked = {
+            "arch": self.arch,
+            "batch": self.batch,
+            "groups": "+".join(f"{m}x{n}x{k}*{count}" for m, n, k, count in self.groups),
+            "stream_k": self.stream_k,
+            "num_d": self.num_d,
+            "preshuffle": self.preshuffle,
+            "quant": self.quant,
+            **{name: size and "x".join(map(str, size)) for name, size in sizes.items()},
+        }
+        return {**cells, **{name: value for name, value in asked.items() if value}}
 
     def as_struct(self) -> _library.GemmProblem:
         """The problem in the library's form."""
@@ -147,6 +174,14 @@ class GemmProblem:
         problem.dtype_c = _code("dtype_c", self.dtype_c or _RESULTS.get(self.dtype, self.dtype), DTYPES)
         problem.layout_a, problem.layout_b, problem.layout_c = (_MAJORS[letter] for letter in self.layout)
         problem.arch = self.arch.encode() if self.arch else None
+        problem.batch, problem.num_d, problem.preshuffle = index(self.batch), index(self.num_d), bool(self.preshuffle)
+        # The struct keeps the array that it points to.
+        problem.groups = (_library.GemmGroup * len(self.groups))(*(_axes(*group) for group in self.groups))
+        problem.num_groups = len(self.groups)
+        problem.stream_k = _code("stream_k", self.stream_k or "none", STREAM_K)
+        problem.quant = _code("quant", self.quant or "none", QUANTS)
+        problem.quant_group_a = _axes(*(self.quant_group_a or (0, 0, 0)))
+        problem.quant_group_b = _axes(*(self.quant_group_b or (0, 0, 0)))
         return problem
 
 
@@ -498,4 +533,17 @@ def _gemm_of_struct(problem: _library.GemmProblem) -> GemmProblem:
         layout=letters,
         split_k=problem.split_k,
         dtype_c=DTYPES[problem.dtype_c],
+        batch=problem.batch,
+        groups=tuple((one.m, one.n, one.k, one.count) for one in problem.groups[: problem.num_groups]),
+        stream_k=STREAM_K[problem.stream_k] if problem.stream_k else None,
+        num_d=problem.num_d,
+        preshuffle=bool(problem.preshuffle),
+        quant=QUANTS[problem.quant] if problem.quant else None,
+        quant_group_a=_group(problem.quant_group_a),
+        quant_group_b=_group(problem.quant_group_b),
     )
+
+
+def _group(extents: Iterable[int]) -> tuple[int, int, int] | None:
+    m, n, k = extents
+    return (m, n, k) if m or n or k else None

@@ -60,6 +60,7 @@ pub struct Groups {
 }
 
 /// GEMMs of equal extents in a list.
+#[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Group {
     /// Rows, columns, depth.
@@ -76,8 +77,8 @@ impl Groups {
     pub fn new(groups: impl IntoIterator<Item = Group>) -> Result<Self, InvalidField> {
         let mut new = Self::NONE;
         for group in groups {
-            let numbers = [group.extents.as_slice(), &[group.count]].concat();
-            if let Some(bad) = numbers.iter().find(|&&number| number == 0 || i64::from(number) > MAX_EXTENT) {
+            let mut numbers = group.extents.iter().chain([&group.count]);
+            if let Some(bad) = numbers.find(|&&number| number == 0 || i64::from(number) > MAX_EXTENT) {
                 return Err(InvalidField::new("groups", bad, format!("numbers of 1 to {MAX_EXTENT}")));
             }
             let at = new.as_slice().partition_point(|known| known.extents < group.extents);
