@@ -22,6 +22,8 @@ fn main() {
         // cargo also passes to shared libraries that depend on this one; executables take no notice of a
         // soname.
         println!("cargo::rustc-link-arg=-Wl,-soname,libck_select.so.1");
+        // Threads may be inside the library when a program closes it, and destructors of threads come later.
+        println!("cargo::rustc-link-arg=-Wl,-z,nodelete");
     }
 }
 

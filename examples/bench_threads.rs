@@ -6,7 +6,8 @@
 //!
 //! One program without files, to be carried to another machine. Each case runs SECONDS (1) to count calls,
 //! and again to time each of them; a call that is timed takes a look at the clock longer. The writer changes
-//! a kernel and the model ten times a second. *Efficiency* is the rate of all threads over that of one, times
+//! a kernel and the model ten times a second. *Apart*, each thread has a registry of its own, so that nothing is
+//! shared: what is lost there is the machine's. *Efficiency* is the rate of all threads over that of one, times
 //! the threads or cores, whichever are fewer. *Changes* is how many of the ten a second the writer got done:
 //! it prepares what it has changed.
 
@@ -104,8 +105,17 @@ enum Asked {
     New,
 }
 
+/// What threads have in common.
+#[derive(Clone, Copy, PartialEq)]
+enum Way {
+    Shared,
+    Written,
+    Apart,
+}
+
 struct Case<'a> {
-    registry: &'a Registry,
+    /// One for all threads, or one for each.
+    registries: &'a [Registry],
     asked: Asked,
     threads: usize,
     time: Duration,
@@ -120,7 +130,10 @@ impl Case<'_> {
         let mut calls = 0;
         let mut times = Times::new();
         std::thread::scope(|scope| {
-            let threads: Vec<_> = (0..self.threads).map(|_| scope.spawn(|| self.ask(timed, &stop))).collect();
+            let threads: Vec<_> = (0..self.threads)
+                .map(|thread| &self.registries[thread % self.registries.len()])
+                .map(|registry| scope.spawn(|| self.ask(registry, timed, &stop)))
+                .collect();
             std::thread::sleep(self.time);
             stop.store(true, Ordering::Relaxed);
             for thread in threads {
@@ -133,7 +146,7 @@ impl Case<'_> {
         (calls, times)
     }
 
-    fn ask(&self, timed: bool, stop: &AtomicBool) -> (u64, Times) {
+    fn ask(&self, registry: &Registry, timed: bool, stop: &AtomicBool) -> (u64, Times) {
         let mut times = Times::new();
         let mut calls = 0;
         let first = self.numbers.fetch_add(4_000_000, Ordering::Relaxed);
@@ -145,7 +158,7 @@ impl Case<'_> {
                 Asked::New => problem(first + calls),
             };
             let began = timed.then(Instant::now);
-            let _ = black_box(self.registry.select(black_box(&asked)));
+            let _ = black_box(registry.select(black_box(&asked)));
             if let Some(began) = began {
                 times.add(began.elapsed());
             }
@@ -184,19 +197,27 @@ fn run(seconds: f64, threads: &[usize]) -> Result<(), Failure> {
     for count in [30, 4608] {
         let kernels = kernels(count)?;
         let last = kernels.last().ok_or("no kernels")?.clone();
-        let registry = Registry::new(Options { arch: Some("gfx950".parse()?), ..Options::default() })?;
-        registry.add_all(kernels.into_iter().map(new).collect())?;
-        registry.set_model(models[0].clone(), None);
-        registry.prepare();
+        let registry = || -> Result<Registry, Failure> {
+            let registry = Registry::new(Options { arch: Some("gfx950".parse()?), ..Options::default() })?;
+            registry.add_all(kernels.iter().cloned().map(new).collect())?;
+            registry.set_model(models[0].clone(), None);
+            registry.prepare();
+            Ok(registry)
+        };
+        let most = threads.iter().copied().max().unwrap_or(1);
+        let registries: Vec<Registry> = (0..most).map(|_| registry()).collect::<Result<_, _>>()?;
         for asked in [Asked::Repeated, Asked::New] {
-            for writes in [false, true] {
+            for way in [Way::Shared, Way::Apart, Way::Written] {
                 let mut alone = None;
                 for &threads in threads {
-                    let case = Case { registry: &registry, asked, threads, time, numbers: &numbers };
+                    let registries = if way == Way::Apart { &registries[..] } else { &registries[..1] };
+                    let registry = &registries[0];
+                    let case = Case { registries, asked, threads, time, numbers: &numbers };
                     let stop = AtomicBool::new(false);
                     let began = Instant::now();
                     let (calls, times, changes) = std::thread::scope(|scope| {
-                        let writer = writes.then(|| scope.spawn(|| write(&registry, &last, &models, &stop)));
+                        let writer = (way == Way::Written)
+                            .then(|| scope.spawn(|| write(registry, &last, &models, &stop)));
                         let (calls, _) = case.run(false);
                         let (_, times) = case.run(true);
                         stop.store(true, Ordering::Relaxed);
@@ -209,7 +230,11 @@ fn run(seconds: f64, threads: &[usize]) -> Result<(), Failure> {
                     println!(
                         "| {count} | {} | {} | {threads} | {rate:.0} | {:.1} % | {:.3} | {:.3} | {:.1} | {:.1} |",
                         if asked == Asked::Repeated { "repeated" } else { "new" },
-                        if writes { "yes" } else { "no" },
+                        match way {
+                            Way::Shared => "no",
+                            Way::Written => "yes",
+                            Way::Apart => "apart",
+                        },
                         100.0 * rate / (one * threads.min(cores) as f64),
                         median / 1e3,
                         worst / 1e3,

@@ -3,20 +3,59 @@
 //! ```console
 //! $ first_selection embedded:grouped_conv_forward_bf16_gfx950
 //! $ first_selection models/M
+//! $ first_selection models/M winners.db
 //! ```
 //!
 //! Prints the microseconds of each step. Run it many times and take the least: the first run finds the files
-//! on disk.
+//! on disk. A store that does not exist is made, with 10,000 winners of the kernels; then the selection is the
+//! answer of one of them.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ck_select::pool::Pool;
 use ck_select::problem::{ConvProblem, Problem};
 use ck_select::registry::{NewKernel, Options, Priority, Registry, UserData};
+use ck_select::tuning::host::HostDevice;
+use ck_select::tuning::store::{Mode, PoolHash, Record, Scope, Store, Winner, WinnerSource};
 
-fn run(model: &str) -> Result<(), Box<dyn std::error::Error>> {
+type Failure = Box<dyn std::error::Error>;
+
+const WINNERS: i64 = 10_000;
+
+fn problem(number: i64) -> Problem {
+    let (n, c) = (1 + number % 64, 16 * (1 + number / 64));
+    ConvProblem { n, c, k: 128, ..ConvProblem::new_2d([28, 28], [3, 3]) }.padded([1, 1]).into()
+}
+
+/// The winners of the host's, as a registry would have measured them.
+fn fill(store: &Path, pool: &Pool) -> Result<(), Failure> {
+    let names = || pool.kernels().iter().map(|kernel| kernel.name.as_str());
+    let scope = Scope::new("gfx950".parse()?, HostDevice::NAME, PoolHash::of_names(names()), "");
+    let record = |number| Record {
+        scope: scope.clone(),
+        problem: problem(number),
+        winner: Winner {
+            kernel: names().nth(number as usize % pool.kernels().len()).unwrap_or_default().into(),
+            median_ms: 0.1,
+            cv: 0.01,
+            repeats: 20,
+            candidates: 30,
+            measured_at: Winner::now(),
+            source: WinnerSource::Search,
+        },
+    };
+    let records: Vec<Record> = (0..WINNERS).map(record).collect();
+    Store::open(store, Mode::ReadWrite)?.merge(&records)?;
+    Ok(())
+}
+
+fn run(model: &str, store: Option<&Path>) -> Result<(), Failure> {
     let pool = Pool::read(concat!(env!("CARGO_MANIFEST_DIR"), "/configs/forward_bf16.txt"))?;
+    if let Some(store) = store.filter(|store| !store.exists()) {
+        fill(store, &pool)?;
+    }
     let mut steps: Vec<(&str, Duration)> = Vec::new();
     let mut last = Instant::now();
     let mut step = |name| {
@@ -24,7 +63,13 @@ fn run(model: &str) -> Result<(), Box<dyn std::error::Error>> {
         last = Instant::now();
     };
 
-    let registry = Registry::new(Options::default())?;
+    let options = match store {
+        Some(store) => {
+            Options { arch: "gfx950".parse().ok(), store: Some(store.to_owned()), ..Options::default() }
+        }
+        None => Options::default(),
+    };
+    let registry = Registry::with_device(options, Box::new(HostDevice::new()))?;
     let new =
         |kernel| NewKernel { kernel, priority: Priority::NORMAL, user: UserData::default(), hooks: None };
     registry.add_all(pool.kernels().iter().cloned().map(new).collect())?;
@@ -33,9 +78,7 @@ fn run(model: &str) -> Result<(), Box<dyn std::error::Error>> {
     step("load the model");
     registry.set_model(model, None);
     step("prepare it for the kernels");
-    let problem = ConvProblem { n: 16, c: 256, k: 128, ..ConvProblem::new_2d([28, 28], [3, 3]) };
-    let problem: Problem = problem.padded([1, 1]).into();
-    let selection = registry.select(&problem)?;
+    let selection = registry.select(&problem(975))?;
     step("select");
 
     for (name, time) in &steps {
@@ -52,8 +95,9 @@ fn run(model: &str) -> Result<(), Box<dyn std::error::Error>> {
 }
 
 fn main() {
-    let model = std::env::args().nth(1).unwrap_or_default();
-    if let Err(error) = run(&model) {
+    let mut arguments = std::env::args().skip(1);
+    let (model, store) = (arguments.next().unwrap_or_default(), arguments.next().map(PathBuf::from));
+    if let Err(error) = run(&model, store.as_deref()) {
         eprintln!("{error}");
         std::process::exit(1);
     }

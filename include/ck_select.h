@@ -2354,7 +2354,9 @@ ck_status ck_registry_remove_models(ck_registry *registry);
 
 /**
  * Prepares the models for the current kernels. Otherwise the first selection after a change does this, or
- * the first two selections of a new registry.
+ * the first two selections of a new registry. The next call that changes kernels prepares them, too, before
+ * selections see the change: a program that changes kernels while it selects calls this after each change,
+ * and no selection waits.
  *
  * # Safety
  * `registry` is from `ck_registry_create`.

@@ -64,6 +64,13 @@ fn a_fork_after_use_serves_both() {
     let ends_well = |number: i64| {
         let guess = registry.select(&problem(number)).is_ok_and(|one| one.source == Source::Estimate);
         let tuned = registry.tune(&LONG).is_ok_and(|report| report.measured == 1);
+        // A busy machine may have left a winner in memory, which a child that ends by `_exit` would lose.
+        for _ in 0..100 {
+            if registry.store_status().waiting == 0 {
+                break;
+            }
+            let _ = registry.refresh_store();
+        }
         let known = [1, number].map(|number| registry.select(&problem(number)));
         guess && tuned && known.iter().all(|one| one.as_ref().is_ok_and(|one| one.source == Source::Store))
     };

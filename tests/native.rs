@@ -8,6 +8,7 @@ mod hip_double;
 mod native {
     pub(crate) mod tools;
 
+    mod copies;
     mod dispatchers;
     mod examples;
     mod install;

@@ -488,6 +488,7 @@ fn selections_are_consistent_while_kernels_and_models_change() {
                     if selection.source == Source::Model {
                         assert!(selection.entry.name().ends_with("128x128x64_compv5"));
                     }
+                    std::thread::yield_now();
                 }
             });
         }

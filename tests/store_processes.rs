@@ -4,6 +4,9 @@
 
 #![cfg(unix)]
 
+#[cfg(target_os = "linux")]
+mod faulty_calls;
+
 use std::collections::HashMap;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -124,6 +127,20 @@ fn child() {
             winners.put(&gemm(rank, 2), &winner(rank, 2)).unwrap();
             assert!(winners.refresh().unwrap());
             say(&format!("winners: {}", winners.snapshot().len()));
+        }
+        "despite faults" => {
+            match Store::open(&path, Mode::ReadWrite).and_then(|store| store.winners(scope())) {
+                Err(error) => say(&format!("error: {error}")),
+                Ok(winners) => {
+                    for count in 0..20 {
+                        if winners.put(&gemm(rank, count), &winner(rank, count)) == Ok(Saved::Disk) {
+                            say(&count.to_string());
+                        }
+                        assert!(winners.snapshot().get(&gemm(rank, count)).is_some(), "kept in memory");
+                    }
+                    say("opened");
+                }
+            }
         }
         "locked out" => match Store::open(&path, Mode::ReadWrite) {
             Err(error) => say(&format!("error: {error}")),
@@ -269,6 +286,68 @@ fn a_full_disk_is_an_error_and_loses_nothing() {
     // With room again, all goes on.
     let winners = Store::open(&path, Mode::ReadWrite).unwrap().winners(scope()).unwrap();
     assert_eq!(winners.put(&gemm(2, 0), &winner(2, 0)), Ok(Saved::Disk));
+}
+
+/// Each call by which the store writes fails, once or from then on.
+#[cfg(target_os = "linux")]
+#[test]
+fn calls_that_fail_lose_nothing() {
+    let (mut faults, mut reported) = (0, 0);
+    for (call, error) in [("write", 28), ("write", 122), ("write", 5), ("sync", 5), ("truncate", 5)] {
+        let mut first = 1;
+        loop {
+            let before = faults;
+            for count in [1, u32::MAX] {
+                let folder = tempfile::tempdir().unwrap();
+                let (path, mark) = (folder.path().join("s.db"), folder.path().join("mark"));
+                let fault = faulty_calls::Fault { call, first, count, error };
+                let mut child = command("despite faults", &path, 1);
+                fault.meets(&mut child, &mark);
+                let output = child.output().unwrap();
+                assert!(output.status.success(), "{fault:?}: {}", String::from_utf8_lossy(&output.stdout));
+                if !mark.exists() {
+                    continue;
+                }
+                faults += 1;
+                let (lines, stored) = (said(&output.stdout), stored(&path));
+                let puts: Vec<u32> = lines.iter().filter_map(|line| line.parse().ok()).collect();
+                assert!(
+                    puts.iter().all(|&put| stored.get(&gemm(1, put)) == Some(&winner(1, put))),
+                    "{fault:?}"
+                );
+                reported += puts.len();
+                // What one failure leaves in memory is written at the end.
+                let opened = lines.last().is_some_and(|line| line == "opened");
+                assert!(!opened || count > 1 || stored.len() == 20, "{fault:?}: {} of 20", stored.len());
+            }
+            if faults == before {
+                break;
+            }
+            first = faulty_calls::next(first);
+        }
+    }
+    assert!(faults > 20, "{faults}");
+    eprintln!("{faults} failing calls, {reported} reported puts");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_clock_that_runs_backwards_changes_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s.db");
+    let children: Vec<_> = (0..2)
+        .map(|rank| {
+            let mut child = command("some", &path, rank);
+            faulty_calls::backwards(&mut child);
+            child.spawn().unwrap()
+        })
+        .collect();
+    for child in children {
+        assert!(child.wait_with_output().unwrap().status.success());
+    }
+    let stored = stored(&path);
+    assert_eq!(stored.len(), 201);
+    assert!((0..2).all(|rank| (0..100).all(|count| stored[&gemm(rank, count)] == winner(rank, count))));
 }
 
 /// What a process without write permission says. Root may write everything, so it becomes somebody else.

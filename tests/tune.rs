@@ -392,6 +392,7 @@ fn others_see_a_guess_or_a_winner_and_nothing_else() {
                             chosen.source
                         );
                     }
+                    std::thread::yield_now();
                 }
             });
         }

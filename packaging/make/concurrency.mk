@@ -23,10 +23,18 @@ bench-threads: needs-cargo needs-cc
 	$(CARGO) build --release --package ck-select --example bench_threads
 	$(TARGET_DIR)/release/examples/bench_threads $(or $(SECONDS_EACH_CASE),1) $(or $(THREADS),1,2,4,8,16)
 
-# Faults from outside: kills of writers and sweeps, full disks, vanishing folders, errors of the runtime, signals, forks. FAULTS=N does
-# N times as much of what the tests do. docs/reliability.md has the runs.
+# Everything at once for SECONDS: selections from 64 threads, a writer, a store, tuning. Fails where memory or open files grow.
+.PHONY: soak
+soak: needs-cargo needs-cc
+	$(CARGO) build --release --package ck-select --example soak
+	$(TARGET_DIR)/release/examples/soak $(or $(SECONDS),3600) $(or $(THREADS),64)
+
+# Faults from outside: kills of commands and writers, calls of the system that fail, full disks, vanishing folders, errors of the runtime,
+# signals, forks, copies of the library. FAULTS=N does N times as much of what the tests do. docs/reliability.md has the runs.
 .PHONY: faults
-faults: needs-cargo needs-cxx
+faults: needs-cargo needs-cxx lightgbm-tools
 	CK_SELECT_FAULTS=$(or $(FAULTS),3) $(CARGO) test --package ck-select --test faults --test forks --test store_processes --test store_hostile \
 		--test store_locked --test search_hip -- --nocapture
+	CK_SELECT_FAULTS=$(or $(FAULTS),3) $(CARGO) test --package ck-select --test native -- copies --nocapture
+	$(LIGHTGBM_TEST_ENV) CK_SELECT_FAULTS=$(or $(FAULTS),3) $(CARGO) test --package ckselect --features train --test faults -- --nocapture
 	$(CARGO) test --package ckselect --test bench -- chaos --nocapture

@@ -330,7 +330,9 @@ pub unsafe extern "C" fn ck_registry_remove_models(registry: *mut CkRegistry) ->
 }
 
 /// Prepares the models for the current kernels. Otherwise the first selection after a change does this, or
-/// the first two selections of a new registry.
+/// the first two selections of a new registry. The next call that changes kernels prepares them, too, before
+/// selections see the change: a program that changes kernels while it selects calls this after each change,
+/// and no selection waits.
 ///
 /// # Safety
 /// `registry` is from `ck_registry_create`.

@@ -2,8 +2,8 @@
 //!
 //! Writers take turns. A call sees one consistent state: all of a change or none of it. Changes of kernels
 //! are collected, and the first call that needs them builds a state from them, so that adding many kernels
-//! takes linear time; all other changes are published atomically while readers continue with the previous
-//! state.
+//! takes linear time. The first one after [`Registry::prepare`], as all changes of something else, is published
+//! atomically while readers continue with the previous state.
 
 mod asked;
 mod atomic;
@@ -58,6 +58,10 @@ use state::State;
 
 /// Calls at the same time whose working memory is kept for the next calls; more than that allocate.
 const SCRATCHES: usize = 64;
+
+/// How often a state that is behind is looked at again before a selection waits for its turn to make one: for
+/// a few microseconds.
+const LOOKS: usize = 100;
 
 /// Kernels, models and options, shared by any number of threads.
 ///
@@ -314,9 +318,14 @@ impl Registry {
 
     /// Prepares the models for the current kernels. Otherwise the first selection after a change does, or of
     /// a new registry the first two.
+    ///
+    /// The next call that changes kernels then prepares them, too, before selections see the change: they do
+    /// not wait. So a program that changes kernels while it selects calls this after each change.
     pub fn prepare(&self) {
         let state = self.state();
         self.prepared(&state).models.iter().for_each(|model| model.compile());
+        let mut roster = self.turn();
+        roster.is_prepared = state.generation() == self.current.get();
     }
 
     /// Reads the winners that other processes have stored since the last time; true if there were any. It
@@ -398,9 +407,13 @@ impl Registry {
 
     /// The state after the latest change.
     fn state(&self) -> Guard<Arc<State>> {
-        let state = self.state.load();
-        if state.generation() == self.current.get() {
-            return state;
+        // One that is being published is there before a thread could be put to sleep and woken.
+        for _ in 0..LOOKS {
+            let state = self.state.load();
+            if state.generation() == self.current.get() {
+                return state;
+            }
+            std::hint::spin_loop();
         }
         self.bring_up_to_date(&self.turn())
     }
@@ -419,10 +432,7 @@ impl Registry {
         if state.generation() == generation {
             return state;
         }
-        let mut next = State::clone(&state);
-        next.set_kernels(
-            roster.snapshot(|id| self.entries.get(id).map_or(Priority::NORMAL, Entry::priority)),
-        );
+        let mut next = self.with_kernels(roster, &state);
         next.set_generation(generation);
         self.state.store(Arc::new(next));
         self.state.load()
@@ -438,9 +448,23 @@ impl Registry {
         self.writer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Ends a turn that has changed kernels.
-    fn announce(&self, _turn: MutexGuard<'_, Roster>) {
-        self.current.publish(self.current.get() + 1, || ());
+    /// Ends a turn that has changed kernels. Many changes in a row are not prepared one by one, so only the
+    /// first one is.
+    fn announce(&self, mut roster: MutexGuard<'_, Roster>) {
+        if !std::mem::take(&mut roster.is_prepared) {
+            self.current.publish(self.current.get() + 1, || ());
+            return;
+        }
+        let state = self.with_kernels(&roster, &self.state.load());
+        self.prepared(&state);
+        self.publish(state);
+    }
+
+    fn with_kernels(&self, roster: &Roster, state: &State) -> State {
+        let priority = |id| self.entries.get(id).map_or(Priority::NORMAL, Entry::priority);
+        let mut next = State::clone(state);
+        next.set_kernels(roster.snapshot(priority));
+        next
     }
 
     /// Publishes what a turn has changed of anything else; the turn goes on.

@@ -187,3 +187,42 @@ fn winners(
     let scope = Scope::new(arch, device, pool, driver);
     store.winners_or_none(scope).map(Arc::new).map_err(|error| error.to_string())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::{NewKernel, Options, Priority, Registry, UserData};
+    use super::*;
+    use crate::kernel::Kernel;
+
+    fn add(registry: &Registry, tile: usize) {
+        let kernel = Kernel::from_name(&format!("grouped_conv_forward_bf16_2d_{tile}x64x64_compv3")).unwrap();
+        let (priority, user) = (Priority::NORMAL, UserData::default());
+        registry.add_all(vec![NewKernel { kernel, priority, user, hooks: None }]).unwrap();
+    }
+
+    /// Whether the state that the next selection gets is there, and prepared for the kernels of now.
+    fn is_ready(registry: &Registry) -> bool {
+        let state = registry.state.load();
+        let names = registry.kernels();
+        let pool = PoolHash::of_names(names.iter().map(|entry| entry.name()));
+        state.generation() == registry.generation() && state.known().is_some_and(|known| known.pool == pool)
+    }
+
+    #[test]
+    fn the_first_change_after_prepare_is_prepared_and_the_others_are_collected() {
+        let registry = Registry::new(Options::default()).unwrap();
+        add(&registry, 16);
+        assert!(!is_ready(&registry));
+        registry.prepare();
+        assert!(is_ready(&registry));
+        add(&registry, 32);
+        assert!(is_ready(&registry));
+        add(&registry, 64);
+        assert!(!is_ready(&registry));
+        registry.prepare();
+        assert!(registry.remove("grouped_conv_forward_bf16_2d_16x64x64_compv3"));
+        assert!(is_ready(&registry));
+        assert_eq!(registry.retain(|entry| entry.name().contains("_32x")), 1);
+        assert!(!is_ready(&registry));
+    }
+}

@@ -21,6 +21,8 @@ pub(super) struct Roster {
     counts: Vec<usize>,
     names: HashMap<Arc<str>, Name>,
     len: usize,
+    /// Whether the caller has prepared these kernels, and so the next change of them is prepared, too.
+    pub(super) is_prepared: bool,
 }
 
 /// What is known of a name that has ever been registered.

@@ -50,7 +50,8 @@
 //!
 //! # Threads and forks
 //! Everything here may be used from many threads. After `fork`, the child reopens the file by itself,
-//! provided that no other thread was inside the store at that moment. Do not open the file with another copy
+//! provided that no other thread was inside the store at that moment. Several copies of this library in one
+//! process may use one store on Linux (x86-64 and 64-bit ARM). Elsewhere do not open the file with another copy
 //! of SQLite in the same process: closing it there would drop this one's locks.
 
 mod backlog;
@@ -60,6 +61,7 @@ mod error;
 mod exchange;
 mod hash;
 mod location;
+mod locks;
 mod rows;
 mod schema;
 mod scope;

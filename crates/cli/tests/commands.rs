@@ -480,7 +480,7 @@ fn a_packed_model_is_the_model() {
         ))
     };
     assert_eq!(rank(packed), rank(SHIPPED));
-    assert!(bad(&format!("pack --model {SHIPPED} --output {packed}"), 1).contains("File exists"));
+    assert!(bad(&format!("pack --model {SHIPPED} --output {packed}"), 1).contains("already exists"));
     // Its text is gone, and nothing is left of an attempt.
     let again = folder.path().join("again");
     let refused = bad(&format!("pack --model {packed} --output {}", again.display()), 1);

@@ -21,6 +21,7 @@ pub mod measurements;
 pub mod predictions;
 pub mod report;
 pub mod shapes;
+pub mod staged;
 pub mod surrogate;
 pub mod survey;
 #[cfg(feature = "lightgbm")]

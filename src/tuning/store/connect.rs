@@ -13,6 +13,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavio
 
 use super::error::reason;
 use super::location::shared_file_system;
+use super::locks;
 use super::schema::{self, Contents};
 use super::{Journal, StoreError, StoreOptions};
 use crate::files;
@@ -278,6 +279,7 @@ fn open(
     options: &StoreOptions,
     until: Instant,
 ) -> rusqlite::Result<(Connection, Watch)> {
+    locks::install();
     let connection = Connection::open_with_flags(path, flags)?;
     // SQLite waits for most locks itself, `retry` for all.
     connection.busy_timeout(options.wait / 4)?;

@@ -1,6 +1,5 @@
 //! `ckselect pack`: a model directory that loads several times faster.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use ck_select::files;
@@ -8,6 +7,7 @@ use ck_select::forest::Forest;
 use ck_select::model::{Model, Target};
 use ck_select::packed;
 use ck_select_offline::forest_text;
+use ck_select_offline::staged::Staged;
 
 use crate::error::CliError;
 
@@ -35,36 +35,36 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     let model = Model::load(&args.model)?;
-    fs::create_dir_all(files::folder_of(&args.output)).map_err(|error| io(&args.output, &error))?;
-    fs::create_dir(&args.output).map_err(|error| io(&args.output, &error))?;
-    // Without a spec it is no model, so that comes last.
-    let done = forests(args, &model).and_then(|()| papers(args));
-    if done.is_err() {
-        let _ = fs::remove_dir_all(&args.output);
+    if args.output.symlink_metadata().is_ok() {
+        return Err(CliError::failed(format!("{}: already exists", args.output.display())));
     }
-    done
+    let staged = Staged::create(&args.output).map_err(|error| io(&args.output, &error))?;
+    forests(args, &model, &staged)?;
+    papers(args, &staged)?;
+    staged.commit(false).map_err(|error| io(&args.output, &error))
 }
 
-fn forests(args: &Args, model: &Model) -> Result<(), CliError> {
+fn forests(args: &Args, model: &Model, staged: &Staged) -> Result<(), CliError> {
     for target in Target::ALL {
         let Some(text) = forest_text(&args.model, target)? else { continue };
         let failed = |error| CliError::failed(format!("{}: {target}: {error}", args.model.display()));
         let packed = packed::pack(&text).map_err(failed)?;
-        let to = args.output.join(target.file_name() + ".packed");
-        files::write(&to, &packed).map_err(|error| io(&to, &error))?;
-        if model.forest(target).is_none_or(|forest| Forest::load(&to).ok().as_ref() != Some(forest)) {
+        let name = target.file_name() + ".packed";
+        staged.write(&name, &packed).map_err(|error| io(&args.output.join(&name), &error))?;
+        let written = Forest::load(staged.path().join(name)).ok();
+        if model.forest(target).is_none_or(|forest| written.as_ref() != Some(forest)) {
             return Err(failed("the packed forest differs".to_owned()));
         }
     }
     Ok(())
 }
 
-fn papers(args: &Args) -> Result<(), CliError> {
+fn papers(args: &Args, staged: &Staged) -> Result<(), CliError> {
     let there = PAPERS.into_iter().filter(|name| args.model.join(name).exists());
     for name in there.chain([SPEC]) {
-        let (from, to) = (args.model.join(name), args.output.join(name));
+        let from = args.model.join(name);
         let bytes = files::read(&from).map_err(|error| io(&from, &error))?;
-        files::write(&to, &bytes).map_err(|error| io(&to, &error))?;
+        staged.write(name, &bytes).map_err(|error| io(&args.output.join(name), &error))?;
     }
     Ok(())
 }

@@ -1,18 +1,17 @@
 //! The files of a model directory, all of them or none.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use ck_select_model::model::{Model, Target, TrainedOn, TrainedRange};
-use ck_select_types::files;
 use ck_select_types::hardware::Hardware;
 use flate2::{Compression, GzBuilder};
 use serde_json::{Map, Value, json};
 
 use crate::measurements::Measurements;
 use crate::report;
+use crate::staged::Staged;
 
 use super::facts::{range, shapes, trained_on};
 use super::{CardInputs, Plan, TrainError, Trained, card, out_of_fold};
@@ -75,31 +74,15 @@ impl Directory {
         Ok(())
     }
 
-    /// Writes the files into a directory beside `path` and gives it that name when all of them are on the
-    /// disk. An existing directory is an error, unless it is to be replaced.
+    /// Writes the files, all or none. An existing directory is an error, unless it is to be replaced.
     pub fn write(&self, path: &Path, overwrite: bool) -> Result<(), TrainError> {
         let failed = |error| TrainError::io(path.display(), error);
         Self::check_free(path, overwrite)?;
-        // A link stays, and what it points to is replaced.
-        let path = &files::target(path).map_err(failed)?;
-        let parent = files::folder_of(path);
-        fs::create_dir_all(parent).map_err(failed)?;
-        let staged = tempfile::Builder::new().prefix(".ckselect-").tempdir_in(parent).map_err(failed)?;
+        let staged = Staged::create(path).map_err(failed)?;
         for (name, bytes) in &self.files {
-            let at = staged.path().join(name);
-            write_whole(&at, bytes).map_err(|error| TrainError::io(at.display(), error))?;
+            staged.write(name, bytes).map_err(|error| TrainError::io(path.join(name).display(), error))?;
         }
-        readable(staged.path()).map_err(failed)?;
-        files::sync_folder(staged.path()).map_err(failed)?;
-        // What is replaced is moved aside, to be put back should the new directory not get its name.
-        let aside = if path.exists() { Some(set_aside(path, parent).map_err(failed)?) } else { None };
-        if let Err(error) = fs::rename(staged.path(), path) {
-            if let Some((_, old)) = &aside {
-                fs::rename(old, path).map_err(failed)?;
-            }
-            return Err(failed(error));
-        }
-        files::sync_folder(parent).map_err(failed)
+        staged.commit(overwrite).map_err(failed)
     }
 
     /// Refuses a place that is taken; to be asked before a long training, too.
@@ -117,29 +100,6 @@ impl Directory {
         }
         Ok(())
     }
-}
-
-fn set_aside(path: &Path, parent: &Path) -> io::Result<(tempfile::TempDir, PathBuf)> {
-    let aside = tempfile::Builder::new().prefix(".ckselect-old-").tempdir_in(parent)?;
-    let old = aside.path().join("model");
-    fs::rename(path, &old)?;
-    Ok((aside, old))
-}
-
-fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = File::create_new(path)?;
-    file.write_all(bytes)?;
-    file.sync_all()
-}
-
-/// Temporary directories are private; a model is as readable as anything that the user makes.
-fn readable(directory: &Path) -> io::Result<()> {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        fs::set_permissions(directory, fs::Permissions::from_mode(0o755))?;
-    }
-    Ok(())
 }
 
 fn pretty(value: &Value) -> Vec<u8> {

@@ -1,5 +1,6 @@
 //! Problems from text: `N=16,C=256,…` on a command line, or the named cells of a CSV row.
 
+use std::cell::Cell;
 use std::fmt;
 use std::str::FromStr;
 
@@ -150,12 +151,14 @@ impl Problem {
     /// ```
     pub fn parse(op: Op, text: &str, defaults: &ProblemDefaults) -> Result<Self, ProblemError> {
         let accepted = keys(op);
-        let mut pairs: Vec<(&str, &str)> = Vec::new();
+        let mut pairs: Vec<(&str, &str)> = Vec::with_capacity(accepted.len());
+        let mut next = 0;
         for part in text.split(|c: char| c == ',' || c.is_whitespace()).filter(|part| !part.is_empty()) {
             let (key, value) = part.split_once('=').ok_or_else(|| ProblemError::NotAPair(part.to_owned()))?;
-            if !accepted.contains(&key) {
+            let Some(at) = position(accepted, next, |&known| known == key) else {
                 return Err(ProblemError::UnknownKey { op, key: key.to_owned(), accepted });
-            }
+            };
+            next = at + 1;
             // The extents of a GEMM are accepted in either case; no two fields of a problem differ in the
             // case alone.
             if pairs.iter().any(|&(known, _)| known.eq_ignore_ascii_case(key)) {
@@ -163,7 +166,7 @@ impl Problem {
             }
             pairs.push((key, value));
         }
-        Ok(Self::from_fields(op, &Pairs(pairs), defaults)?)
+        Ok(Self::from_fields(op, &Pairs { pairs, next: Cell::new(0) }, defaults)?)
     }
 
     /// Reads a problem from named cells, such as a row of a benchmark CSV, and validates it. Cells that are
@@ -258,12 +261,26 @@ fn write_request(f: &mut fmt::Formatter<'_>, request: &GemmRequest) -> fmt::Resu
     Ok(())
 }
 
-struct Pairs<'a>(Vec<(&'a str, &'a str)>);
+struct Pairs<'a> {
+    pairs: Vec<(&'a str, &'a str)>,
+    /// Where to look first.
+    next: Cell<usize>,
+}
 
 impl Fields for Pairs<'_> {
     fn get(&self, name: &str) -> Option<&str> {
-        self.0.iter().find(|(key, value)| *key == name && !value.is_empty()).map(|&(_, value)| value)
+        let at = position(&self.pairs, self.next.get(), |(key, value)| *key == name && !value.is_empty())?;
+        self.next.set(at + 1);
+        Some(self.pairs[at].1)
     }
+}
+
+/// The place of what is looked for, first from `start` on: a text has its fields mostly in the order in which
+/// they are asked for, and a store has thousands of texts.
+fn position<T>(items: &[T], start: usize, is_it: impl Fn(&T) -> bool) -> Option<usize> {
+    let (before, after) = items.split_at(start.min(items.len()));
+    let later = after.iter().position(&is_it).map(|at| before.len() + at);
+    later.or_else(|| before.iter().position(is_it))
 }
 
 /// Named cells, read as what they should be.

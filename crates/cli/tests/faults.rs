@@ -1,0 +1,312 @@
+//! Commands whose calls of the system fail, and that are killed at any moment: what they write is there as it
+//! was before, or whole. `make faults` tries more moments.
+
+#![cfg(target_os = "linux")]
+
+#[path = "../../../tests/faulty_calls/mod.rs"]
+mod faulty_calls;
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use faulty_calls::Fault;
+
+const HEADER: &str = "kernel,problem_idx,N,C,K,G,Hi,Wi,Y,X,pad_h,pad_w,latency_ms,tflops\n";
+
+/// Small convolutions on two kernels, with made-up times; `of` makes different ones.
+fn sweep(of: u32) -> String {
+    let mut text = HEADER.to_owned();
+    for problem in 0..12 {
+        for (tile, time) in [(64, 2 + problem % 3), (128, 1 + (problem + of) % 4)] {
+            let (n, c) = (1 + problem, 32 << (problem % 3));
+            let kernel = format!("grouped_conv_forward_bf16_2d_{tile}x{tile}x64_compv3");
+            let _ = writeln!(
+                text,
+                "{kernel},{problem},{n},{c},64,1,28,28,3,3,1,1,{time}.5,{}",
+                9.0 / f64::from(time)
+            );
+        }
+    }
+    text
+}
+
+/// What is at a path: of a file its bytes, of a folder those of its files; nothing if there is nothing.
+type Content = BTreeMap<PathBuf, Vec<u8>>;
+
+fn content(path: &Path) -> Content {
+    if let Ok(entries) = fs::read_dir(path) {
+        return entries.flat_map(|entry| content(&entry.unwrap().path())).collect();
+    }
+    fs::read(path).map(|bytes| (path.to_owned(), bytes)).into_iter().collect()
+}
+
+fn remove(path: &Path) {
+    let _ = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
+}
+
+fn restore(path: &Path, content: &Content) {
+    remove(path);
+    for (file, bytes) in content {
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(file, bytes).unwrap();
+    }
+}
+
+/// A command, and what it writes.
+struct Case {
+    folder: tempfile::TempDir,
+    line: &'static str,
+    output: &'static str,
+    before: Content,
+    after: Content,
+    /// How long the command takes.
+    takes: Duration,
+}
+
+impl Case {
+    /// `@` in the line is `old` for what is there before, and then `new`.
+    fn new(line: &'static str, output: &'static str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, of) in [("old", 1), ("new", 2)] {
+            fs::write(folder.path().join(format!("{name}.csv")), sweep(of)).unwrap();
+        }
+        let (before, after) = (Content::new(), Content::new());
+        let mut case = Self { folder, line, output, before, after, takes: Duration::ZERO };
+        if line.contains('@') {
+            case.good("old");
+            case.before = content(&case.path(output));
+        }
+        let began = Instant::now();
+        case.good("new");
+        case.takes = began.elapsed();
+        case.after = content(&case.path(output));
+        assert_ne!(case.before, case.after, "{line}");
+        case
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn command(&self, which: &str) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_ckselect"));
+        command.current_dir(self.folder.path()).env("SOURCE_DATE_EPOCH", "1700000000");
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();
+        let line = self.line.replace('@', which).replace("ROOT", root.to_str().unwrap());
+        command.args(line.split_whitespace()).stdin(Stdio::null());
+        command
+    }
+
+    fn good(&self, which: &str) {
+        let ran = self.command(which).output().unwrap();
+        assert!(ran.status.success(), "{}\n{}", self.line, String::from_utf8_lossy(&ran.stderr));
+    }
+
+    /// Runs the command with a fault; `None` if it never met it.
+    fn under(&self, fault: Fault) -> Option<Output> {
+        restore(&self.path(self.output), &self.before);
+        let marks = tempfile::tempdir().unwrap();
+        let mark = marks.path().join("mark");
+        let mut command = self.command("new");
+        fault.meets(&mut command, &mark);
+        let ran = command.output().unwrap();
+        mark.exists().then_some(ran)
+    }
+
+    fn judge(&self, what: &str, succeeded: bool) {
+        let found = content(&self.path(self.output));
+        let whole = found == self.after || (!succeeded && found == self.before);
+        let names: Vec<_> = found.iter().map(|(name, bytes)| (name, bytes.len())).collect();
+        assert!(whole, "{}: {what}: neither as before nor whole: {names:?}", self.line);
+    }
+
+    /// Nothing of an attempt that failed stays.
+    fn judge_rest(&self, what: &str) {
+        let known = ["old.csv", "new.csv", self.output];
+        for entry in fs::read_dir(self.folder.path()).unwrap() {
+            let name = entry.unwrap().file_name().into_string().unwrap();
+            assert!(known.contains(&name.as_str()), "{}: {what}: {name} is left", self.line);
+        }
+    }
+
+    /// Each kind of call fails with each of its errors, once or from then on.
+    fn calls_fail(&self) -> u32 {
+        const FAULTS: [(&str, &[(i32, &str)]); 4] = [
+            ("rename", &[(18, "cross-device"), (5, "Input/output"), (116, "Stale")]),
+            ("write", &[(28, "No space"), (122, "quota"), (5, "Input/output")]),
+            ("sync", &[(5, "Input/output"), (122, "quota")]),
+            ("mkdir", &[(30, "Read-only"), (122, "quota")]),
+        ];
+        let mut met = 0;
+        for (call, errors) in FAULTS {
+            let mut first = 1;
+            loop {
+                let all = if faulty_calls::times() > 1 {
+                    errors
+                } else {
+                    &errors[first as usize % errors.len()..][..1]
+                };
+                let before = met;
+                for &(error, text) in all {
+                    for count in [1, u32::MAX] {
+                        let fault = Fault { call, first, count, error };
+                        let Some(ran) = self.under(fault) else { continue };
+                        met += 1;
+                        let said = String::from_utf8_lossy(&ran.stderr).into_owned();
+                        let what = format!("{fault:?}: {said}");
+                        assert!(ran.status.success() || said.contains(text), "{}: {what}", self.line);
+                        assert!(matches!(ran.status.code(), Some(0 | 1)), "{}: {what}", self.line);
+                        self.judge(&what, ran.status.success());
+                        self.judge_rest(&what);
+                    }
+                }
+                if met == before {
+                    break;
+                }
+                first = faulty_calls::next(first);
+            }
+        }
+        met
+    }
+
+    /// Dies before each call that changes something, and at some moments between them.
+    fn is_killed(&self) -> u32 {
+        let mut kills = 0;
+        let mut first = 1;
+        while let Some(ran) = self.under(Fault { call: "any", first, count: 1, error: 0 }) {
+            assert_eq!(ran.status.code(), None, "killed");
+            self.judge(&format!("killed before change {first}"), false);
+            kills += 1;
+            first = faulty_calls::next(first);
+        }
+        for moment in 0..4 * faulty_calls::times() {
+            restore(&self.path(self.output), &self.before);
+            let mut child = self.command("new").stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+            // Spread over the time that it takes, without an order.
+            std::thread::sleep(self.takes * (moment * 7919 % 100) / 100);
+            child.kill().unwrap();
+            child.wait().unwrap();
+            self.judge("killed", false);
+            kills += 1;
+        }
+        kills
+    }
+
+    fn all(line: &'static str, output: &'static str) {
+        let case = Self::new(line, output);
+        let (faults, kills) = (case.calls_fail(), case.is_killed());
+        // What a kill leaves beside the output stops nobody.
+        restore(&case.path(output), &case.before);
+        case.good("new");
+        case.judge("after all", true);
+        eprintln!("{line}: {faults} faults, {kills} kills");
+        assert!(faults > 4 && kills > 4);
+    }
+}
+
+#[test]
+fn tables() {
+    Case::all("convert @.csv --arch gfx950 --output out.parquet", "out.parquet");
+}
+
+#[test]
+fn pages() {
+    Case::all("report @.csv --arch gfx950 --html out.html", "out.html");
+}
+
+/// A log grows, so it is neither as before nor whole: what is there is taken up again.
+#[test]
+fn logs() {
+    let line = "bench --pool ROOT/configs/forward_bf16.txt --problems problems.csv --simulate analytic --output out.csv --resume";
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("problems.csv"), "N,C,K,Hi,Wi,Y,X\n16,256,128,28,28,3,3\n").unwrap();
+    let case = Case {
+        folder,
+        line,
+        output: "out.csv",
+        before: Content::new(),
+        after: Content::new(),
+        takes: Duration::ZERO,
+    };
+    let rows = || {
+        let text = fs::read_to_string(case.path("out.csv")).unwrap();
+        text.lines().map(str::to_owned).collect::<std::collections::BTreeSet<_>>()
+    };
+    case.good("");
+    let whole = rows();
+    let mut met = 0;
+    for (call, error) in
+        [("write", 28), ("write", 122), ("sync", 5), ("truncate", 5), ("rename", 116), ("any", 0)]
+    {
+        let mut first = 1;
+        loop {
+            for file in ["out.csv.meta.json", "out.csv.details.jsonl"] {
+                remove(&case.path(file));
+            }
+            let Some(ran) = case.under(Fault { call, first, count: u32::MAX, error }) else { break };
+            let said = String::from_utf8_lossy(&ran.stderr);
+            assert_eq!(ran.status.code(), (error != 0).then_some(1), "{call} {first}: {said}");
+            assert!(error == 0 || said.contains("(os error "), "{said}");
+            case.good("");
+            assert_eq!(rows(), whole, "{call} {first}");
+            met += 1;
+            first = faulty_calls::next(first);
+        }
+    }
+    eprintln!("{line}: {met} faults and kills");
+    assert!(met > 12);
+}
+
+#[test]
+fn packed_models() {
+    Case::all("pack --model ROOT/tests/golden/models/conv_small --output out", "out");
+}
+
+#[cfg(feature = "train")]
+mod trained {
+    use super::*;
+
+    const TRAIN: &str = "train --data @.csv --op grouped_conv --arch gfx950 --out out --overwrite --targets tflops \
+                         --objective raw --folds 1 --early-stopping off --params n_estimators=2 num_leaves=3 min_child_samples=2";
+
+    #[test]
+    fn models() {
+        Case::all(TRAIN, "out");
+    }
+
+    #[test]
+    fn tuned_models() {
+        let line = "tune --arch gfx950 --model ROOT/models/universal --simulate @.csv --measure 5 --output out --overwrite";
+        let kills = Case::new(line, "out").is_killed();
+        eprintln!("{line}: {kills} kills");
+        assert!(kills > 4);
+    }
+
+    /// Where two names cannot be exchanged, the old model is out of the way for a moment.
+    #[test]
+    fn an_old_model_is_kept_where_renames_fail() {
+        let case = Case::new(TRAIN, "out");
+        for (first, is_back) in [(1, true), (2, false), (3, true)] {
+            restore(&case.path("out"), &case.before);
+            let mark = case.folder.path().join("mark");
+            let mut command = case.command("new");
+            Fault { call: "rename", first, count: u32::MAX, error: 5 }.meets(&mut command, &mark);
+            let ran = command.env("CK_NO_EXCHANGE", "1").output().unwrap();
+            assert_eq!(mark.exists(), first < 3);
+            let said = String::from_utf8(ran.stderr).unwrap();
+            if is_back {
+                case.judge(&said, ran.status.success());
+                continue;
+            }
+            assert_eq!(ran.status.code(), Some(1), "{said}");
+            let kept = said.split("what was there is in ").nth(1).unwrap().trim().to_owned();
+            let kept: Vec<_> = content(&case.path(&kept)).into_values().collect();
+            assert_eq!(kept, case.before.values().cloned().collect::<Vec<_>>(), "{said}");
+            fs::remove_file(mark).unwrap();
+        }
+    }
+}
