@@ -7,6 +7,8 @@
 //! $ select_path c-again       the same through the C interface
 //! $ select_path gemm-new      problems that were not asked before, 32 GEMM kernels
 //! $ select_path estimate-new  problems that were not asked before, 30 convolution kernels, no model: the estimate
+//! $ select_path fmha-new      problems that were not asked before, 30 attention kernels
+//! $ select_path fmha-again    one of them over and over
 //! $ select_path register      one more kernel beside 20,000, which costs what it costs beside none
 //! ```
 //!
@@ -20,7 +22,7 @@ use ck_select::ffi::{CkConvProblem, CkSelection, CkStatus, ck_registry_select_co
 use ck_select::kernel::Kernel;
 use ck_select::model::Model;
 use ck_select::pool::Pool;
-use ck_select::problem::{ConvProblem, GemmProblem, Problem};
+use ck_select::problem::{ConvProblem, FmhaProblem, GemmProblem, Problem};
 use ck_select::registry::{NewKernel, Options, Priority, Registry, TuneBudget, UserData};
 
 const CALLS: i64 = 200;
@@ -66,6 +68,13 @@ fn gemm(number: i64) -> Problem {
     GemmProblem::new(1 + number * 37 % 4000, 64 * (1 + number % 61), 64 * (1 + number % 53)).into()
 }
 
+fn fmha(number: i64) -> Problem {
+    let nhead_k = 1 + number % 8;
+    let sizes =
+        FmhaProblem::new([16 + number * 37 % 4000, 64 * (1 + number % 61)], nhead_k * (1 + number % 3), 128);
+    FmhaProblem { batch: 1 + number % 16, nhead_k, ..sizes }.into()
+}
+
 /// Registers kernels one by one.
 fn register(registry: &Registry, kernel: &Kernel) -> Result<usize, Box<dyn std::error::Error>> {
     let named = |at: i64| Kernel { name: format!("kernel {at}"), ..kernel.clone() };
@@ -80,10 +89,10 @@ fn register(registry: &Registry, kernel: &Kernel) -> Result<usize, Box<dyn std::
 
 fn run(case: &str) -> Result<(), Box<dyn std::error::Error>> {
     let root = env!("CARGO_MANIFEST_DIR");
-    let (model, pool, problem): (_, _, fn(i64) -> Problem) = if case == "gemm-new" {
-        ("gemm_small", "tests/golden/models/gemm_small/pool.txt", gemm)
-    } else {
-        ("conv_small", "configs/forward_bf16.txt", conv)
+    let (model, pool, problem): (_, _, fn(i64) -> Problem) = match case {
+        "gemm-new" => ("gemm_small", "tests/golden/models/gemm_small/pool.txt", gemm),
+        "fmha-new" | "fmha-again" => ("fmha_small", "tests/golden/models/fmha_small/pool.txt", fmha),
+        _ => ("conv_small", "configs/forward_bf16.txt", conv),
     };
     let arch = (case == "estimate-new").then_some("gfx942".parse()?);
     let registry = Registry::new(Options { arch, ..Options::default() })?;
@@ -103,10 +112,10 @@ fn run(case: &str) -> Result<(), Box<dyn std::error::Error>> {
         registry.tune(&TuneBudget::of(Duration::ZERO))?;
     }
     let problems: Vec<Problem> = match case {
-        "conv-again" | "conv-counted" | "c-again" => vec![problem(1); CALLS as usize],
-        "conv-new" | "gemm-new" | "estimate-new" => (1000..1000 + CALLS).map(problem).collect(),
+        "conv-again" | "conv-counted" | "c-again" | "fmha-again" => vec![problem(1); CALLS as usize],
+        "conv-new" | "gemm-new" | "fmha-new" | "estimate-new" => (1000..1000 + CALLS).map(problem).collect(),
         other => {
-            let known = "conv-new, conv-again, conv-counted, c-again, gemm-new, estimate-new, register";
+            let known = "conv-new, conv-again, conv-counted, c-again, gemm-new, fmha-new, fmha-again, estimate-new, register";
             return Err(format!("no case is called '{other}': {known}").into());
         }
     };

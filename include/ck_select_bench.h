@@ -2,8 +2,8 @@
  *
  * A library does one of two things:
  *   - it exports ck_bench_register, which registers its kernels and their callbacks;
- *   - it exports one function per kernel, under the kernel's name, with the type of run_conv or run_gemm of
- *     ck_kernel_hooks. Its last argument, `user`, is then NULL.
+ *   - it exports one function per kernel, under the kernel's name, with the type of run_conv, run_gemm or
+ *     run_fmha of ck_kernel_hooks. Its last argument, `user`, is then NULL.
  * The other functions are optional. All are called on one thread, in a process that may be killed at any time.
  *
  * The library does not link with ck_select: kernels are passed through the sink.

@@ -1,9 +1,10 @@
 //! Attention through the registry: rules, plans, the number of splits.
 
 use ck_select::kernel::{FmhaKernel, FmhaTile, Kernel, KernelKind};
-use ck_select::problem::{FmhaProblem, Problem};
+use ck_select::problem::{FmhaProblem, Problem, ProblemDefaults, ProblemList};
 use ck_select::registry::{Options, Priority, Registry, SelectError, Source, UserData};
-use ck_select::vocab::{FmhaApi, FmhaFamily, FmhaMask, FmhaPipeline};
+use ck_select::tuning::store::{Mode, PoolHash, Saved, Scope, Store, Winner, WinnerSource};
+use ck_select::vocab::{FmhaApi, FmhaFamily, FmhaMask, FmhaPipeline, Op};
 
 fn kernel(family: FmhaFamily, hdim: u16, m0: u16) -> Kernel {
     let tile = FmhaTile { m0, n0: 64, k0: 32, n1: hdim, k1: 32, k0max: hdim };
@@ -62,6 +63,54 @@ fn splits_are_chosen_where_both_stages_have_a_kernel() {
     let full = FmhaProblem { batch: 64, seqlen_q: 4096, seqlen_k: 4096, ..asked };
     assert_eq!(both.fmha_splits(&full, 64), 1);
     assert_eq!(registry(vec![split]).fmha_splits(&asked, 64), 1);
+}
+
+/// What a process asked for can be asked again; a rule and a stored winner of attention are followed.
+#[test]
+fn problems_are_captured_overridden_and_stored() {
+    let folder = tempfile::tempdir().unwrap();
+    let [seen, rules, winners] = ["seen.txt", "rules.txt", "winners.db"].map(|name| folder.path().join(name));
+    let [small, large] = [16, 128].map(|m0| kernel(FmhaFamily::Fwd, 128, m0));
+    let (plain, ruled) = (FmhaProblem::new([8192, 8192], 32, 128), FmhaProblem::new([4096, 4096], 32, 128));
+    std::fs::write(&rules, format!("{ruled} -> {}\n", small.name)).unwrap();
+    let options = Options {
+        arch: "gfx950".parse().ok(),
+        capture: Some(seen.clone()),
+        override_file: Some(rules),
+        ..Options::default()
+    };
+    let registry = Registry::new(options).unwrap();
+    for kernel in [&small, &large] {
+        registry.add(kernel.clone(), Priority::NORMAL, UserData::default(), None).unwrap();
+    }
+    let chosen = |problem: FmhaProblem| {
+        let selection = registry.select(&problem.into()).unwrap();
+        (selection.source, selection.entry.name().to_owned())
+    };
+    assert_eq!(chosen(plain), (Source::Estimate, large.name.clone()));
+    assert_eq!(chosen(ruled), (Source::Override, small.name.clone()));
+    let text = std::fs::read(&seen).unwrap();
+    let list = ProblemList::parse("seen", &text, Op::Fmha, &ProblemDefaults::of(Op::Fmha)).unwrap();
+    let problems: Vec<Problem> = list.problems.iter().map(|one| one.problem).collect();
+    assert_eq!(problems, [plain.into(), ruled.into()]);
+
+    let pool = PoolHash::of_names([small.name.as_str(), large.name.as_str()]);
+    let scope = Scope::new("gfx950".parse().unwrap(), "AMD Instinct MI355X", pool, "hip 70051831");
+    let winner = Winner {
+        kernel: small.name.as_str().into(),
+        median_ms: 0.25,
+        cv: 0.01,
+        repeats: 20,
+        candidates: 2,
+        measured_at: 1_800_000_000,
+        source: WinnerSource::Search,
+    };
+    let causal = FmhaProblem { mask: FmhaMask::TopLeft, ..plain };
+    let open = || Store::open(&winners, Mode::ReadWrite).unwrap().winners(scope.clone()).unwrap();
+    assert_eq!(open().put(&causal.into(), &winner), Ok(Saved::Disk));
+    let stored = open().snapshot();
+    assert_eq!(&*stored.get(&causal.into()).unwrap().kernel, small.name);
+    assert!(stored.get(&plain.into()).is_none(), "another mask is another problem");
 }
 
 #[test]

@@ -71,6 +71,16 @@ fn gemms_rank_as_lightgbm_says() {
 }
 
 #[test]
+fn attention_ranks_as_lightgbm_says() {
+    let ranker = ranker("tests/golden/models/fmha_small", "tests/golden/models/fmha_small/pool.txt");
+    check(&ranker, "fmha_small");
+    // A kernel that cannot run the problem is not ranked.
+    let causal = parse(&ranker, "seqlen_q=2048,nhead_q=32,hdim_q=128,mask=top_left");
+    let error = ranker.rank(&causal).unwrap_err().to_string();
+    assert!(error.starts_with("none of the 30 kernels computes"), "{error}");
+}
+
+#[test]
 fn top_best_and_predictions_agree_with_the_ranking() {
     let ranker = gemm();
     let problem = parse(&ranker, "M=128,N=1536,K=7168");

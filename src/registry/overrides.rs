@@ -7,6 +7,7 @@
 //! # the model is wrong about this layer
 //! N=16,C=256,K=128,Hi=28,Wi=28,Y=3,X=3,pad_h=1,pad_w=1 -> grouped_conv_forward_bf16_2d_64x128x64_compv4_intrawave_dsb
 //! M=128,N=1536,K=7168 -> gemm_universal_fp8_rcr_compv3_default_intrawave_False_False_False_True_128x128x64_2x2x1_32x32x16
+//! seqlen_q=1,seqlen_k=4096,nhead_q=32,nhead_k=8,hdim_q=128 -> fmha_fwd_fp16_batch_h128_qr_t64x128x32x128x32x128_w16x16x32_pad1111_mask=no_bias=no_bpc=-1
 //! ```
 
 use std::collections::HashMap;
@@ -14,7 +15,6 @@ use std::path::Path;
 
 use crate::files;
 use crate::problem::{Problem, ProblemDefaults};
-use crate::vocab::Op;
 
 /// Which kernel to take for which problem.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -80,10 +80,7 @@ impl Overrides {
             if kernel.is_empty() {
                 return Err(fault("no kernel name after '->'".to_owned()));
             }
-            // Only a GEMM has an M.
-            let is_gemm =
-                problem.split([',', ' ']).any(|pair| pair.starts_with("M=") || pair.starts_with("m="));
-            let op = if is_gemm { Op::Gemm } else { Op::GroupedConv };
+            let op = Problem::op_of(problem);
             let problem = Problem::parse(op, problem, &ProblemDefaults::of(op))
                 .map_err(|error| fault(error.to_string()))?;
             if names.insert(problem, kernel.to_owned()).is_some() {
@@ -114,12 +111,13 @@ impl Overrides {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::problem::GemmProblem;
+    use crate::problem::{FmhaProblem, GemmProblem};
+    use crate::vocab::FmhaMask;
 
     #[test]
     fn rules_are_found_by_problem() {
-        let text =
-            "# comment\n\nC=8,K=8,Hi=8,Wi=8,Y=1,X=1 -> conv_kernel # why\r\nM=1,N=2,K=3 ->gemm_kernel\n";
+        let text = "# comment\n\nC=8,K=8,Hi=8,Wi=8,Y=1,X=1 -> conv_kernel # why\r\nM=1,N=2,K=3 ->gemm_kernel\n\
+             mask=top_left seqlen_q=8 nhead_q=2 hdim_q=64 -> fmha_kernel\n";
         let overrides = Overrides::parse("rules", text).unwrap();
         let gemm = GemmProblem::new(1, 2, 3);
         assert_eq!(overrides.get(&gemm.into()), Some("gemm_kernel"));
@@ -128,6 +126,9 @@ mod tests {
             Some("gemm_kernel")
         );
         assert_eq!(overrides.get(&GemmProblem::new(1, 2, 4).into()), None);
+        let causal = FmhaProblem { mask: FmhaMask::TopLeft, ..FmhaProblem::new([8, 8], 2, 64) };
+        assert_eq!(overrides.get(&causal.into()), Some("fmha_kernel"));
+        assert_eq!(overrides.get(&FmhaProblem { mask: FmhaMask::No, ..causal }.into()), None);
     }
 
     #[test]

@@ -39,10 +39,24 @@ static float run_gemm(const ck_gemm_problem *p, void *stream, void *user) {
     return run(user, p->m, p->n, p->k);
 }
 
+static float run_fmha(const ck_fmha_problem *p, void *stream, void *user) {
+    (void)stream;
+    return run(user, p->batch, p->seqlen_q, p->seqlen_k);
+}
+
+static int32_t supports_fmha(const ck_fmha_problem *p, void *user) {
+    return fake_fault(user, p->batch, p->seqlen_q, p->seqlen_k) != UNSUPPORTED;
+}
+
 static int64_t prepared = -1;
 
 int32_t ck_bench_prepare_conv(const ck_conv_problem *problem) {
     prepared = problem->n;
+    return 0;
+}
+
+int32_t ck_bench_prepare_fmha(const ck_fmha_problem *problem) {
+    prepared = problem->batch;
     return 0;
 }
 
@@ -61,6 +75,8 @@ ck_status ck_bench_register(const ck_bench_sink *sink) {
         hooks.supports_conv = supports_conv;
         hooks.run_conv = run_conv;
         hooks.run_gemm = run_gemm;
+        hooks.supports_fmha = supports_fmha;
+        hooks.run_fmha = run_fmha;
         status = sink->add_kernel(sink->context, name, &hooks);
     }
     fclose(pool);

@@ -5,6 +5,7 @@
 
 use std::fmt::Write as _;
 use std::fs;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -224,4 +225,58 @@ fn measuring_goes_on_where_it_was_stopped() {
         assert!(page.contains(text), "{text}");
     }
     folder.bad("tune --arch gfx950 --model any --runner runner.json", "--pool");
+}
+
+/// Attention goes the same way, with columns of its own. The figures are those of docs/fmha.md.
+#[test]
+fn attention_is_trained_judged_and_tuned() {
+    let folder = Folder::new();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let sweep = root.join("data/h100/attention.csv.gz");
+    let mut text = String::new();
+    flate2::read::GzDecoder::new(fs::File::open(&sweep).unwrap()).read_to_string(&mut text).unwrap();
+    let (header, rows) = text.split_once('\n').unwrap();
+    for (name, rest) in [("even.csv", 0), ("odd.csv", 1)] {
+        let number = |row: &str| row.split(',').nth(1).unwrap().parse::<usize>().unwrap();
+        let part: Vec<&str> = rows.lines().filter(|row| number(row) % 2 == rest).collect();
+        fs::write(folder.path(name), format!("{header}\n{}\n", part.join("\n"))).unwrap();
+    }
+    let percents = |table: &str, row: usize| {
+        let figure = |name: &str| 100.0 * column(table, name)[row].parse::<f64>().unwrap();
+        format!("{:.1}, {:.1}", figure("mean"), figure("p10"))
+    };
+    let train = "train --universal --op fmha --arch sm_90 --format csv";
+    let table = folder.good(&format!("{train} --data {} --out all", sweep.display()));
+    assert_eq!(percents(&table, 5), "98.2, 94.8", "{table}");
+    folder.good(&format!("{train} --data even.csv --out half --folds 1"));
+    let judge = "--arch sm_90 --data odd.csv --format csv";
+    let judged = folder.good(&format!("evaluate --model half {judge}"));
+    assert_eq!(percents(&judged, 0), "97.0, 89.8", "{judged}");
+    let estimated = folder.good(&format!("evaluate --estimate --op fmha {judge}"));
+    assert_eq!(percents(&estimated, 0), "96.6, 88.3", "{estimated}");
+    folder.good(&format!("compare estimate half {judge} --max-problem-loss 0.3"));
+    let tuned = folder
+        .good("tune --arch sm_90 --model half --simulate odd.csv --measure 20 --output own --format csv");
+    assert!(column(&tuned, "problems") == ["85"], "{tuned}");
+    let curve =
+        folder.good("curve --arch sm_90 --model half --data odd.csv --counts 0,10 --ways tuned,alone --draws 1 --format csv");
+    assert_eq!(column(&curve, "way"), ["tuned", "tuned", "alone"], "{curve}");
+    // A forest of one GPU, and the kernel that it and the universal one say is the best.
+    folder
+        .good("train --op fmha --arch sm_90 --data even.csv --out alone --folds 1 --params n_estimators=40");
+    let names: Vec<&str> = rows.lines().take(28).map(|row| row.split(',').next().unwrap()).collect();
+    fs::write(folder.path("pool.txt"), names.join("\n")).unwrap();
+    let problem = "seqlen_q=1024,nhead_q=16,nhead_k=4,hdim_q=128,arch=sm_90";
+    for model in ["all", "own", "alone"] {
+        let table =
+            folder.good(&format!("rank --model {model} --pool pool.txt --problem {problem} --format csv"));
+        let ranked = column(&table, "kernel");
+        let found = folder.good(&format!(
+            "search --model {model} --pool pool.txt --problem {problem} --format csv --top 3"
+        ));
+        assert_eq!(column(&found, "kernel"), ranked[..3], "{model}");
+    }
+    let found = folder
+        .good(&format!("search --estimate --arch sm_90 --pool pool.txt --problem {problem} --format csv"));
+    assert_eq!(column(&found, "kernel").len(), 10);
 }

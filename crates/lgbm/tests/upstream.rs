@@ -10,11 +10,12 @@ use std::process::Command;
 use std::{env, fs};
 
 use ck_select_model::forest::Forest;
-use support::{GEMM, library, rows, run, succeed};
+use support::{FMHA, GEMM, library, rows, run, succeed};
 use tempfile::TempDir;
 
-const WIDTH: usize = 72;
 const ROWS: usize = 500;
+/// The forests of upstream's heuristics, with their features.
+const MODELS: [(&str, usize); 2] = [(GEMM, 72), (FMHA, 68)];
 
 /// A folder with the shared library under both of its names, as an installation has it.
 fn installed() -> TempDir {
@@ -42,18 +43,18 @@ fn program(folder: &Path, link: &str) -> PathBuf {
 }
 
 /// The rows, and the bits of our own predictions for them as the program prints them.
-fn expected(folder: &Path) -> (PathBuf, String) {
-    let forest = Forest::load(GEMM).unwrap();
-    let rows = rows(ROWS, WIDTH);
+fn expected(folder: &Path, (model, width): (&str, usize)) -> (PathBuf, String) {
+    let forest = Forest::load(model).unwrap();
+    let rows = rows(ROWS, width);
     let bits = |row| format!("{:016x}\n", forest.predict(row).unwrap().to_bits());
     let path = folder.join("rows");
     fs::write(&path, rows.iter().flat_map(|value| value.to_ne_bytes()).collect::<Vec<_>>()).unwrap();
-    (path, rows.chunks(WIDTH).map(bits).collect())
+    (path, rows.chunks(width).map(bits).collect())
 }
 
-fn command(program: &Path, model: &Path, rows: &Path, threads: usize) -> Command {
+fn command(program: &Path, model: &Path, rows: &Path, width: usize, threads: usize) -> Command {
     let mut command = Command::new(program);
-    command.arg(model).arg(rows).args([WIDTH.to_string(), threads.to_string()]);
+    command.arg(model).arg(rows).args([width.to_string(), threads.to_string()]);
     command
 }
 
@@ -61,19 +62,20 @@ fn command(program: &Path, model: &Path, rows: &Path, threads: usize) -> Command
 fn a_linked_program_predicts_from_many_threads() {
     let folder = installed();
     let program = program(folder.path(), "-lck_select_lgbm");
-    let (rows, expected) = expected(folder.path());
-
-    let plain = plain(folder.path());
-    for (model, threads) in [(plain.as_path(), 1), (&plain, 16), (Path::new(GEMM), 16)] {
-        assert_eq!(succeed(&mut command(&program, model, &rows, threads)), expected);
+    for (model, width) in MODELS {
+        let (rows, expected) = expected(folder.path(), (model, width));
+        let plain = plain(folder.path(), model);
+        for (model, threads) in [(plain.as_path(), 1), (&plain, 16), (Path::new(model), 16)] {
+            assert_eq!(succeed(&mut command(&program, model, &rows, width, threads)), expected);
+        }
     }
 }
 
 /// The text of the model, which LightGBM reads only when it is not compressed.
-fn plain(folder: &Path) -> PathBuf {
+fn plain(folder: &Path, model: &str) -> PathBuf {
     let path = folder.join("model.lgbm");
     let mut text = Vec::new();
-    std::io::copy(&mut flate2::read::GzDecoder::new(fs::File::open(GEMM).unwrap()), &mut text).unwrap();
+    std::io::copy(&mut flate2::read::GzDecoder::new(fs::File::open(model).unwrap()), &mut text).unwrap();
     fs::write(&path, &text).unwrap();
     path
 }
@@ -95,15 +97,17 @@ fn linked_with_the_real_lightgbm_it_prints_the_same_bits() {
     let Some(real) = lightgbm() else { return };
     let folder = installed();
     symlink(real, folder.path().join("lib_lightgbm.so")).unwrap();
-    let model = plain(folder.path());
-    let (rows, expected) = expected(folder.path());
-    let printed = ["-l_lightgbm", "-lck_select_lgbm"].map(|link| {
-        let program = program(folder.path(), link);
-        succeed(&mut command(&program, &model, &rows, 1))
-    });
-    assert_eq!(printed[0].lines().count(), ROWS);
-    assert_eq!(printed[0], printed[1]);
-    assert_eq!(printed[0], expected);
+    for (model, width) in MODELS {
+        let (rows, expected) = expected(folder.path(), (model, width));
+        let model = plain(folder.path(), model);
+        let printed = ["-l_lightgbm", "-lck_select_lgbm"].map(|link| {
+            let program = program(folder.path(), link);
+            succeed(&mut command(&program, &model, &rows, width, 1))
+        });
+        assert_eq!(printed[0].lines().count(), ROWS);
+        assert_eq!(printed[0], printed[1]);
+        assert_eq!(printed[0], expected);
+    }
 }
 
 #[test]
@@ -113,7 +117,7 @@ fn a_model_that_cannot_be_loaded_is_a_status_and_no_print() {
     let bad = folder.path().join("bad.lgbm");
     fs::write(&bad, "tree\nversion=v4\n").unwrap();
     for model in [&bad, &folder.path().join("none.lgbm"), folder.path()] {
-        let (output, out, err) = run(&mut command(&program, model, &bad, 1));
+        let (output, out, err) = run(&mut command(&program, model, &bad, 72, 1));
         assert_eq!(
             (output.status.code(), out.as_str(), err.as_str()),
             (Some(3), "", ""),
@@ -134,9 +138,9 @@ fn preloaded_it_answers_instead_of_another_library() {
     let other = folder.path().join("lib_lightgbm.so");
     succeed(compiler().args(["-shared", "-fPIC", "-o"]).arg(&other).arg(&source));
     let program = program(folder.path(), "-l_lightgbm");
-    let (rows, expected) = expected(folder.path());
+    let (rows, expected) = expected(folder.path(), MODELS[0]);
 
-    let mut command = command(&program, Path::new(GEMM), &rows, 2);
+    let mut command = command(&program, Path::new(GEMM), &rows, 72, 2);
     assert_eq!(run(&mut command).0.status.code(), Some(3));
     assert_eq!(succeed(command.env("LD_PRELOAD", library())), expected);
 }

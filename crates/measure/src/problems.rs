@@ -56,9 +56,12 @@ impl AskedProblem {
                     && (problem.dtype_a, problem.dtype_b) == (own.dtype_a, own.dtype_b);
                 fits.then_some(problem.into())
             }
-            // Sizes are asked for; the rest is the kernel's, as in upstream's benchmarks.
+            // Where only sizes are asked for, the rest is the kernel's, as in upstream's benchmarks.
             (Problem::Fmha(asked), KernelKind::Fmha(own)) => {
-                let problem = own.sign(asked);
+                let mut problem = if self.said.signature { *asked } else { own.sign(asked) };
+                if !self.said.dtype {
+                    problem.dtype = own.dtype;
+                }
                 let fits = (!self.said.dtype || asked.dtype == own.dtype) && own.supports(&problem);
                 fits.then_some(problem.into())
             }
@@ -202,6 +205,30 @@ mod tests {
         assert_eq!(said.problems[0].for_kernel(&backward), None);
         let deep = conv("C=64 K=64 Hi=8 Wi=8 Y=1 X=1 Di=4 Z=3 pad_d=1").unwrap();
         assert_eq!(deep.problems[0].for_kernel(&backward), None);
+    }
+
+    #[test]
+    fn attention_of_a_signature_is_for_kernels_of_it() {
+        let kernel = |mask: &str| {
+            let name = format!(
+                "fmha_fwd_bf16_batch_h128_qr_t64x128x32x128x32x128_w16x16x32_pad1111_mask={mask}_bias=no_bpc=-1"
+            );
+            Kernel::from_name(&name).unwrap()
+        };
+        let (plain, causal) = (kernel("no"), kernel("top_left"));
+        let of = |text: &str, kernel: &Kernel| {
+            let set = ProblemSet::from_bytes(Path::new("p"), text.as_bytes(), Op::Fmha).unwrap();
+            set.problems[0].for_kernel(kernel).map(|problem| problem.to_string())
+        };
+        let sizes = "seqlen_q=64,nhead_q=8,hdim_q=128";
+        let (of_plain, of_causal) = (of(sizes, &plain).unwrap(), of(sizes, &causal).unwrap());
+        assert!(of_plain.contains("dtype=bf16") && of_causal.contains(",mask=top_left"), "{of_causal}");
+        let masked = format!("{sizes},mask=bottom_right");
+        assert_eq!(of(&masked, &plain), None);
+        assert!(of(&masked, &causal).unwrap().contains(",mask=bottom_right"), "one mask for both corners");
+        assert_eq!(of(&of_causal, &causal), Some(of_causal));
+        assert_eq!(of(&format!("{sizes},dtype=fp16"), &plain), None);
+        assert_eq!(of("seqlen_q=64,nhead_q=8,hdim_q=256", &plain), None);
     }
 
     #[test]

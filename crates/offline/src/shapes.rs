@@ -4,6 +4,7 @@
 mod conv;
 pub mod driver;
 mod fmha;
+mod fmha_sets;
 mod gemm;
 mod grid;
 mod networks;
@@ -53,11 +54,17 @@ pub enum Set {
     Networks,
     /// Attention of language, image and diffusion models.
     Attention,
+    /// Forward attention of upstream's test matrix: its smoke tests.
+    FmhaSmoke,
+    /// What its full tests have besides.
+    FmhaFull,
+    /// Its backward tests.
+    FmhaBwd,
 }
 
 impl Set {
     /// All sets with their names and what is in them.
-    pub const ALL: [(Self, &'static str, &'static str); 14] = [
+    pub const ALL: [(Self, &'static str, &'static str); 17] = [
         (Self::Wide, "wide", "706 GEMMs over all regimes of M, N and K"),
         (Self::Edge, "edge", "546 GEMMs with extents of 1 and near it"),
         (Self::Benchmark, "benchmark", "the 25 GEMMs of upstream's generate_benchmark_data"),
@@ -83,14 +90,25 @@ impl Set {
         (Self::Convnext, "convnext", "convolutions of ConvNeXt-T, 224 x 224"),
         (Self::VitPatch, "vit-patch", "patch embeddings of ViT-B/L/H at 224 and 384"),
         (Self::Networks, "networks", "all five networks"),
-        (Self::Attention, "attention", "attention of Llama 3, Qwen 2.5, DeepSeek V3, ViT, Stable Diffusion"),
+        (
+            Self::Attention,
+            "attention",
+            "attention of Llama 3, Qwen 2.5 and 3, DeepSeek V3, ViT, Stable Diffusion, FLUX",
+        ),
+        (
+            Self::FmhaSmoke,
+            "fmha-smoke",
+            "forward attention of upstream's smoke tests, of the types that these have",
+        ),
+        (Self::FmhaFull, "fmha-full", "what upstream's full tests have besides"),
+        (Self::FmhaBwd, "fmha-bwd", "backward attention of upstream's smoke and full tests"),
     ];
 
     /// The operation of its problems.
     pub const fn op(self) -> Op {
         match self {
             Self::Wide | Self::Edge | Self::Benchmark | Self::Sweep => Op::Gemm,
-            Self::Attention => Op::Fmha,
+            Self::Attention | Self::FmhaSmoke | Self::FmhaFull | Self::FmhaBwd => Op::Fmha,
             _ => Op::GroupedConv,
         }
     }
@@ -115,6 +133,8 @@ pub struct Choice {
     pub direction: Direction,
     /// Element type of all operands.
     pub dtype: Dtype,
+    /// Whether nobody asked for that type: sets that have types of their own keep all of them.
+    pub any_dtype: bool,
     /// Spatial dimensions of convolutions that are no network's: 2 or 3.
     pub ndim: u8,
     /// Batches of a network's layers.
@@ -124,7 +144,7 @@ pub struct Choice {
 impl Choice {
     /// Forward bf16 in two dimensions; networks with batches 1, 8 and 32.
     pub fn new(dtype: Dtype) -> Self {
-        Self { direction: Direction::Forward, dtype, ndim: 2, batches: vec![1, 8, 32] }
+        Self { direction: Direction::Forward, dtype, any_dtype: false, ndim: 2, batches: vec![1, 8, 32] }
     }
 }
 
@@ -156,6 +176,9 @@ pub fn generate(set: Set, choice: &Choice) -> Vec<Problem> {
         Set::VitPatch => layers(&all[4..]),
         Set::Networks => layers(&all),
         Set::Attention => fmha::models(choice),
+        Set::FmhaSmoke => fmha_sets::smoke(choice),
+        Set::FmhaFull => fmha_sets::full(choice),
+        Set::FmhaBwd => fmha_sets::backward(choice),
     }
 }
 

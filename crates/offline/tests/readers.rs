@@ -274,6 +274,79 @@ fn benchmark_json_has_its_bandwidth_and_pads_corrected() {
     assert!(rejects[0].reason.contains("the rest of the file is not read"), "{}", rejects[0].reason);
 }
 
+/// A result of `fmha_benchmark`: as a line of its CSV, and as an object of its JSON.
+fn attention(kernel: &str, keys: i64, ms: f64, splits: Option<i64>, status: &str) -> [String; 2] {
+    let line = format!(
+        "{kernel},fp16,qr,batch,no,no,128,128,{},2,32,8,1,{keys},{ms},9.5,0,0,0,0,100,{status}\n",
+        splits.map_or(String::new(), |splits| splits.to_string())
+    );
+    let splits = splits.map_or("null".to_owned(), |splits| splits.to_string());
+    let object = format!(
+        "{{\"kernel\": \"{kernel}\", \"dtype\": \"fp16\", \"hdim_q\": 128, \"num_splits\": {splits}, \"problem\": {{\"batch\": 2, \
+         \"nhead_q\": 32, \"nhead_k\": 8, \"seqlen_q\": 1, \"seqlen_k\": {keys}, \"hdim_q\": 128, \"hdim_v\": 128}}, \
+         \"latency_ms\": {ms}, \"tflops\": 9.5, \"max_err\": 0.0, \"status\": \"{status}\"}}"
+    );
+    [line, object]
+}
+
+#[test]
+fn attention_is_the_same_in_csv_and_json_and_wrong_results_are_not_valid() {
+    let folder = TempDir::new().unwrap();
+    let name = |family: &str, m0: u32, rest: &str| {
+        format!(
+            "{family}_fp16_batch_h128_qr_t{m0}x128x32x128x32x128_w16x16x32_pad1111_mask=no_bias=no{rest}_bpc=-1"
+        )
+    };
+    let (tall, flat) = (name("fmha_fwd", 128, ""), name("fmha_fwd", 16, ""));
+    let split = name("fmha_fwd_splitkv", 64, "_lse=1");
+    let rows = [
+        attention(&tall, 1024, 0.5, None, "PASS"),
+        attention(&flat, 1024, 0.25, None, "OK"),
+        attention(&tall, 4096, 0.001, None, "FAIL"),
+        attention(&flat, 4096, 0.001, None, "ZERO"),
+        attention(&split, 4096, 0.4, Some(8), "PASS"),
+        attention(&split, 4096, 0.4, Some(4), "passed"),
+        attention("fmha_fwd_nobody", 4096, 0.4, None, "PASS"),
+    ];
+    let header = "kernel,dtype,pipeline,mode,mask,bias,hdim_q,hdim_v,num_splits,batch,nhead_q,nhead_k,seqlen_q,seqlen_k,latency_ms,\
+                  tflops,max_err,mean_err,rms_err,p99_err,within_tol_pct,status\n";
+    let csv = rows.iter().fold(header.to_owned(), |text, [line, _]| text + line);
+    let objects: Vec<&str> = rows.iter().map(|[_, object]| object.as_str()).collect();
+    let json = |metadata: &str| format!("{{{metadata}\"results\": [{}]}}", objects.join(", "));
+    let metadata = "\"metadata\": {\"arch\": \"gfx950\", \"num_kernels\": 4}, ";
+    let mut all = Vec::new();
+    for (name, text, place) in [
+        ("results.csv", csv, "line 7"),
+        ("named.json", json(metadata), "results[5]"),
+        ("bare.json", json(""), "results[5]"),
+    ] {
+        let output = folder.path().join(format!("{name}.parquet"));
+        let (reports, rejects) = converted(&[file(&folder, name, &text)], &output, &options());
+        assert_eq!((reports[0].rows, reports[0].invalid, reports[0].rejected), (5, 2, 2), "{name}");
+        assert_eq!((rejects[0].place.as_str(), rejects.len()), (place, 2));
+        assert_eq!(rejects[0].reason, "status: found 'passed', expected OK, PASS, FAIL, NAN or ZERO");
+        let data = measured(&output, Op::Fmha);
+        // Three: the lengths, and of the longer one the split keys.
+        assert_eq!((data.problems().len(), data.kernels().len()), (3, 3));
+        all.push(said(&data));
+    }
+    assert_eq!(all[0], all[1]);
+    assert_eq!(all[0], all[2]);
+    assert!(all[0][4].contains("num_splits=8") && all[0][4].contains("arch=gfx950"), "{}", all[0][4]);
+    // What the file says of the GPU counts.
+    let path = file(&folder, "other.json", &json(metadata));
+    let other = Options { arch: "gfx942".parse().ok(), ..Options::default() };
+    let (reports, _) = converted(&[path], &folder.path().join("other.parquet"), &other);
+    assert_eq!((reports[0].rows, reports[0].other), (0, 6));
+    let text = json(metadata).replace("seqlen_k", "seqlen_kk");
+    let output = folder.path().join("misspelt.parquet");
+    let (_, rejects) = converted(&[file(&folder, "misspelt.json", &text)], &output, &options());
+    assert!(
+        rejects[0].reason.starts_with("problem: unknown key 'seqlen_kk', expected seqlen_k"),
+        "{rejects:?}"
+    );
+}
+
 #[test]
 fn gzip_reads_as_its_content() {
     let folder = TempDir::new().unwrap();

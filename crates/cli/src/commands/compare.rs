@@ -81,13 +81,27 @@ enum Chooser {
 }
 
 impl Chooser {
+    /// The two sides. The estimate is of the other side's operation.
+    fn both(args: &Args) -> Result<(Self, Self), CliError> {
+        let named = |path: &Path| -> Result<Option<Self>, CliError> {
+            if path == Path::new("estimate") { Ok(None) } else { Self::open(path, args).map(Some) }
+        };
+        let (old, new) = (named(&args.old)?, named(&args.new)?);
+        let op = [&old, &new].into_iter().find_map(|side| match side {
+            Some(Self::Model(model)) => Some(model.spec().op()),
+            _ => None,
+        });
+        let estimate = || -> Result<Self, CliError> {
+            let asked = EstimateOption { estimate: true, arch: args.arch };
+            Ok(Self::Model(Arc::new(asked.model(op.unwrap_or(args.op), &args.hardware)?)))
+        };
+        Ok((old.map_or_else(estimate, Ok)?, new.map_or_else(estimate, Ok)?))
+    }
+
     fn open(path: &Path, args: &Args) -> Result<Self, CliError> {
-        let asked = EstimateOption { estimate: true, arch: args.arch };
-        if path == Path::new("estimate") {
-            return Ok(Self::Model(Arc::new(asked.model(args.op, &args.hardware)?)));
-        }
         if path.is_dir() || is_embedded(path) {
             let model = args.force.apply(embedded::open(path)?);
+            let asked = EstimateOption { estimate: true, arch: args.arch };
             // The GPU is said for the other of the two, where this one has its own.
             if model.spec().prior.is_none() {
                 return Ok(Self::Model(Arc::new(model)));
@@ -120,7 +134,7 @@ impl Chooser {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {
-    let (old, new) = (Chooser::open(&args.old, args)?, Chooser::open(&args.new, args)?);
+    let (old, new) = Chooser::both(args)?;
     let measurements = match (&old, &new) {
         // What one of them is not for is not compared.
         (Chooser::Model(old), Chooser::Model(new)) if new.spec().prior.is_some() => {

@@ -8,7 +8,6 @@ use ck_select::nearest::Hint;
 use ck_select::pool::Pool;
 use ck_select::problem::Problem;
 use ck_select::select::Ranker;
-use ck_select::vocab::Op;
 use ck_select_offline::surrogate::{Constraints, Outcome, Settings, Strategy, search, search_pool};
 
 use super::estimate::EstimateOption;
@@ -98,7 +97,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         Some(path) => {
             args.estimate.place(args.force.apply(load_model(path, args.unknown)?), &args.hardware)?
         }
-        None => args.estimate.model(operation(&args.problem), &args.hardware)?,
+        None => args.estimate.model(Problem::op_of(&args.problem), &args.hardware)?,
     };
     let model = Arc::new(model);
     let problem = Problem::parse(model.spec().op(), &args.problem, &model.spec().problem_defaults())
@@ -126,12 +125,6 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         say!("{} {} scored", outcome.scored, if args.pool.is_some() { "kernels" } else { "points" });
     }
     Ok(())
-}
-
-/// The operation of a problem's text: a GEMM has M, a convolution channels.
-fn operation(problem: &str) -> Op {
-    let is_gemm = problem.split(',').any(|pair| pair.trim_start().starts_with("M="));
-    if is_gemm { Op::Gemm } else { Op::GroupedConv }
 }
 
 /// Searches upstream's space.

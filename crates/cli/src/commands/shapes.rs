@@ -84,7 +84,8 @@ pub(crate) struct Args {
     /// Direction of convolutions
     #[arg(long, value_name = "DIRECTION", default_value = "forward", value_parser = word::<Direction>)]
     direction: Direction,
-    /// Element type; by default bf16 for convolutions and attention, fp16 for GEMMs
+    /// Element type; by default bf16 for convolutions and attention, fp16 for GEMMs. Upstream's sets of
+    /// attention have types of their own; of these it takes those of this type
     #[arg(long, value_name = "TYPE", value_parser = word::<Dtype>)]
     dtype: Option<Dtype>,
     /// Dimensions of the sets `synthetic`, `conv-wide` and `conv-edge`
@@ -182,7 +183,13 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
 
 fn choice(args: &Args, op: Op) -> Choice {
     let dtype = args.dtype.unwrap_or(if op == Op::Gemm { Dtype::Fp16 } else { Dtype::Bf16 });
-    Choice { direction: args.direction, dtype, ndim: args.ndim, batches: args.batches.clone() }
+    Choice {
+        direction: args.direction,
+        dtype,
+        any_dtype: args.dtype.is_none(),
+        ndim: args.ndim,
+        batches: args.batches.clone(),
+    }
 }
 
 fn list(args: &Args) -> Result<(), CliError> {

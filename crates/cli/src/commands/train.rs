@@ -47,7 +47,7 @@ pub(crate) struct Args {
     /// Replace an existing model directory
     #[arg(long)]
     overwrite: bool,
-    /// The operation: gemm_universal, grouped_conv or fmha
+    /// The operation: gemm_universal, grouped_conv or fmha; with --universal by default grouped_conv
     #[arg(long, value_parser = word::<Op>, required_unless_present = "universal")]
     op: Option<Op>,
     /// The architecture that was measured, such as gfx950; with --universal, that of rows that record none

@@ -76,7 +76,22 @@ impl Fakes {
             let (m, n) = (16 * (1 + i % 20), 16 * (1 + i / 20));
             format!("grouped_conv_forward_bf16_2d_{m}x{n}x64_compv3_intrawave")
         };
-        let fakes = Self::new((0..kernels).map(name).collect(), problems, "N,C,K,Hi,Wi,Y,X");
+        Self::in_library((0..kernels).map(name).collect(), problems, "N,C,K,Hi,Wi,Y,X")
+    }
+
+    /// Attention kernels in a library, of masks in turn.
+    pub(crate) fn attention(kernels: usize, problems: usize) -> Self {
+        let name = |i: usize| {
+            let (m0, mask) = (16 * (1 + i / 2), ["no", "top_left"][i % 2]);
+            format!(
+                "fmha_fwd_bf16_batch_h128_qr_t{m0}x64x32x128x32x128_w16x16x32_pad1111_mask={mask}_bias=no_bpc=-1"
+            )
+        };
+        Self::in_library((0..kernels).map(name).collect(), problems, "batch,seqlen_q,seqlen_k,nhead_q,hdim_q")
+    }
+
+    fn in_library(kernels: Vec<String>, problems: usize, header: &str) -> Self {
+        let fakes = Self::new(kernels, problems, header);
         cc(&source("fake_library.c"), &["-shared", "-fPIC"], &fakes.path("fakes.so"));
         fs::write(
             fakes.path("runner.json"),
@@ -121,7 +136,11 @@ impl Fakes {
             (0..count as i64).map(|i| [1 + i, 64 + 8 * (i % 7), 64 + 16 * (i % 5)]).collect();
         fs::write(folder.path().join("pool.txt"), kernels.join("\n") + "\n").unwrap();
         let mut text = format!("problem_idx,{header}\n");
-        let rest = if header.starts_with('m') { "" } else { ",14,14,1,1" };
+        let rest = match header.as_bytes().first() {
+            Some(b'm') => "",
+            Some(b'b') => ",8,128",
+            _ => ",14,14,1,1",
+        };
         for (idx, [a, b, c]) in problems.iter().enumerate() {
             writeln!(text, "{},{a},{b},{c}{rest}", idx + 10).unwrap();
         }

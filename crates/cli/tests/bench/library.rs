@@ -28,6 +28,28 @@ fn a_crash_or_a_hang_costs_one_kernel() {
 }
 
 #[test]
+fn attention_is_measured_and_what_was_measured_is_a_model() {
+    let fakes = Fakes::attention(12, 10);
+    let bench = "--runner runner.json --output sweep.csv --kernel-timeout 1s";
+    succeeded(&fakes.bench(bench).env("FAKE_FAULTS", "50").output().unwrap());
+    assert_same(&found(&fakes.path("sweep.csv")), &fakes.expected(50, &CLASSES));
+    let log = fs::read_to_string(fakes.path("sweep.csv")).unwrap();
+    assert!(log.lines().any(|line| line.contains(",12,3,80,") && line.ends_with(",3,")), "{log}");
+    // A sweep that is simulated by this one is the same.
+    let again = "--simulate sweep.csv --output again.csv";
+    succeeded(&fakes.bench(again).output().unwrap());
+    let times = |log: &str| -> Vec<(u64, String)> {
+        let rows = found(&fakes.path(log)).into_iter();
+        rows.filter(|(_, answer)| matches!(answer, Expected::Ms(_))).map(|(pair, _)| pair).collect()
+    };
+    assert_eq!(times("again.csv"), times("sweep.csv"));
+    // Two problems of each size, one for each mask, of six kernels.
+    let judge = ["--estimate", "--op", "fmha", "--arch", "gfx942", "--data", "sweep.csv", "--format", "csv"];
+    let judged = succeeded(&fakes.command("evaluate").args(judge).output().unwrap());
+    assert!(judged.contains("\nefficiency,20,"), "{judged}");
+}
+
+#[test]
 fn a_cut_off_is_recorded_as_such_and_survives_a_resume() {
     cut_off(9);
 }

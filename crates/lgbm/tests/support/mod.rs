@@ -10,6 +10,10 @@ pub(crate) const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../test
 pub(crate) const GEMM: &str =
     concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/golden/models/gemm_small/model_tflops.lgbm.gz");
 
+/// 68 features, as upstream's attention heuristic has them; compressed.
+pub(crate) const FMHA: &str =
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/golden/models/fmha_small/model_tflops.lgbm.gz");
+
 /// The shared library, which cargo puts beside the tests.
 pub(crate) fn library() -> PathBuf {
     let path = std::env::current_exe().unwrap().with_file_name("libck_select_lgbm.so");

@@ -5,12 +5,12 @@
 //! and serving fill them by the same function, [`UniversalPool::fill`].
 
 use super::device::Device;
-use super::load::Load;
-use super::shape::Shape;
+use super::fmha_columns::{FMHA_COLUMNS, FmhaSeen};
 use super::terms::Parts;
-use super::{Estimator, ShapeError};
+use super::{Estimator, FmhaParts, Load, Shape, ShapeError, load, shape};
 use crate::kernel::KernelKind;
 use crate::problem::Problem;
+use crate::vocab::Op;
 
 /// A column of universal models.
 pub struct UniversalColumn {
@@ -18,37 +18,58 @@ pub struct UniversalColumn {
     pub name: &'static str,
     /// What it says.
     pub doc: &'static str,
-    value: fn(&Seen<'_>) -> f64,
+    pub(super) value: Value,
+}
+
+/// What computes a column, by what the kernels compute.
+#[derive(Clone, Copy)]
+pub(super) enum Value {
+    Gemm(fn(&GemmSeen<'_>) -> f64),
+    Fmha(fn(&FmhaSeen<'_>) -> f64),
 }
 
 /// A kernel on a problem, as the estimate sees it.
-struct Seen<'a> {
-    parts: Parts,
-    load: &'a Load,
-    shape: &'a Shape,
-    device: &'a Device,
-    time: f64,
+pub(super) struct Seen<'a, L, S, P> {
+    pub(super) parts: P,
+    pub(super) load: &'a L,
+    pub(super) shape: &'a S,
+    pub(super) device: &'a Device,
+    pub(super) time: f64,
     /// The shortest time of the pool.
-    best: f64,
+    pub(super) best: f64,
 }
 
-impl Seen<'_> {
+type GemmSeen<'a> = Seen<'a, load::Load, shape::Shape, Parts>;
+
+impl GemmSeen<'_> {
     fn width(&self, axis: usize) -> f64 {
         self.shape.widths(self.load)[axis].min(16.0)
     }
 }
 
 /// Most rounds, and as a share the fewest, that are told apart.
-const ROUNDS: f64 = 64.0;
+pub(super) const ROUNDS: f64 = 64.0;
 
 macro_rules! columns {
-    ($($name:ident = $value:expr, $doc:literal;)+) => {
-        &[$(UniversalColumn { name: stringify!($name), doc: $doc, value: $value }),+]
+    ($of:ident: $($name:ident = $value:expr, $doc:literal;)+) => {
+        &[$($crate::estimate::UniversalColumn {
+            name: stringify!($name),
+            doc: $doc,
+            value: $crate::estimate::columns::Value::$of($value),
+        }),+]
     };
 }
+pub(super) use columns;
 
-/// All columns, in the order of a model that names none.
-pub const UNIVERSAL_COLUMNS: &[UniversalColumn] = columns! {
+/// All columns of an operation, in the order of a model that names none.
+pub const fn universal_columns(op: Op) -> &'static [UniversalColumn] {
+    match op {
+        Op::GroupedConv | Op::Gemm => GEMM_COLUMNS,
+        Op::Fmha => FMHA_COLUMNS,
+    }
+}
+
+const GEMM_COLUMNS: &[UniversalColumn] = columns! { Gemm:
     est_slower = |s| (s.time / s.best).min(64.0), "estimated time over the shortest of the pool";
     est_rounds = |s| s.parts.flowing.clamp(1.0 / ROUNDS, ROUNDS), "rounds of workgroups, as if they could be divided";
     est_whole_rounds = |s| s.parts.rounds.min(8.0), "whole rounds, 8 at most";
@@ -77,20 +98,22 @@ pub const UNIVERSAL_COLUMNS: &[UniversalColumn] = columns! {
     est_cache_share = |s| (s.parts.cache / s.time).min(1.0), "what the caches need of the time";
     est_memory_share = |s| (s.parts.memory / s.time).min(1.0), "what the memory needs of the time";
     est_second_stage_share = |s| (s.parts.second_stage / s.time).min(1.0), "what the second stage needs of the time";
-    est_compute_units = |s| (s.device.hardware.num_cus as f64).clamp(16.0, 512.0), "compute units, 16 to 512";
+    est_compute_units = |s| compute_units(s.device), "compute units, 16 to 512";
     est_wave_size = |s| s.device.hardware.wavefront_size as f64, "threads of a wave";
-    est_balance = |s| s.balance(), "multiply-adds of 16 bits that the device does while a byte comes from memory, 16 to 512";
+    est_balance = |s| balance(s.device), "multiply-adds of 16 bits that the device does while a byte comes from memory, 16 to 512";
 };
 
-impl Seen<'_> {
-    fn balance(&self) -> f64 {
-        let Device { hardware, rates, .. } = self.device;
-        let macs = rates.macs_16bit * hardware.num_cus as f64 * hardware.max_clock_mhz as f64;
-        (macs / (rates.memory_gb_s * 1e3)).clamp(16.0, 512.0)
-    }
+pub(super) fn compute_units(device: &Device) -> f64 {
+    (device.hardware.num_cus as f64).clamp(16.0, 512.0)
 }
 
-fn ratio(a: f64, b: f64) -> f64 {
+pub(super) fn balance(device: &Device) -> f64 {
+    let Device { hardware, rates, .. } = device;
+    let macs = rates.macs_16bit * hardware.num_cus as f64 * hardware.max_clock_mhz as f64;
+    (macs / (rates.memory_gb_s * 1e3)).clamp(16.0, 512.0)
+}
+
+pub(super) fn ratio(a: f64, b: f64) -> f64 {
     (a / b).clamp(1.0 / 64.0, 64.0)
 }
 
@@ -104,7 +127,7 @@ impl std::fmt::Debug for UniversalColumn {
 #[derive(Debug)]
 pub struct UniversalPool {
     estimator: Estimator,
-    shapes: Vec<Result<super::Shape, ShapeError>>,
+    shapes: Vec<Result<Shape, ShapeError>>,
 }
 
 impl UniversalPool {
@@ -140,16 +163,35 @@ impl UniversalPool {
         let best = log_times.iter().copied().fold(f64::INFINITY, f64::min);
         values.resize(columns.len() * kernels, 0.0);
         for (kernel, (shape, time)) in self.shapes.iter().zip(&mut *log_times).enumerate() {
-            let (super::Load::Gemm(load), Ok(super::Shape::Gemm(shape)), false) =
-                (&load, shape, time.is_nan())
-            else {
+            if time.is_nan() {
                 continue;
-            };
+            }
             let Estimator { device, constants } = &self.estimator;
-            let parts = Parts::new(load, shape, device, constants);
-            let seen = Seen { parts, load, shape, device, time: *time, best };
-            for (column, cell) in columns.iter().zip(values[kernel..].iter_mut().step_by(kernels)) {
-                *cell = (column.value)(&seen);
+            let cells = columns.iter().zip(values[kernel..].iter_mut().step_by(kernels));
+            match (&load, shape) {
+                (Load::Gemm(load), Ok(Shape::Gemm(shape))) => {
+                    let parts = Parts::new(load, shape, device, constants);
+                    let seen = Seen { parts, load, shape, device, time: *time, best };
+                    for (column, cell) in cells {
+                        if let Value::Gemm(value) = column.value {
+                            *cell = value(&seen);
+                        }
+                    }
+                }
+                (Load::Fmha(load), Ok(Shape::Fmha(shape))) => {
+                    let parts = FmhaParts::new(load, shape, device);
+                    let seen = Seen { parts, load, shape, device, time: *time, best };
+                    for (column, cell) in cells {
+                        if let Value::Fmha(value) = column.value {
+                            *cell = value(&seen);
+                        }
+                    }
+                }
+                // A kernel of another operation than the problem's.
+                _ => {
+                    *time = f64::NAN;
+                    continue;
+                }
             }
             *time = (*time / best).ln();
         }
@@ -160,51 +202,81 @@ impl UniversalPool {
 mod tests {
     use super::*;
     use crate::kernel::Kernel;
-    use crate::problem::ConvProblem;
+    use crate::problem::{ConvProblem, FmhaProblem};
+    use crate::vocab::FmhaMask;
 
-    fn filled(arch: &str, problem: ConvProblem, names: &[&str], which: usize) -> (Vec<f64>, Vec<f64>) {
-        let kernels: Vec<Kernel> = names
-            .iter()
-            .map(|rest| Kernel::from_name(&format!("grouped_conv_forward_bf16_2d_{rest}")).unwrap())
-            .collect();
+    fn filled(arch: &str, problem: &Problem, names: &[&str], which: usize) -> (Vec<f64>, Vec<f64>) {
+        let kernels: Vec<Kernel> = names.iter().map(|name| Kernel::from_name(name).unwrap()).collect();
         let estimator = Estimator::new(Device::for_arch(arch.parse().unwrap()).unwrap());
         let pool = UniversalPool::new(estimator, kernels.iter().map(|kernel| &kernel.kind));
-        let columns: Vec<_> = UNIVERSAL_COLUMNS.iter().collect();
+        let columns: Vec<_> = universal_columns(problem.op()).iter().collect();
         let (mut values, mut times) = (Vec::new(), Vec::new());
-        pool.fill(&columns, &problem.into(), |kernel| kernel != which, &mut values, &mut times);
+        pool.fill(&columns, problem, |kernel| kernel != which, &mut values, &mut times);
         (values, times)
     }
 
-    const NAMES: [&str; 3] = ["16x64x64_compv3", "128x128x64_compv3", "64x64x64_compv4"];
+    const CONV: [&str; 3] = [
+        "grouped_conv_forward_bf16_2d_16x64x64_compv3",
+        "grouped_conv_forward_bf16_2d_128x128x64_compv3",
+        "grouped_conv_forward_bf16_2d_64x64x64_compv4",
+    ];
+
+    const FMHA: [&str; 3] = [
+        "fmha_fwd_bf16_batch_h128_qr_t64x128x32x128x32x128_w16x16x32_pad1111_mask=top_left_bias=no_bpc=-1",
+        "fmha_fwd_bf16_batch_h128_qr_async_t128x128x32x128x32x128_w32x32x16_pad1111_mask=top_left_bias=no_bpc=-1",
+        "fmha_fwd_bf16_batch_h128_qr_t128x64x32x128x16x128_w32x32x16_pad0000_mask=top_left_bias=no_bpc=-1",
+    ];
+
+    fn convolution(n: i64, c: i64, k: i64, edge: i64, filter: i64) -> Problem {
+        ConvProblem { n, c, k, ..ConvProblem::new_2d([edge; 2], [filter; 2]) }.into()
+    }
+
+    fn attention(batch: i64, seqlen_q: i64, seqlen_k: i64, mask: FmhaMask) -> Problem {
+        FmhaProblem { batch, nhead_k: 8, mask, ..FmhaProblem::new([seqlen_q, seqlen_k], 32, 128) }.into()
+    }
 
     #[test]
     fn values_are_relative_to_the_kernels_that_count() {
-        let problem = ConvProblem { n: 16, c: 256, k: 128, ..ConvProblem::new_2d([28, 28], [3, 3]) };
-        let (all, times) = filled("gfx950", problem, &NAMES, usize::MAX);
-        let best = times.iter().position(|&time| time == 0.0).unwrap();
-        assert!(times.iter().all(|&time| time >= 0.0) && all[best] == 1.0);
-        for (slower, time) in all.iter().zip(&times) {
-            assert!((slower.ln() - time).abs() < 1e-12);
+        let attention = attention(2, 2048, 2048, FmhaMask::TopLeft);
+        for (problem, names) in [(convolution(16, 256, 128, 28, 3), CONV), (attention, FMHA)] {
+            let (all, times) = filled("gfx950", &problem, &names, usize::MAX);
+            let best = times.iter().position(|&time| time == 0.0).unwrap();
+            assert!(times.iter().all(|&time| time >= 0.0) && all[best] == 1.0, "{problem}: {times:?}");
+            for (slower, time) in all.iter().zip(&times) {
+                assert!((slower.ln() - time).abs() < 1e-12);
+            }
+            // Without the best one another is the measure.
+            let (_, without) = filled("gfx950", &problem, &names, best);
+            assert!(without[best].is_nan() && without.contains(&0.0));
         }
-        // Without the best one another is the measure.
-        let (_, without) = filled("gfx950", problem, &NAMES, best);
-        assert!(without[best].is_nan() && without.contains(&0.0));
     }
 
     #[test]
     fn values_stay_in_range_whatever_the_problem() {
         for arch in Device::PROFILES {
-            for (n, c, edge) in [(1, 1, 1), (1, 4096, 1), (256, 1024, 224), (1, 3, 4096)] {
-                let problem = ConvProblem { n, c, k: c, ..ConvProblem::new_2d([edge, edge], [1, 1]) };
-                let (values, _) = filled(arch, problem, &NAMES, usize::MAX);
-                assert_eq!(values.len(), UNIVERSAL_COLUMNS.len() * NAMES.len());
+            let convolutions = [(1, 1, 1), (1, 4096, 1), (256, 1024, 224), (1, 3, 4096)]
+                .map(|(n, c, edge)| (convolution(n, c, c, edge, 1), CONV));
+            let attentions = [(1, 1, 1), (1, 1, 1 << 20), (64, 1 << 17, 3), (8, 4096, 4096)].map(
+                |(batch, seqlen_q, seqlen_k)| {
+                    (attention(batch, seqlen_q, seqlen_k, FmhaMask::BottomRight), FMHA)
+                },
+            );
+            for (problem, names) in convolutions.into_iter().chain(attentions) {
+                let columns = universal_columns(problem.op());
+                let (values, _) = filled(arch, &problem, &names, usize::MAX);
+                assert_eq!(values.len(), columns.len() * names.len());
                 let bad = values.iter().position(|value| !(0.0..=512.0).contains(value));
-                assert_eq!(
-                    bad.map(|at| UNIVERSAL_COLUMNS[at / NAMES.len()].name),
-                    None,
-                    "{arch} {n} {c} {edge}"
-                );
+                assert_eq!(bad.map(|at| columns[at / names.len()].name), None, "{arch} {problem}");
             }
+        }
+    }
+
+    #[test]
+    fn names_are_unique() {
+        for op in Op::ALL {
+            let names: std::collections::BTreeSet<_> =
+                universal_columns(*op).iter().map(|column| column.name).collect();
+            assert_eq!(names.len(), universal_columns(*op).len(), "{op}");
         }
     }
 }

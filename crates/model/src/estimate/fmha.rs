@@ -124,6 +124,13 @@ pub struct FmhaShape {
     pub(super) family: FmhaFamily,
     /// Queries, keys and elements of values of a tile.
     pub(super) tile: [f64; 3],
+    /// Elements of queries and keys of a step of the first product.
+    pub(super) depth_step: f64,
+    pub(super) waves: f64,
+    /// Whether loads run ahead.
+    pub(super) ahead: bool,
+    /// How many of queries, keys and both kinds of elements it handles where the tile does not divide them.
+    pub(super) pads: u8,
     resident: f64,
     occupied: f64,
     /// Cycles of a step on a whole compute unit.
@@ -199,6 +206,10 @@ impl FmhaShape {
         Ok(Self {
             family: kernel.family,
             tile: [m0, n0, values],
+            depth_step: k0,
+            waves,
+            ahead,
+            pads: kernel.pad.into_iter().map(u8::from).sum(),
             resident,
             occupied: (waves / hardware.simds_per_cu.max(1) as f64).min(1.0),
             products,
@@ -216,27 +227,29 @@ impl FmhaShape {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FmhaParts {
     /// Cycles of a step of one workgroup, each as if it were alone.
-    products: f64,
-    softmax: f64,
-    fragments: f64,
-    loads: f64,
-    barriers: f64,
-    waits: f64,
+    pub(super) products: f64,
+    pub(super) softmax: f64,
+    pub(super) fragments: f64,
+    pub(super) loads: f64,
+    pub(super) barriers: f64,
+    pub(super) waits: f64,
     /// Cycles of a workgroup beside its steps.
-    workgroup: f64,
-    cache: f64,
-    memory: f64,
-    second_stage: f64,
-    launch: f64,
-    steps: Steps,
+    pub(super) workgroup: f64,
+    pub(super) cache: f64,
+    pub(super) memory: f64,
+    pub(super) second_stage: f64,
+    pub(super) launch: f64,
+    pub(super) steps: Steps,
+    /// Parts of the keys.
+    pub(super) parts: f64,
     /// Workgroups for each place that the device has for one.
-    flowing: f64,
-    resident: f64,
+    pub(super) flowing: f64,
+    pub(super) resident: f64,
     /// Workgroups a compute unit of the last round.
-    last: f64,
-    occupied: f64,
-    unhidden: [f64; 2],
-    clock_mhz: f64,
+    pub(super) last: f64,
+    pub(super) occupied: f64,
+    pub(super) unhidden: [f64; 2],
+    pub(super) clock_mhz: f64,
 }
 
 impl FmhaParts {
@@ -272,6 +285,7 @@ impl FmhaParts {
             second_stage: parts,
             launch: constants.launch,
             steps: cut.steps,
+            parts: cut.parts,
             flowing: workgroups / slots,
             resident: shape.resident,
             last: ((workgroups - whole * slots) / cus).ceil(),
@@ -281,10 +295,15 @@ impl FmhaParts {
         }
     }
 
+    /// Cycles of a step's work of one workgroup: matrix and vector units work side by side, each for another
+    /// wave.
+    pub(super) fn work(&self) -> f64 {
+        norm(self.products, self.softmax, norm(self.fragments, self.loads, 0.0))
+    }
+
     /// The time in microseconds.
     pub(super) fn time(&self) -> f64 {
-        // Matrix and vector units work side by side, each for another wave.
-        let work = norm(self.products, self.softmax, norm(self.fragments, self.loads, 0.0));
+        let work = self.work();
         let in_turn = self.products + self.softmax;
         let [unhidden, alone] = self.unhidden;
         let cycles = |workgroups: f64, steps: f64| {

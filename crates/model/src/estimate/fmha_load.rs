@@ -89,6 +89,19 @@ impl FmhaLoad {
         }
     }
 
+    /// Shares of the tiles' queries and keys that there are.
+    pub(super) fn filled(&self, tile: [f64; 3]) -> [f64; 2] {
+        std::array::from_fn(|axis| {
+            let tiles = self.lengths[axis] / tile[axis];
+            tiles / tiles.ceil()
+        })
+    }
+
+    /// Heads of queries for each head of keys.
+    pub(super) fn shared(&self) -> f64 {
+        self.heads[0] / self.heads[1].max(1.0)
+    }
+
     /// Cuts the problem into tiles of queries, keys and elements of values.
     pub(super) fn cut(&self, family: FmhaFamily, [m0, n0, values]: [f64; 3]) -> Cut {
         let [sq, sk] = self.lengths;

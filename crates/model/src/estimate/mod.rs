@@ -13,7 +13,7 @@
 //! - `terms`: the formula
 //! - `fmha`, `fmha_load`: the same of attention
 //! - `rank`: the kernels of a pool in its order
-//! - `columns`: what a universal model reads of it
+//! - `columns`, `fmha_columns`: what a universal model reads of it
 //!
 //! `docs/estimate.md` says what each term is, what is left out, and how good the order is where. It is an
 //! order by a model with few numbers: never more than a guess, and always the same one.
@@ -22,6 +22,7 @@ mod columns;
 mod constants;
 mod device;
 mod fmha;
+mod fmha_columns;
 mod fmha_load;
 mod load;
 mod profiles;
@@ -29,7 +30,7 @@ mod rank;
 mod shape;
 mod terms;
 
-pub use columns::{UNIVERSAL_COLUMNS, UniversalColumn, UniversalPool};
+pub use columns::{UniversalColumn, UniversalPool, universal_columns};
 pub use device::{Device, DeviceError, Library, Rates};
 pub use fmha::{FMHA_TERMS, FmhaShape};
 pub use fmha_load::FmhaLoad;

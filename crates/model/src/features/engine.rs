@@ -191,6 +191,32 @@ impl Engine {
         }
     }
 
+    /// What a model of a GPU of one's own reads if nothing else is said: all that tells kernels apart.
+    pub const fn of_op(op: Op) -> Self {
+        match op {
+            Op::GroupedConv => Self::ConvWork,
+            Op::Gemm => Self::Gemm72,
+            Op::Fmha => Self::Fmha68Python,
+        }
+    }
+
+    /// What upstream's newest trainer reads.
+    pub const fn of_upstream(op: Op) -> Self {
+        match op {
+            Op::GroupedConv => Self::Conv97,
+            Op::Gemm | Op::Fmha => Self::of_op(op),
+        }
+    }
+
+    /// The columns that upstream's trainers take as categories.
+    pub const fn categories(op: Op) -> &'static [&'static str] {
+        match op {
+            Op::GroupedConv => &["pipeline"],
+            Op::Gemm => &["layout", "pipeline", "scheduler", "epilogue"],
+            Op::Fmha => &["dtype", "pipeline", "mask", "bias", "qscale"],
+        }
+    }
+
     /// The rules of the upstream version that this schema is from; our own follows the newest.
     pub const fn rules(self) -> Rules {
         match self {

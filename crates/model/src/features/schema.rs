@@ -6,7 +6,7 @@ use super::gemm::{GemmInputs, GemmKernelSide, GemmSide, VECTOR};
 use super::rules::{coded_element_bytes, coded_word};
 use super::vector::{ACCESS_DTYPES, VectorProblem, VectorWidths};
 use super::{Engine, Feature, KTile, KernelMapping, Meets, Rules, Value, conv, conv_work, fmha, gemm};
-use crate::estimate::{UNIVERSAL_COLUMNS, UniversalColumn};
+use crate::estimate::{UniversalColumn, universal_columns};
 use crate::hardware::Hardware;
 use crate::kernel::{ConvKernel, GemmKernel, KernelKind};
 use crate::problem::{ConvProblem, GemmProblem, InvalidField, Problem};
@@ -142,7 +142,7 @@ impl Schema {
     /// Columns of a universal model; all that there are without names. Behind them there may be names of
     /// features.
     pub fn universal<S: AsRef<str>>(op: Op, names: Option<&[S]>) -> Result<Self, SchemaError> {
-        let all = UNIVERSAL_COLUMNS;
+        let all = universal_columns(op);
         let Some(names) = names else {
             return Ok(Self {
                 columns: Columns::Universal(op, all.iter().collect(), None),

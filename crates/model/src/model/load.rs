@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use flate2::bufread::MultiGzDecoder;
 
-use crate::estimate::{Device, UNIVERSAL_COLUMNS};
+use crate::estimate::{Device, universal_columns};
 use crate::vocab::Op;
 
 use super::{FeatureSpec, Later, Model, ModelError, ModelKey, Target};
@@ -113,7 +113,7 @@ impl Model {
     /// logarithms of times.
     pub fn of_estimate(op: Op, device: Device) -> Result<Self, ModelError> {
         let spec = format!(r#"{{"op_type":"{op}","ck_select":{{"prior":1,"rank_by":"relative"}}}}"#);
-        let names: Vec<&str> = UNIVERSAL_COLUMNS.iter().map(|column| column.name).collect();
+        let names: Vec<&str> = universal_columns(op).iter().map(|column| column.name).collect();
         let forest = format!(
             "tree\nversion=v4\nnum_class=1\nnum_tree_per_iteration=1\nlabel_index=0\nmax_feature_idx={}\n\
              objective=none\nfeature_names={}\nfeature_infos={}\n\nTree=0\nnum_leaves=1\nnum_cat=0\nleaf_value=0\n\

@@ -105,6 +105,8 @@ struct Header {
     is_valid: Option<usize>,
     run_id: Option<usize>,
     error: Option<usize>,
+    /// What a benchmark of attention found of the result.
+    status: Option<usize>,
     /// Columns of the problem, with their names.
     problem: Vec<(&'static str, usize)>,
     /// The first and the last of them, when they stand side by side: then their text is one stretch of the
@@ -185,6 +187,7 @@ impl Header {
             is_valid: index.get("is_valid").copied(),
             run_id: index.get("run_id").copied(),
             error: index.get("error_msg").copied(),
+            status: index.get("status").copied().filter(|_| index.contains_key("seqlen_q")),
             stretch: stretch(&places),
             last_problem: if places.first() == Some(&0) { 0 } else { places.last().copied().unwrap_or(0) },
             problem,
@@ -305,9 +308,10 @@ impl Row<'_> {
             return Ok(false);
         }
         let non_zero = self.whole("non_zero", header.non_zero)?;
-        let recorded = match header.is_valid {
-            Some(column) => numbers::flag("is_valid", cells.get(column))?,
-            None => None,
+        let recorded = match (header.is_valid, header.status) {
+            (Some(column), _) => numbers::flag("is_valid", cells.get(column))?,
+            (None, Some(column)) => numbers::status(cells.get(column))?,
+            (None, None) => None,
         };
         let bandwidth = match header.bandwidth {
             Some(column) => numbers::figure("bandwidth_gb_s", cells.get(column))?,
@@ -327,7 +331,7 @@ impl Row<'_> {
             non_zero,
             problem_idx: self.whole("problem_idx", header.problem_idx)?,
             run_id: header.run_id.and_then(text),
-            error: header.error.and_then(text),
+            error: header.error.or(header.status.filter(|_| recorded == Some(false))).and_then(text),
         };
         sink.row(&measured).map_err(Fault::Sink)?;
         Ok(true)

@@ -1,10 +1,13 @@
-//! Results of `generate_benchmark_data`: one object, or while it runs the bare list of its results.
+//! Results of `generate_benchmark_data`: one object, or while it runs the bare list of its results; and those
+//! of `fmha_benchmark`.
 //!
 //! Results are read one kernel at a time, so the file may be larger than the memory.
 
+mod fmha;
+
 use std::io::BufRead;
 
-use ck_select_types::problem::{HeaderError, Problem, check_names};
+use ck_select_types::problem::{HeaderError, Problem, UnknownColumn, check_names};
 use ck_select_types::vocab::{Dtype, Op};
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
@@ -28,6 +31,7 @@ pub(super) fn read(
         problems: Problems::default(),
         counts: Counts::default(),
         known_keys: Vec::new(),
+        arch: None,
         failed: None,
     };
     let mut deserializer = serde_json::Deserializer::from_reader(reader);
@@ -60,6 +64,8 @@ struct Results<'a> {
     counts: Counts,
     /// The keys of the last benchmark whose keys were found to be good: mostly all have the same.
     known_keys: Vec<String>,
+    /// The architecture of all results of attention, as the file has it.
+    arch: Option<String>,
     /// What the sink could not take; it ends the reading.
     failed: Option<DataError>,
 }
@@ -70,8 +76,12 @@ impl Results<'_> {
         self.sink.reject(self.file, place, reason)
     }
 
-    /// All benchmarks of one kernel.
-    fn kernel(&mut self, index: usize, result: &Value) -> Result<(), DataError> {
+    /// One result: of attention it is a row, else it has all benchmarks of a kernel.
+    fn result(&mut self, index: usize, result: &Value) -> Result<(), DataError> {
+        if let Some(sizes) = result.get("problem").and_then(Value::as_object) {
+            let taken = self.attention(result, sizes);
+            return self.count(taken, || format!("results[{index}]"));
+        }
         let Some(benchmarks) = result.get("benchmarks").and_then(Value::as_array) else {
             return self.reject(
                 format!("results[{index}]"),
@@ -82,14 +92,18 @@ impl Results<'_> {
         for (place, benchmark) in benchmarks.iter().enumerate() {
             let name =
                 benchmark.get("kernel_name").and_then(Value::as_str).or(config_name).unwrap_or_default();
-            match self.benchmark(name, benchmark) {
-                Ok(true) => self.counts.rows += 1,
-                Ok(false) => self.counts.other += 1,
-                Err(Fault::Sink(error)) => return Err(error),
-                Err(Fault::Row(reason)) => {
-                    self.reject(format!("results[{index}].benchmarks[{place}]"), reason)?;
-                }
-            }
+            let taken = self.benchmark(name, benchmark);
+            self.count(taken, || format!("results[{index}].benchmarks[{place}]"))?;
+        }
+        Ok(())
+    }
+
+    fn count(&mut self, taken: Result<bool, Fault>, place: impl Fn() -> String) -> Result<(), DataError> {
+        match taken {
+            Ok(true) => self.counts.rows += 1,
+            Ok(false) => self.counts.other += 1,
+            Err(Fault::Sink(error)) => return Err(error),
+            Err(Fault::Row(reason)) => self.reject(place(), reason)?,
         }
         Ok(())
     }
@@ -105,9 +119,7 @@ impl Results<'_> {
         let (mut names, others): (Vec<&str>, Vec<&str>) = keys().partition(|key| EXTENTS.contains(key));
         names.extend(others);
         if let Err(HeaderError::Unknown(wrong)) = check_names(Op::Gemm, &names, FIGURES) {
-            let wrong =
-                wrong.iter().map(|one| format!("'{}', expected {}", one.name, one.nearest.join(", ")));
-            return Err(Fault::Row(format!("unknown key {}", wrong.collect::<Vec<_>>().join("; "))));
+            return Err(Fault::Row(unknown(&wrong)));
         }
         // What is missing is found where it is read.
         self.known_keys = keys().map(str::to_owned).collect();
@@ -128,19 +140,27 @@ impl Results<'_> {
         let arch = self.names.filter().unrecorded();
         let read = || problem_of(self.names.kernel(id), &cells, arch);
         let &(ref problem, serial) = self.problems.get(key.as_bytes(), read)?;
-        let figure = |key: &str| match benchmark.get(key) {
-            None | Some(Value::Null) => Ok(0.0),
-            Some(value) => value.as_f64().ok_or_else(|| format!("{key}: found {value}, expected a number")),
-        };
         let recorded = benchmark.get("is_valid").and_then(Value::as_bool);
-        let (tflops, latency) = (figure("tflops")?, figure("avg_time_ms")?);
+        let (tflops, latency) = (figure(benchmark, "tflops")?, figure(benchmark, "avg_time_ms")?);
         let bandwidth = if latency > 0.0 { traffic(problem) / 1e9 / (latency / 1000.0) } else { 0.0 };
         let mut figures = Figures::judge(tflops, latency, bandwidth, recorded, None, problem)?;
         if recorded == Some(false) {
             (figures.tflops, figures.latency_ms, figures.bandwidth_gb_s) = (0.0, 0.0, 0.0);
         }
+        let problem = *problem;
+        self.give(id, &problem, serial, figures, None)
+    }
+
+    fn give(
+        &mut self,
+        kernel: u32,
+        problem: &Problem,
+        serial: u64,
+        figures: Figures,
+        error: Option<&str>,
+    ) -> Result<bool, Fault> {
         let row = Measured {
-            kernel: id,
+            kernel,
             kernels: self.names.kernels(),
             problem,
             serial,
@@ -148,11 +168,25 @@ impl Results<'_> {
             non_zero: None,
             problem_idx: None,
             run_id: None,
-            error: None,
+            error,
         };
         self.sink.row(&row).map_err(Fault::Sink)?;
         Ok(true)
     }
+}
+
+/// A figure, 0 where there is none.
+fn figure(result: &Value, key: &str) -> Result<f64, String> {
+    match result.get(key) {
+        None | Some(Value::Null) => Ok(0.0),
+        Some(value) => value.as_f64().ok_or_else(|| format!("{key}: found {value}, expected a number")),
+    }
+}
+
+/// Keys that nothing is called.
+fn unknown(wrong: &[UnknownColumn]) -> String {
+    let wrong = wrong.iter().map(|one| format!("'{}', expected {}", one.name, one.nearest.join(", ")));
+    format!("unknown key {}", wrong.collect::<Vec<_>>().join("; "))
 }
 
 /// Bytes of the three operands, each read or written once. Upstream takes two bytes an element for every
@@ -199,6 +233,10 @@ impl<'de> Visitor<'de> for Root<'_, '_> {
             if key == "results" {
                 found = true;
                 map.next_value_seed(List(self.0))?;
+            } else if key == "metadata" {
+                // It stands before the results.
+                let metadata = map.next_value::<Value>()?;
+                self.0.arch = metadata.get("arch").and_then(Value::as_str).map(str::to_owned);
             } else {
                 map.next_value::<IgnoredAny>()?;
             }
@@ -231,7 +269,7 @@ impl<'de> Visitor<'de> for List<'_, '_> {
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
         let mut index = 0;
         while let Some(result) = seq.next_element::<Value>()? {
-            if let Err(error) = self.0.kernel(index, &result) {
+            if let Err(error) = self.0.result(index, &result) {
                 self.0.failed = Some(error);
                 return Err(serde::de::Error::custom("stopped"));
             }

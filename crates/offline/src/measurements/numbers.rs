@@ -34,6 +34,16 @@ pub(super) fn flag(column: &str, text: &[u8]) -> Result<Option<bool>, String> {
     }
 }
 
+/// Whether a result is good, as `fmha_benchmark` says it of each; `None` when it is absent.
+pub(super) fn status(text: &[u8]) -> Result<Option<bool>, String> {
+    match text {
+        b"OK" | b"PASS" => Ok(Some(true)),
+        b"FAIL" | b"NAN" | b"ZERO" => Ok(Some(false)),
+        _ if is_absent(text) => Ok(None),
+        _ => Err(not_a("status", text, "OK, PASS, FAIL, NAN or ZERO")),
+    }
+}
+
 fn digits(text: &[u8]) -> Option<i64> {
     let (negative, text) = match text {
         [b'-', rest @ ..] => (true, rest),

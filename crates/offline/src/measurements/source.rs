@@ -20,7 +20,7 @@ enum Format {
     Csv,
     /// A table in Apache Parquet.
     Parquet,
-    /// Results of `generate_benchmark_data`.
+    /// Results of `generate_benchmark_data` or of `fmha_benchmark`.
     Json,
     /// A streaming log.
     Log,

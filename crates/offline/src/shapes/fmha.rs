@@ -26,7 +26,10 @@ const fn image(heads: i64, hdim: i64, lengths: &'static [[i64; 2]]) -> Layer {
     Layer { heads: [heads; 2], hdims: [hdim; 2], lengths, mask: FmhaMask::No }
 }
 
-const LAYERS: [Layer; 9] = [
+/// Tokens that are decoded, of which the weights of keys and values were moved to the queries.
+const LATENT: &[[i64; 2]] = &[[1, 1024], [1, 4096], [1, 16_384]];
+
+const LAYERS: [Layer; 15] = [
     // Llama 3 of 8, 70 and 405 billion parameters.
     language([32, 8], [128; 2]),
     language([64, 8], [128; 2]),
@@ -34,13 +37,22 @@ const LAYERS: [Layer; 9] = [
     // Qwen 2.5 of 0.5 and 7 billion.
     language([14, 2], [64; 2]),
     language([28, 4], [128; 2]),
-    // DeepSeek V3's latent attention in prefill.
+    // Qwen 3 of 30 and 235 billion; that of 8 billion has the smallest Llama's.
+    language([32, 4], [128; 2]),
+    language([64, 4], [128; 2]),
+    // DeepSeek V3's latent attention, as it is written and as it decodes.
     language([128, 128], [192, 128]),
+    Layer { heads: [128, 1], hdims: [576, 512], lengths: LATENT, mask: FmhaMask::BottomRight },
     // ViT-B at 224 and 384 pixels, ViT-H.
     image(12, 64, &[[197, 197], [577, 577]]),
     image(16, 80, &[[257, 257]]),
     // Stable Diffusion's U-Net: pixels among themselves, and with 77 words.
     image(8, 40, &[[4096, 4096], [4096, 77]]),
+    // The same of Stable Diffusion XL at 1024 pixels, in its two resolutions.
+    image(10, 64, &[[4096, 4096], [4096, 77]]),
+    image(20, 64, &[[1024, 1024], [1024, 77]]),
+    // FLUX.1 at 1024 pixels: pixels and 512 words among themselves.
+    image(24, 128, &[[4608, 4608]]),
 ];
 
 /// The attention of known models, forward.
@@ -102,7 +114,8 @@ mod tests {
     #[test]
     fn all_are_problems() {
         let models = models(&Choice::new(Dtype::Bf16));
-        assert_eq!(models.len(), 3 * (6 * LANGUAGE.len() + 5));
+        assert_eq!(models.len(), 3 * (8 * LANGUAGE.len() + LATENT.len() + 10));
+        assert_eq!(super::super::distinct(models.clone()).len(), models.len());
         let mut random = Random::new(7);
         let drawn = (0..500).map(|_| drawn(&Choice::new(Dtype::Fp16), &mut random));
         for problem in models.into_iter().chain(drawn) {

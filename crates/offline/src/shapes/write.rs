@@ -68,7 +68,13 @@ fn cells(problem: &Problem) -> Vec<(&'static str, Value)> {
                 .map(|(name, word)| (name, word.into())),
             );
             cells.extend(
-                [("lse", p.lse), ("dropout", p.dropout)].map(|(name, flag)| (name, i64::from(flag).into())),
+                [
+                    ("lse", p.lse),
+                    ("dropout", p.dropout),
+                    ("dbias", p.dbias),
+                    ("deterministic", p.deterministic),
+                ]
+                .map(|(name, flag)| (name, i64::from(flag).into())),
             );
             cells
         }

@@ -153,10 +153,11 @@ impl<'a> Simulation<'a> {
         extractor: &Extractor,
         way: Way,
     ) -> Result<Self, TrainError> {
+        let op = base.extractor().schema.op();
         let (extractor, target) = match way {
             Way::Tuned => (Extractor { arch: extractor.arch, ..base.extractor().clone() }, Target::Relative),
-            Way::Alone => (with_columns(extractor, Engine::ConvWork), Target::Relative),
-            Way::Upstream => (with_columns(extractor, Engine::Conv97), Target::Tflops),
+            Way::Alone => (with_columns(extractor, Engine::of_op(op)), Target::Relative),
+            Way::Upstream => (with_columns(extractor, Engine::of_upstream(op)), Target::Tflops),
         };
         let data = TrainingData::new(measurements, &extractor, target, &[])?;
         let base = match (way, base.forest(Target::Relative), base.prior()) {
@@ -212,7 +213,12 @@ impl<'a> Simulation<'a> {
 
     fn task(&self, groups: Vec<String>) -> Task<'_> {
         let target = if self.way == Way::Upstream { Target::Tflops } else { Target::Relative };
-        let categories = if self.way == Way::Upstream { vec!["pipeline".to_owned()] } else { Vec::new() };
+        let categories = match (self.way, self.measurements.problems().first()) {
+            (Way::Upstream, Some(problem)) => {
+                Engine::categories(problem.op()).iter().map(|&name| name.to_owned()).collect()
+            }
+            _ => Vec::new(),
+        };
         let mut task = Task::new(&self.data, target, self.way.objective(), &categories, groups);
         if let Some((text, prior)) = self.base {
             (task.start, task.prior) = (Some(text.to_owned()), Some(prior));

@@ -77,7 +77,8 @@ impl WarmStart {
         if read.prior().is_none() {
             return Err(TrainError::NotUniversal(directory.display().to_string()));
         }
-        read.follow_by(Schema::of_engine(Engine::ConvWork));
+        let engine = Engine::of_op(read.extractor().schema.op());
+        read.follow_by(Schema::of_engine(engine));
         Ok(read)
     }
 

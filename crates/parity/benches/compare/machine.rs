@@ -2,8 +2,8 @@
 
 use ck_select::features::{Engine, Extractor, Uncoded};
 use ck_select::kernel::{ConvKernel, Kernel, KernelKind};
-use ck_select::problem::{ConvProblem, GemmProblem, Problem};
-use ck_select::vocab::{Epilogue, Pipeline, Scheduler};
+use ck_select::problem::{ConvProblem, FmhaProblem, GemmProblem, Problem};
+use ck_select::vocab::{Epilogue, FmhaPipeline, Pipeline, Scheduler};
 use ck_select_parity::synthetic::Random;
 
 /// The ten tiles of the convolution sweep.
@@ -111,6 +111,21 @@ pub(crate) fn gemm_4608() -> Setting {
     Setting { extractor: Extractor::of_engine(Engine::Gemm72), pool, problem: gemm_problem }
 }
 
+/// Fifteen tiles by two pipelines, upstream's 68 features.
+pub(crate) fn fmha_30() -> Setting {
+    let mut pool = Vec::new();
+    for m0 in [16, 32, 64, 128, 256] {
+        for n0 in [32, 64, 128] {
+            pool.extend(["qr", "qr_async"].map(|pipeline| {
+                named(&format!(
+                    "fmha_fwd_fp16_batch_h128_{pipeline}_t{m0}x{n0}x32x128x32x128_w16x16x32_pad1111_mask=no_bias=no_bpc=-1"
+                ))
+            }));
+        }
+    }
+    Setting { extractor: Extractor::of_engine(Engine::Fmha68Python), pool, problem: fmha_problem }
+}
+
 fn pick<T: Copy>(random: &mut Random, from: &[T]) -> T {
     from[random.below(from.len())]
 }
@@ -148,6 +163,19 @@ fn gemm_problem(random: &mut Random) -> Problem {
     );
     let k = pick(random, &[64, 128, 256, 512, 1024, 1536, 2048, 2304, 4096, 7168, 8192, 16384]);
     GemmProblem::new(m, n, k).into()
+}
+
+fn fmha_problem(random: &mut Random) -> Problem {
+    const LENGTHS: [i64; 12] = [64, 113, 256, 339, 512, 1000, 1024, 2048, 3131, 4096, 8192, 16384];
+    let keys = pick(random, &LENGTHS);
+    let queries = if random.below(4) == 0 { 1 } else { keys };
+    let nhead_k = pick(random, &[1, 2, 4, 8, 16]);
+    FmhaProblem {
+        batch: pick(random, &[1, 1, 2, 4, 8, 16, 64]),
+        nhead_k,
+        ..FmhaProblem::new([queries, keys], nhead_k * pick(random, &[1, 2, 4, 8]), 128)
+    }
+    .into()
 }
 
 /// What the made-up machine looks at.
@@ -200,6 +228,20 @@ fn job(problem: &Problem, kernel: &KernelKind) -> Option<Job> {
             split_image: false,
             persistent: k.persistent,
             plain_epilogue: k.epilogue == Epilogue::Default,
+        }),
+        (Problem::Fmha(p), KernelKind::Fmha(k)) => Some(Job {
+            extents: [p.seqlen_q, p.hdim_v, p.seqlen_k].map(|extent| extent as f64),
+            groups: p.batch as f64 * p.nhead_q as f64,
+            element_bytes: 2.0,
+            tile: [k.tile.m0, k.tile.n1, k.tile.n0].map(f64::from),
+            wave_ratio: 1.0,
+            warp_tile: [16.0, 16.0, 32.0],
+            pipeline: if k.pipeline == FmhaPipeline::QrAsync { Pipeline::CompV4 } else { Pipeline::CompV3 },
+            interwave: false,
+            double_buffer: false,
+            split_image: false,
+            persistent: false,
+            plain_epilogue: false,
         }),
         _ => None,
     }

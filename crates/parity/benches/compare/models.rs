@@ -5,6 +5,7 @@ use std::io::Read;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use ck_select::features::Engine;
 use ck_select::kernel::Kernel;
 use ck_select::model::{Model, Target};
 use ck_select_parity::synthetic::Random;
@@ -42,6 +43,9 @@ pub(crate) const CONV_310: Recipe =
 pub(crate) const GEMM: Recipe =
     Recipe { name: "gemm72", setting: machine::gemm_4608, problems: 700, kernels: 150, ..CONV_30 };
 pub(crate) const GEMM_500: Recipe = Recipe { name: "gemm72 500", trees: 500, leaves: 127, ..GEMM };
+/// As large as the forest that upstream ships for attention.
+pub(crate) const FMHA: Recipe =
+    Recipe { name: "fmha68", setting: machine::fmha_30, problems: 700, trees: 500, ..CONV_30 };
 
 /// A model of `models/`, and the kernels that it is for.
 pub(crate) struct Shipped {
@@ -105,8 +109,9 @@ impl Recipe {
         let setting = (self.setting)();
         let data = self.data(&setting);
         let names = setting.extractor.schema.names();
+        let categories = Engine::categories(setting.extractor.schema.op());
         let categorical = (0..names.len())
-            .filter(|&column| ["pipeline", "scheduler", "epilogue", "layout"].contains(&names[column]))
+            .filter(|&column| categories.contains(&names[column]))
             .map(|column| column.to_string());
         let (depth, rate) = if self.leaves > 100 { (15, 0.02) } else { (-1, 0.05) };
         let params = format!(

@@ -24,7 +24,7 @@ use serde_json::json;
 
 use crate::Options;
 use crate::machine::Setting;
-use crate::models::{CONV_30, CONV_310, CONV_SMALL, GEMM, GEMM_500, GFX950, SM90, Source};
+use crate::models::{CONV_30, CONV_310, CONV_SMALL, FMHA, GEMM, GEMM_500, GFX950, SM90, Source};
 use crate::report::{Line, Report, median, time};
 
 /// Different problems of each case.
@@ -38,7 +38,7 @@ struct Case {
     share: usize,
 }
 
-const CASES: [Case; 9] = [
+const CASES: [Case; 10] = [
     Case { name: "conv, 1 kernel", source: Source::Trained(&CONV_30), kernels: 1, share: PROBLEMS },
     Case { name: "conv, 30 kernels", source: Source::Trained(&CONV_30), kernels: 30, share: 70 },
     Case {
@@ -58,6 +58,7 @@ const CASES: [Case; 9] = [
         kernels: 4608,
         share: 7,
     },
+    Case { name: "attention, 30 kernels", source: Source::Trained(&FMHA), kernels: 30, share: PROBLEMS },
 ];
 
 pub(crate) fn run(options: &Options, report: &mut Report) {

@@ -14,7 +14,7 @@ use std::path::Path;
 use ck_select::features::{Engine, Extractor};
 use ck_select::kernel::{KernelKind, Mnk};
 use ck_select::pool::Pool;
-use ck_select::problem::{ConvProblem, GemmProblem, Problem, ProblemDefaults};
+use ck_select::problem::{ConvProblem, FmhaProblem, GemmProblem, Problem, ProblemDefaults};
 use ck_select::vocab::{Dtype, Op};
 use ck_select_parity::synthetic::Random;
 use ck_select_parity::{Booster, Matrix, Output, Training};
@@ -63,7 +63,27 @@ fn main() -> Result<(), Box<dyn Error>> {
         .collect::<Result<_, _>>()?,
         targets: &["tflops", "latency", "bandwidth"],
     };
-    gemm.write()
+    gemm.write()?;
+
+    let folder = format!("{ROOT}/tests/golden/models/fmha_small");
+    fs::create_dir_all(&folder)?;
+    fs::write(format!("{folder}/pool.txt"), fmha_names())?;
+    let fmha = Family {
+        name: "fmha_small",
+        engine: Engine::Fmha68Python,
+        pool: Pool::read(format!("{folder}/pool.txt"))?,
+        train: (0..240).map(|_| fmha_problem(&mut random).into()).collect(),
+        asked: [
+            "batch=2,seqlen_q=2048,nhead_q=32,nhead_k=8,hdim_q=128",
+            "batch=64,seqlen_q=1,seqlen_k=4096,nhead_q=64,nhead_k=4,hdim_q=128",
+            "seqlen_q=799,seqlen_k=3131,nhead_q=5,nhead_k=1,hdim_q=128,arch=gfx950",
+        ]
+        .map(|text| Problem::parse(Op::Fmha, text, &ProblemDefaults::of(Op::Fmha)))
+        .into_iter()
+        .collect::<Result<_, _>>()?,
+        targets: &["tflops"],
+    };
+    fmha.write()
 }
 
 /// One model directory.
@@ -82,11 +102,7 @@ impl Family {
         fs::create_dir_all(&folder)?;
         let extractor = Extractor::of_engine(self.engine);
         let names = self.engine.feature_names();
-        let categories: &[&str] = match self.engine.op() {
-            Op::GroupedConv => &["pipeline"],
-            Op::Gemm => &["layout", "pipeline", "scheduler", "epilogue"],
-            Op::Fmha => &["dtype", "pipeline", "mask", "bias", "qscale"],
-        };
+        let categories = Engine::categories(self.engine.op());
         let log_targets: Vec<_> = self.targets.iter().filter(|&&target| target != "latency").collect();
         let columns: Vec<String> = categories
             .iter()
@@ -192,6 +208,32 @@ fn gemm_problem(random: &mut Random) -> GemmProblem {
     let layout = ["rcr", "rrr", "crr", "ccr"][random.below(4)];
     let dtype = if random.below(2) == 0 { Dtype::Fp8 } else { Dtype::Fp16 };
     GemmProblem { layout: layout.parse().unwrap_or(problem.layout), ..problem }.of(dtype)
+}
+
+fn fmha_problem(random: &mut Random) -> FmhaProblem {
+    let keys = power(random, 4, 13) - random.below(2) as i64 * 7;
+    let queries = if random.below(3) == 0 { 1 } else { keys };
+    let nhead_k = power(random, 0, 4);
+    FmhaProblem {
+        batch: power(random, 0, 6),
+        nhead_k,
+        ..FmhaProblem::new([queries, keys], nhead_k * power(random, 0, 3), 128)
+    }
+}
+
+fn fmha_names() -> String {
+    let mut names = String::from("# Attention kernels of a small test pool.\n");
+    for m0 in [16, 32, 64, 128, 256] {
+        for n0 in [32, 64, 128] {
+            for pipeline in ["qr", "qr_async"] {
+                let _ = writeln!(
+                    names,
+                    "fmha_fwd_fp16_batch_h128_{pipeline}_t{m0}x{n0}x32x128x32x128_w16x16x32_pad1111_mask=no_bias=no_bpc=-1"
+                );
+            }
+        }
+    }
+    names
 }
 
 fn gemm_names() -> String {

@@ -45,6 +45,8 @@ macro_rules! fields {
         pub(super) const KEYS: &[&str] = &[
             $(stringify!($word), $($walias,)*)+ $(stringify!($number), $($nalias,)*)+ $(stringify!($flag), $($falias,)*)+ "arch",
         ];
+        /// Those of words and flags.
+        const WORDS_AND_FLAGS: &[&str] = &[$(stringify!($word), $($walias,)*)+ $(stringify!($flag), $($falias,)*)+];
         pub(super) const NUMBERS: usize = [$(stringify!($number),)+ $(stringify!($flag),)+].len();
         pub(super) const CODES: usize = [$(stringify!($word),)+].len();
         const EXTENTS: usize = [$(stringify!($number),)+].len();
@@ -282,6 +284,11 @@ pub(super) fn read(cells: &Cells<'_>, defaults: &ProblemDefaults) -> Result<Fmha
         problem.arch = Some(arch);
     }
     Ok(problem)
+}
+
+/// Whether a problem's text says more than sizes and type: what kernels are made for.
+pub(super) fn says_signature(has: impl Fn(&str) -> bool) -> bool {
+    WORDS_AND_FLAGS.iter().any(|name| !["dtype", "data_type"].contains(name) && has(name))
 }
 
 /// What is usual is not said, apart from the sizes.

@@ -13,7 +13,7 @@ use std::io::{BufRead, Cursor};
 
 use super::header::{HeaderError, check_columns};
 use super::source::{Lines, Seen, Table, unreadable};
-use super::{InvalidField, Problem, ProblemDefaults, ProblemError};
+use super::{InvalidField, Problem, ProblemDefaults, ProblemError, fmha};
 use crate::cells::Fields;
 use crate::vocab::{Op, UnknownWord};
 
@@ -61,6 +61,8 @@ pub struct Said {
     pub dtype: bool,
     /// The memory layout.
     pub layout: bool,
+    /// Of attention, what kernels are made for: family, mask, bias and the like.
+    pub signature: bool,
 }
 
 impl Said {
@@ -71,6 +73,7 @@ impl Said {
             direction: has("direction"),
             dtype: ["dtype", "dtype_in", "dtype_a", "data_type"].into_iter().any(has),
             layout: has("layout"),
+            signature: fmha::says_signature(has),
         }
     }
 }

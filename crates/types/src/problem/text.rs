@@ -169,6 +169,20 @@ impl Problem {
         Ok(Self::from_fields(op, &Pairs { pairs, next: Cell::new(0) }, defaults)?)
     }
 
+    /// The operation of a text of pairs that need not say `op=…`: an `M` is a GEMM's, queries are
+    /// attention's; all else is taken for a convolution, whose reader says what is missing.
+    pub fn op_of(text: &str) -> Op {
+        let mut keys = text
+            .split(|c: char| c == ',' || c.is_whitespace())
+            .filter_map(|part| part.split_once('=').map(|(key, _)| key));
+        let shown = keys.find_map(|key| match key {
+            "M" | "m" | "groups" => Some(Op::Gemm),
+            "seqlen_q" => Some(Op::Fmha),
+            _ => None,
+        });
+        shown.unwrap_or(Op::GroupedConv)
+    }
+
     /// Reads a problem from named cells, such as a row of a benchmark CSV, and validates it. Cells that are
     /// no field of a problem are passed over.
     pub fn from_fields(

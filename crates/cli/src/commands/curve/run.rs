@@ -4,7 +4,6 @@ use std::io::Write;
 
 use ck_select::features::{Engine, Extractor};
 use ck_select::hardware::Hardware;
-use ck_select::vocab::Op;
 use ck_select_offline::figures::quantile;
 use ck_select_offline::measurements::{Measurements, Wanted};
 use ck_select_offline::report::{self, CurvePoint};
@@ -20,11 +19,11 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     let ways = args.ways.iter().map(|word| way(word)).collect::<Result<Vec<_>, _>>()?;
     let counts = args.counts.iter().map(|word| count(word)).collect::<Result<Vec<_>, _>>()?;
     let base = WarmStart::to_adapt(&args.model)?;
-    let wanted =
-        Wanted { op: Op::GroupedConv, direction: args.variant, dtype: args.dtype, arch: Some(args.arch) };
+    let op = base.extractor().schema.op();
+    let wanted = Wanted { op, direction: args.variant, dtype: args.dtype, arch: Some(args.arch) };
     let measurements = Measurements::read(&args.data, wanted)?;
     let hardware = Hardware::for_arch(&args.arch).unwrap_or_default();
-    let extractor = Extractor { arch: Some(args.arch), hardware, ..Extractor::of_engine(Engine::ConvWork) };
+    let extractor = Extractor { arch: Some(args.arch), hardware, ..Extractor::of_engine(Engine::of_op(op)) };
     let mut points = Vec::new();
     for way in ways {
         let simulation =

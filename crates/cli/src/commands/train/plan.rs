@@ -134,16 +134,13 @@ fn extractor(args: &Args, ranks: bool) -> Result<Extractor, CliError> {
     if args.universal {
         let schema = Schema::universal::<&str>(op, None)
             .map_err(|error| CliError::usage(format!("--universal: {error}")))?;
-        return Ok(Extractor { schema, ..Extractor::of_engine(Engine::ConvWork) });
+        return Ok(Extractor { schema, ..Extractor::of_engine(Engine::of_op(op)) });
     }
+    let forward = matches!(args.variant, None | Some(Direction::Forward));
     let default = match (op, ranks) {
-        (Op::Gemm, _) => Engine::Gemm72,
-        (Op::Fmha, _) => Engine::Fmha68Python,
-        (Op::GroupedConv, true) if matches!(args.variant, None | Some(Direction::Forward)) => {
-            Engine::ConvSelect
-        }
-        (Op::GroupedConv, true) => Engine::ConvWork,
-        (Op::GroupedConv, false) => Engine::Conv97,
+        (Op::GroupedConv, true) if forward => Engine::ConvSelect,
+        (op, true) => Engine::of_op(op),
+        (op, false) => Engine::of_upstream(op),
     };
     let (schema, mut rules) = match &args.features {
         None => (Schema::of_engine(default), default.rules()),
@@ -177,12 +174,7 @@ pub(super) fn op(args: &Args) -> Op {
 
 /// Columns that upstream's engines train as categories.
 fn categories(op: Op, names: &[&str]) -> Vec<String> {
-    let known: &[&str] = match op {
-        Op::GroupedConv => &["pipeline"],
-        Op::Gemm => &["layout", "pipeline", "scheduler", "epilogue"],
-        Op::Fmha => &["dtype", "pipeline", "mask", "bias", "qscale"],
-    };
-    known.iter().filter(|name| names.contains(name)).map(|&name| name.to_owned()).collect()
+    Engine::categories(op).iter().filter(|name| names.contains(name)).map(|&name| name.to_owned()).collect()
 }
 
 /// Everything but what the data itself records.

@@ -29,6 +29,7 @@ pub(super) fn measure(args: &Args, base: &WarmStart) -> Result<(Measurements, Ve
     let (Some(pool), Some(problems), Some(work)) = (&args.pool, &args.problems, &args.work) else {
         return Err(CliError::usage("give --pool, --problems and --work, or --simulate"));
     };
+    let op = base.extractor().schema.op();
     let set = ProblemSet::read(problems, Pool::read(pool)?.op())?;
     let all: Vec<&Problem> = set.problems.iter().map(|asked| &asked.problem).collect();
     let most = args.measure.map_or(all.len(), |count| count as usize);
@@ -50,7 +51,7 @@ pub(super) fn measure(args: &Args, base: &WarmStart) -> Result<(Measurements, Ve
         files.push(file);
         let count = (number + 1) * BATCH;
         if args.measure.is_none() && count >= ENOUGH && 3 * count >= 4 * asked.0 {
-            let measured = read(args, &files)?;
+            let measured = read(args, &files, op)?;
             let expected = draw_all(args, &measured, base)?.expected;
             curve.extend(expected.as_ref().map(|of| point("expected", measured.problems().len(), of)));
             let expected = expected.map(|expected| expected.mean);
@@ -65,7 +66,7 @@ pub(super) fn measure(args: &Args, base: &WarmStart) -> Result<(Measurements, Ve
     if files.is_empty() {
         return Err(CliError::failed("nothing was measured"));
     }
-    Ok((read(args, &files)?, curve))
+    Ok((read(args, &files, op)?, curve))
 }
 
 /// Measures what is not yet in the file.

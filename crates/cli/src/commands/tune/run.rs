@@ -46,7 +46,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
         }
         return write(args, &measured, base, curve);
     }
-    let measurements = read(args, &args.simulate)?;
+    let measurements = read(args, &args.simulate, base.extractor().schema.op())?;
     let simulation = simulation(args, &measurements, &base)?;
     let count = (args.measure.unwrap_or(USUAL) as usize).min(simulation.problems());
     let draws = (0..u64::from(args.draws))
@@ -63,9 +63,8 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
 }
 
 /// Reads measurements of the device.
-pub(super) fn read(args: &Args, files: &[PathBuf]) -> Result<Measurements, CliError> {
-    let wanted =
-        Wanted { op: Op::GroupedConv, direction: args.variant, dtype: args.dtype, arch: Some(args.arch) };
+pub(super) fn read(args: &Args, files: &[PathBuf], op: Op) -> Result<Measurements, CliError> {
+    let wanted = Wanted { op, direction: args.variant, dtype: args.dtype, arch: Some(args.arch) };
     let measurements = Measurements::read(files, wanted)?;
     for left_out in measurements.sources().iter().filter_map(|source| source.left_out(&wanted)) {
         say!("ckselect: {left_out}");
@@ -73,9 +72,9 @@ pub(super) fn read(args: &Args, files: &[PathBuf]) -> Result<Measurements, CliEr
     Ok(measurements)
 }
 
-pub(super) fn extractor(args: &Args) -> Extractor {
+pub(super) fn extractor(args: &Args, op: Op) -> Extractor {
     let hardware = Hardware::for_arch(&args.arch).unwrap_or_default();
-    Extractor { arch: Some(args.arch), hardware, ..Extractor::of_engine(Engine::ConvWork) }
+    Extractor { arch: Some(args.arch), hardware, ..Extractor::of_engine(Engine::of_op(op)) }
 }
 
 /// All problems that there are, each held out once.
@@ -89,7 +88,8 @@ fn simulation<'a>(
     measured: &'a Measurements,
     base: &'a WarmStart,
 ) -> Result<Simulation<'a>, CliError> {
-    Ok(Simulation::new(measured, base, &extractor(args), Way::Tuned)?)
+    let extractor = extractor(args, base.extractor().schema.op());
+    Ok(Simulation::new(measured, base, &extractor, Way::Tuned)?)
 }
 
 /// What was expected or found when so many problems were measured.
@@ -151,7 +151,7 @@ fn write(
     let schema = base.extractor().schema.clone();
     let params = own_params();
     let plan = Plan {
-        extractor: Extractor { schema, ..extractor(args) },
+        extractor: Extractor { schema: schema.clone(), ..extractor(args, schema.op()) },
         categories: Vec::new(),
         goals: vec![Goal { target: Target::Relative, objective: Objective::Listwise, params }],
         rank_by: Target::Relative,
