@@ -2,16 +2,19 @@
 //! The build script embeds models in this form, and `ckselect pack` writes it.
 //!
 //! ```text
-//! packed = magic, text up to the line of the first tree, number of trees, trees, text from the end of the trees on
-//! tree   = length in bytes, lines
+//! packed = magic, part: text up to the line of the first tree, number of trees, a part each: trees,
+//!          part: text from the end of the trees on
+//! part   = length in bytes, checksum of 8 bytes, bytes
+//! tree   = lines
 //! line   = 0, text                      as it stands
 //!        | kind, key, list              kind: bytes of an integer, `f` for single or `d` for double precision
 //! ```
 //!
-//! Texts, keys and lists have their length before them, as a tree has, so that a file is read tree by tree. A number alone is a list of one. All numbers have the
-//! lowest byte first; those without a kind have four.
+//! Texts, keys and lists have their length before them. A file is read part by part, and a part whose checksum
+//! is wrong is refused. A number alone is a list of one. All numbers have the lowest byte first; those without a
+//! kind have four bytes.
 
-const MAGIC: &[u8] = b"ck-select packed forest 1\n";
+const MAGIC: &[u8] = b"ck-select packed forest 2\n";
 /// Integers that a forest is read from.
 const INTEGERS: [&str; 11] = [
     "num_leaves",
@@ -44,7 +47,7 @@ pub fn pack(text: &str) -> Result<Vec<u8>, String> {
             break line.trim_end();
         }
     };
-    put(&mut packed, header.as_bytes())?;
+    put_part(&mut packed, header.as_bytes())?;
 
     let mut trees: u32 = 0;
     let mut bodies = Vec::new();
@@ -67,7 +70,7 @@ pub fn pack(text: &str) -> Result<Vec<u8>, String> {
             }
             put_line(&mut body, key, value).map_err(|error| format!("tree {}: {error}", trees - 1))?;
         }
-        put(&mut bodies, &body)?;
+        put_part(&mut bodies, &body)?;
         line = loop {
             let line = lines.next().ok_or("the text ends before `end of trees`")?.trim_end();
             if !line.is_empty() {
@@ -81,13 +84,37 @@ pub fn pack(text: &str) -> Result<Vec<u8>, String> {
     packed.extend(trees.to_le_bytes());
     packed.append(&mut bodies);
     let rest: String = ["end of trees\n"].into_iter().chain(lines).collect();
-    put(&mut packed, rest.as_bytes())?;
+    put_part(&mut packed, rest.as_bytes())?;
     Ok(packed)
 }
 
+fn put_part(to: &mut Vec<u8>, bytes: &[u8]) -> Result<(), String> {
+    to.extend(length(bytes)?);
+    to.extend(checksum(bytes).to_le_bytes());
+    to.extend(bytes);
+    Ok(())
+}
+
+/// Four sums side by side, so that none waits for another. Every change of one word changes a sum.
+fn checksum(bytes: &[u8]) -> u64 {
+    let step = |sum: u64, word: u64| (sum ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+    let mut sums = [bytes.len() as u64; 4];
+    for block in bytes.chunks(32) {
+        for (sum, word) in sums.iter_mut().zip(block.chunks(8)) {
+            let mut whole = [0; 8];
+            whole[..word.len()].copy_from_slice(word);
+            *sum = step(*sum, u64::from_le_bytes(whole));
+        }
+    }
+    sums.into_iter().fold(0, step)
+}
+
+fn length(bytes: &[u8]) -> Result<[u8; 4], String> {
+    u32::try_from(bytes.len()).map(u32::to_le_bytes).map_err(|_| "more than 4 GiB".to_owned())
+}
+
 fn put(to: &mut Vec<u8>, bytes: &[u8]) -> Result<(), String> {
-    let length = u32::try_from(bytes.len()).map_err(|_| "more than 4 GiB".to_owned())?;
-    to.extend(length.to_le_bytes());
+    to.extend(length(bytes)?);
     to.extend(bytes);
     Ok(())
 }

@@ -498,9 +498,9 @@ fn packed_forests_are_refused_with_their_reason() {
     let refused = || bad(&format!("inspect --model {}", packed.display()), 1);
     fs::write(&forest, &bytes[..bytes.len() - 1]).unwrap();
     assert!(refused().contains("model_tflops.lgbm.packed: "), "{}", refused());
-    fs::write(&forest, [b"ck-select packed forest 2\n", &bytes[26..]].concat()).unwrap();
+    fs::write(&forest, [b"ck-select packed forest 3\n", &bytes[26..]].concat()).unwrap();
     let newer = refused();
-    assert!(newer.contains("`ck-select packed forest 2`, expected `ck-select packed forest 1`"), "{newer}");
+    assert!(newer.contains("`ck-select packed forest 3`, expected `ck-select packed forest 2`"), "{newer}");
     fs::write(&forest, &bytes).unwrap();
     fs::write(packed.join("model_tflops.lgbm"), "tree").unwrap();
     let both = refused();

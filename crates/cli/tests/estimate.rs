@@ -110,3 +110,43 @@ fn it_is_judged_with_all_outputs() {
         assert!(!page.contains("ranking forest"), "{direction}");
     }
 }
+
+/// A kernel computes its own types and layout, on the architecture that is asked for, whoever ranks it.
+#[test]
+fn problems_of_other_types_layouts_and_architectures_are_refused() {
+    let folder = TempDir::new().unwrap();
+    let list = folder.path().join("problems.csv");
+    let list = list.to_str().unwrap();
+    let rows = ["bf16,nhwgc,", "fp32,nhwgc,", "bf16,nchw,", "bf16,nhwgc,gfx942", "bf16,nhwgc,gfx950"];
+    let rows = rows.map(|row| format!("16,256,128,28,28,3,3,{row}\n")).concat();
+    fs::write(list, format!("N,C,K,Hi,Wi,Y,X,dtype,layout,arch\n{rows}")).unwrap();
+    for more in [&["--arch", "gfx942"][..], &["--arch", "gfx942", "--estimate"]] {
+        let refused = |problem: &str, message: &str| {
+            let problem = format!("{PROBLEM},{problem}");
+            let (code, stdout, stderr) =
+                run(&[&["rank", "--pool", POOL, "--problem", &problem], more].concat());
+            assert_eq!((code, stdout.as_str()), (Some(1), ""), "{problem} {more:?}\n{stderr}");
+            assert!(stderr.contains(message), "{stderr}");
+        };
+        refused("dtype=fp32", "of the 30 kernels");
+        refused("dtype_out=fp32", "of the 30 kernels");
+        refused("layout=nchw", "of the 30 kernels");
+        refused("arch=gfx950", "gfx950");
+        let words = ["rank", "--pool", POOL, "--problems", list, "--top", "1", "--format", "csv"];
+        let (code, stdout, stderr) = run(&[&words[..], more].concat());
+        let ranked: Vec<&str> = stdout.lines().skip(1).map(|row| row.split(',').next().unwrap()).collect();
+        assert_eq!((code, ranked), (Some(0), vec!["0", "3"]), "{stderr}");
+        assert!(stderr.contains("left out") || stderr.contains("skipped"), "{stderr}");
+    }
+    // What is not said is what all kernels have.
+    let pool = folder.path().join("pool.txt");
+    fs::write(
+        &pool,
+        "gemm_universal_fp16_rrr_compv3_cshuffle_intrawave_True_True_True_False_128x128x64_2x2x1_32x32x16\n",
+    )
+    .unwrap();
+    let words = ["rank", "--pool", pool.to_str().unwrap(), "--estimate", "--arch", "gfx942", "--problem"];
+    good(&[&words[..], &["M=128,N=1536,K=7168"]].concat());
+    let (code, ..) = run(&[&words[..], &["M=128,N=1536,K=7168,layout=rcr"]].concat());
+    assert_eq!(code, Some(1));
+}

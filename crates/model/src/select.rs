@@ -338,7 +338,11 @@ impl Ranker {
     ) -> Result<(), RankError> {
         self.scorer.fetch();
         if let Some(universal) = &self.universal {
-            let counts = |at: usize| self.places.get(at).is_some_and(|&index| self.answers(index, &problem));
+            // A universal model serves all types and layouts, but a kernel its own.
+            let counts = |at: usize| {
+                let kernel = self.places.get(at).and_then(|&index| self.pool.get(index));
+                kernel.is_some_and(|kernel| kernel.answers(&problem) && kernel.has_types_of(&problem))
+            };
             let has_range = universal.has_range();
             scratch.outside =
                 if has_range { self.known.outside(&problem, arch, &[]) } else { FieldSet::NONE };

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use ck_select::estimate::{Device, Estimator};
 use ck_select::model::Model;
+use ck_select::problem::Problem;
 use ck_select::vocab::{Arch, Op};
 
 use super::hardware::{HardwareOption, read_object};
@@ -26,7 +27,11 @@ pub(crate) struct EstimateOption {
 impl EstimateOption {
     /// The estimate for the device that is asked for, as a model.
     pub(crate) fn model(&self, op: Op, hardware: &HardwareOption) -> Result<Model, CliError> {
-        Ok(Model::of_estimate(op, *self.estimator(hardware)?.device())?)
+        let model = Model::of_estimate(op, *self.estimator(hardware)?.device())?;
+        Ok(match self.arch {
+            Some(arch) => model.of_arch(arch),
+            None => model,
+        })
     }
 
     /// A model with the hardware that is asked for: a universal one on that GPU, another with its constants.
@@ -41,7 +46,28 @@ impl EstimateOption {
         if self.arch.is_none() && !hardware.is_given() {
             return Ok(model);
         }
-        Ok(model.on_device(*self.estimator(hardware)?.device()))
+        let model = model.on_device(*self.estimator(hardware)?.device());
+        match (self.arch, model.key().arch) {
+            (Some(asked), Some(own)) if asked != own => {
+                let message = format!(
+                    "--arch: found {asked}, but the model is for {own}; --force-model uses it anyway"
+                );
+                Err(CliError::usage(message))
+            }
+            // A forced model serves what its spec does not.
+            (Some(asked), None) if model.spec().arch.is_none() => Ok(model.of_arch(asked)),
+            _ => Ok(model),
+        }
+    }
+
+    /// Refuses a problem that names another architecture than `--arch`.
+    pub(crate) fn check(&self, problem: &Problem) -> Result<(), CliError> {
+        match (self.arch, problem.arch()) {
+            (Some(asked), Some(named)) if asked != named => {
+                Err(CliError::failed(format!("the problem's arch is {named}, --arch says {asked}")))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The estimate for the device that is asked for.

@@ -207,10 +207,8 @@ impl ModelAndPool {
         model = place(model)?;
         let pool = Pool::read(&self.pool)?;
         let mut defaults = model.spec().problem_defaults();
-        // A model that does not record its direction is asked in the direction of the pool.
-        if let (None, Some(direction)) = (model.spec().direction, common_direction(&pool)) {
-            defaults.direction = direction;
-        }
+        let spec = model.spec();
+        take_what_is_common(&pool, &mut defaults, spec.direction.is_none(), spec.dtype.is_none());
         let ranker = Ranker::new(Arc::new(model), Arc::new(pool))?;
         say_left_out(&ranker);
         Ok((ranker, defaults))
@@ -282,13 +280,40 @@ fn with_unknown(model: Model, unknown: Option<Unknown>) -> Model {
     }
 }
 
-fn common_direction(pool: &Pool) -> Option<ck_select::vocab::Direction> {
-    let mut directions = pool.iter().map(|kernel| match &kernel.kind {
-        KernelKind::Conv(kernel) => Some(kernel.direction),
-        KernelKind::Gemm(_) | KernelKind::Fmha(_) => None,
-    });
-    let first = directions.next()??;
-    directions.all(|direction| direction == Some(first)).then_some(first)
+/// A problem that does not say is of the layout that all kernels of the pool have, and, where the model does
+/// not record them, of their direction and type.
+fn take_what_is_common(pool: &Pool, defaults: &mut ProblemDefaults, direction: bool, dtype: bool) {
+    fn common<T: PartialEq>(pool: &Pool, of: impl Fn(&KernelKind) -> Option<T>) -> Option<T> {
+        let mut all = pool.iter().map(|kernel| of(&kernel.kind));
+        let first = all.next()??;
+        all.all(|other| other.as_ref() == Some(&first)).then_some(first)
+    }
+    let conv = |kind: &KernelKind| match kind {
+        KernelKind::Conv(kernel) => Some((kernel.direction, kernel.layout)),
+        _ => None,
+    };
+    if let Some(found) = common(pool, |kind| conv(kind).map(|(direction, _)| direction)).filter(|_| direction)
+    {
+        defaults.direction = found;
+    }
+    if let Some(found) = common(pool, |kind| conv(kind).map(|(_, layout)| layout)) {
+        defaults.conv_layout = found;
+    }
+    let layout = |kind: &KernelKind| match kind {
+        KernelKind::Gemm(kernel) => Some(kernel.layout),
+        _ => None,
+    };
+    if let Some(found) = common(pool, layout) {
+        defaults.gemm_layout = found;
+    }
+    let type_of = |kind: &KernelKind| match kind {
+        KernelKind::Conv(kernel) => kernel.dtype_in,
+        KernelKind::Gemm(kernel) => kernel.dtype_a,
+        KernelKind::Fmha(kernel) => kernel.dtype,
+    };
+    if let Some(found) = common(pool, |kind| Some(type_of(kind))).filter(|_| dtype) {
+        defaults.dtype = found;
+    }
 }
 
 /// Reads the value of `--problem`; a mistake in it is wrong use.

@@ -96,6 +96,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     let Some(model) = model(args)? else {
         return rank_estimate::run(&Asked {
             estimator: args.estimate.estimator(&args.ranker.hardware)?,
+            on: &args.estimate,
             pool: &args.ranker.pool,
             problem: args.problem.as_deref(),
             problems: args.problems.as_deref(),

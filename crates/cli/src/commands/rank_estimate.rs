@@ -8,7 +8,8 @@ use ck_select::pool::Pool;
 use ck_select::problem::{Problem, ProblemDefaults};
 use ck_select::vocab::Op;
 
-use super::common_direction;
+use super::estimate::EstimateOption;
+use super::take_what_is_common;
 use crate::error::CliError;
 use crate::output::Output;
 use crate::problems::Problems;
@@ -17,6 +18,7 @@ use crate::table::{Cell, Format, Rows};
 /// What is asked.
 pub(super) struct Asked<'a> {
     pub(super) estimator: Estimator,
+    pub(super) on: &'a EstimateOption,
     pub(super) pool: &'a Path,
     pub(super) problem: Option<&'a str>,
     pub(super) problems: Option<&'a Path>,
@@ -32,9 +34,7 @@ pub(super) fn run(asked: &Asked<'_>) -> Result<(), CliError> {
     };
     let op = first.kind.op();
     let mut defaults = ProblemDefaults::of(op);
-    if let Some(direction) = common_direction(&pool) {
-        defaults.direction = direction;
-    }
+    take_what_is_common(&pool, &mut defaults, true, true);
     let ranked = PoolEstimate::new(asked.estimator, Arc::new(pool));
     if let Some((index, reason)) = ranked.left_out().first() {
         let (count, kernels) = (ranked.left_out().len(), ranked.pool().len());
@@ -47,9 +47,17 @@ pub(super) fn run(asked: &Asked<'_>) -> Result<(), CliError> {
     header.push("tie");
     let mut scratch = EstimateScratch::default();
     let mut rows = None;
+    let mut passed = 0_usize;
     let mut push = |label: Option<&str>, problem: &Problem| -> Result<(), CliError> {
+        if let Err(error) = asked.on.check(problem) {
+            passed += 1;
+            return if label.is_some() { Ok(()) } else { Err(error) };
+        }
         match ranked.rank_with(problem, &mut scratch) {
-            Err(EstimateError::NothingToRank { .. }) if label.is_some() => return Ok(()),
+            Err(EstimateError::NothingToRank { .. }) if label.is_some() => {
+                passed += 1;
+                return Ok(());
+            }
             other => other.map_err(|error| CliError::failed(error.to_string()))?,
         }
         if rows.is_none() {
@@ -84,6 +92,11 @@ pub(super) fn run(asked: &Asked<'_>) -> Result<(), CliError> {
             problems.finish();
         }
         (None, None) => return Err(CliError::usage("give --problem or --problems")),
+    }
+    if passed > 0 && rows.is_some() {
+        say!(
+            "ckselect: {passed} problems are left out: no kernel of the pool computes them, or they name another arch"
+        );
     }
     match rows {
         Some(rows) => rows.finish(),

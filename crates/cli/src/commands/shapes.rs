@@ -241,7 +241,8 @@ fn known(args: &Args, op: Op) -> Result<Vec<Problem>, CliError> {
     let choice = choice(args, op);
     let mut known = Vec::new();
     for path in &args.apart_from {
-        let defaults = ProblemDefaults { direction: choice.direction, dtype: choice.dtype, arch: None };
+        let usual = ProblemDefaults::of(op);
+        let defaults = ProblemDefaults { direction: choice.direction, dtype: choice.dtype, ..usual };
         let mut problems = Problems::open(path, args.op, &defaults)?;
         while let Some((_, problem)) = problems.next()? {
             if known.last() != Some(&problem) {

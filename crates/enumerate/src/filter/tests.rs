@@ -63,7 +63,7 @@ fn mistakes_are_pointed_at_and_explained() {
         ("-9223372036854775807 - 2", "1:1: the result does not fit into 64 bits"),
         ("(-9223372036854775807 - 1) // -1", "1:1: the result does not fit into 64 bits"),
         ("abs(-9223372036854775807 - 1)", "1:1: the result does not fit into 64 bits"),
-        ("'a' * 2", "1:1: '*' is not for str and int"),
+        ("'a' * 2", "1:1: '*' does not apply to str and int"),
         ("c.tile_m.startswith('a')", "1:1: int has no methods, only str has"),
     ] {
         let found = message(text);

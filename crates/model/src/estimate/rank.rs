@@ -106,7 +106,10 @@ impl PoolEstimate {
     /// All kernels that compute the problem, fastest first; equal ones keep the pool's order.
     pub fn rank_with(&self, problem: &Problem, scratch: &mut EstimateScratch) -> Result<(), EstimateError> {
         problem.validate()?;
-        let computes = |index: usize| self.pool.get(index).is_some_and(|kernel| kernel.answers(problem));
+        let computes = |index: usize| {
+            let kernel = self.pool.get(index);
+            kernel.is_some_and(|kernel| kernel.answers(problem) && kernel.has_types_of(problem))
+        };
         let kernels = self.shapes.iter().map(|(index, shape)| (*index, shape));
         scratch.rank(&self.estimator, problem, kernels.filter(|(index, _)| computes(*index)));
         if scratch.ranking.is_empty() {

@@ -85,6 +85,9 @@ pub enum Reason {
         /// What had still to come.
         expected: &'static str,
     },
+    /// A part of a packed forest is not what was packed, or something follows its end.
+    #[error("damaged: pack it again")]
+    Damaged,
     /// A field that the forest cannot do without is absent.
     #[error("is missing")]
     Missing,

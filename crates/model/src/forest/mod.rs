@@ -157,7 +157,7 @@ impl Forest {
     /// How a packed forest begins: a model text with the numbers of its trees as bytes, in which forests are
     /// embedded into the library. It loads several times faster than the text, and is checked in the same
     /// way. `ckselect pack` makes it.
-    pub const PACKED_MAGIC: &[u8] = b"ck-select packed forest 1\n";
+    pub const PACKED_MAGIC: &[u8] = b"ck-select packed forest 2\n";
 
     /// Reads the whole of a packed forest, which begins with [`Forest::PACKED_MAGIC`].
     pub fn unpack(bytes: &[u8]) -> Result<Forest, ForestError> {

@@ -54,10 +54,38 @@ impl<R: Read> Parts<R> {
         Ok(u32::from_le_bytes(*bytes) as usize)
     }
 
-    fn bytes(&mut self) -> Result<&[u8], ReadError> {
+    /// The next part, which has its length and its checksum before it.
+    fn next(&mut self, what: impl Fn() -> Place) -> Result<&[u8], ReadError> {
         let length = self.number()?;
-        self.take(length)
+        let sum = *self.take(8)?.first_chunk().ok_or_else(|| ReadError::Text(truncated()))?;
+        let part = self.take(length)?;
+        // A fuzzer does not guess checksums.
+        if cfg!(fuzzing) || checksum(part) == u64::from_le_bytes(sum) {
+            return Ok(part);
+        }
+        Err(what().error(Reason::Damaged).into())
     }
+
+    /// Refuses what follows the end.
+    fn end(mut self) -> Result<(), ReadError> {
+        self.part.clear();
+        let more = self.reader.take(1).read_to_end(&mut self.part).map_err(ReadError::Io)?;
+        if more == 0 { Ok(()) } else { Err(Place::line(1).error(Reason::Damaged).into()) }
+    }
+}
+
+/// Four sums side by side, so that none waits for another. Every change of one word changes a sum.
+fn checksum(bytes: &[u8]) -> u64 {
+    let step = |sum: u64, word: u64| (sum ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+    let mut sums = [bytes.len() as u64; 4];
+    for block in bytes.chunks(32) {
+        for (sum, word) in sums.iter_mut().zip(block.chunks(8)) {
+            let mut whole = [0; 8];
+            whole[..word.len()].copy_from_slice(word);
+            *sum = step(*sum, u64::from_le_bytes(whole));
+        }
+    }
+    sums.into_iter().fold(0, step)
 }
 
 /// Reads a packed forest, tree by tree.
@@ -69,15 +97,17 @@ pub(super) fn read(reader: impl Read) -> Result<Contents, ReadError> {
         let found = String::from_utf8_lossy(magic.trim_ascii_end());
         return Err(Place::line(1).value(&found, format!("`{expected}`")).into());
     }
-    let header = Header::parse(&mut Lines::new(parts::utf8(parts.bytes()?)?))?;
+    let header = Header::parse(&mut Lines::new(parts::utf8(parts.next(|| Place::line(1))?)?))?;
     let features = header.feature_names.len();
     let count = parts.number()?;
     let mut trees = Vec::new();
     for tree in 0..count {
-        trees.push(read_tree(parts.bytes()?, Place::line(1).tree(tree), features)?);
+        let place = || Place::line(1).tree(tree);
+        trees.push(read_tree(parts.next(place)?, place(), features)?);
     }
     let before = Before { bytes: 0, lines: 0, trees: count };
-    let parameters = parts::end(&header, parts.bytes()?, before)?;
+    let parameters = parts::end(&header, parts.next(|| Place::line(1))?, before)?;
+    parts.end()?;
     Ok(Contents { header, trees, parameters })
 }
 
@@ -129,7 +159,7 @@ mod tests {
 
     #[test]
     #[cfg_attr(miri, ignore = "reads files")]
-    fn packed_forests_that_are_cut_off_or_changed_are_refused_or_read() {
+    fn packed_forests_that_are_cut_off_changed_or_too_long_are_refused() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/golden/forest/by-hand.txt");
         let packed = pack::pack(&std::fs::read_to_string(path).unwrap()).unwrap();
         for end in 0..packed.len() {
@@ -137,9 +167,14 @@ mod tests {
         }
         for at in 0..packed.len() {
             let mut changed = packed.clone();
-            changed[at] ^= 0x81;
-            let _ = Forest::unpack(&changed);
+            changed[at] ^= 1 << (at % 8);
+            assert!(Forest::unpack(&changed).is_err(), "{at}");
         }
+        let seed = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/seeds/forest/by-hand.packed");
+        assert_eq!(std::fs::read(seed).unwrap(), packed, "the fuzzer's seed");
+        let longer = [&packed[..], b"\n"].concat();
+        let error = Forest::unpack(&longer).unwrap_err().to_string();
+        assert_eq!(error, "line 1: damaged: pack it again");
     }
 
     #[test]

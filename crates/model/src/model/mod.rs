@@ -30,7 +30,7 @@ use std::sync::{Arc, OnceLock};
 use crate::estimate::Device;
 use crate::features::Extractor;
 use crate::forest::Forest;
-use crate::vocab::UnknownWord;
+use crate::vocab::{Arch, UnknownWord};
 
 /// What a forest predicts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -160,6 +160,12 @@ impl Model {
     /// predictions for other directions, types and architectures is unknown.
     pub const fn forced(mut self) -> Self {
         self.key = ModelKey::any(self.spec.op());
+        self
+    }
+
+    /// The same model, serving only problems and kernels of this architecture, or of none.
+    pub const fn of_arch(mut self, arch: Arch) -> Self {
+        self.key.arch = Some(arch);
         self
     }
 

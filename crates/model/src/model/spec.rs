@@ -186,6 +186,7 @@ impl FeatureSpec {
             direction: self.direction.unwrap_or(base.direction),
             dtype: self.dtype.unwrap_or(base.dtype),
             arch: self.arch,
+            ..base
         }
     }
 }

@@ -23,6 +23,9 @@ pub enum HeaderError {
     /// A column that stands twice.
     #[error("column '{0}' appears twice")]
     Twice(String),
+    /// A column without a name among those of problems, counted from 1.
+    #[error("column {0} among those of problems has no name, expected the name of a field")]
+    Nameless(usize),
     /// Two columns for one field.
     #[error("columns '{0}' and '{1}' are the same field, expected one of them")]
     Both(&'static str, &'static str),
@@ -208,9 +211,7 @@ pub fn check_names(op: Op, columns: &[&str], also: &[&'static str]) -> Result<Ve
             || Op::ALL.iter().any(|&op| cells::of_kernel(op).contains(&name))
             || cells::of_problem(op).contains(&name)
             || is_hardware(name)
-            || name.is_empty()
             || name.starts_with("f:")
-            || name.starts_with("Unnamed: ")
             || name.starts_with("__index_level_")
     };
     let (mut wrong, mut unknown) = (Vec::new(), Vec::new());
@@ -219,6 +220,13 @@ pub fn check_names(op: Op, columns: &[&str], also: &[&'static str]) -> Result<Ve
         let among = place > 0
             && is_field(columns[place - 1])
             && columns.get(place + 1).is_some_and(|next| is_field(next));
+        if among && name.is_empty() {
+            return Err(HeaderError::Nameless(place + 1));
+        }
+        // An index, or what spreadsheets leave behind; among fields, one that has lost its name.
+        if !among && (name.is_empty() || name.starts_with("Unnamed: ")) {
+            continue;
+        }
         let short = name.chars().count() <= 2 && !SHORT.contains(&name.to_lowercase().as_str());
         if nearest.is_empty() && (among || short || stem(name).is_some()) {
             nearest = keys(op).to_vec();
@@ -356,6 +364,10 @@ mod tests {
                 "no column 'Hi', expected C, K, Hi, Wi, Y, X for a grouped_conv problem; the columns are N, C, K",
             ),
             (&["C", "K", "C"], "column 'C' appears twice"),
+            (
+                &["", "C", "K", "Hi", "Wi", "", "Y", "X", ""],
+                "column 6 among those of problems has no name, expected the name of a field",
+            ),
         ] {
             assert_eq!(check_columns(Op::GroupedConv, columns, &[]).unwrap_err().to_string(), message);
         }

@@ -19,18 +19,28 @@ pub struct ProblemDefaults {
     pub dtype: Dtype,
     /// Architecture, if any.
     pub arch: Option<Arch>,
+    /// Memory order of a convolution's tensors.
+    pub conv_layout: ConvLayout,
+    /// Memory orders of a GEMM's operands.
+    pub gemm_layout: GemmLayout,
 }
 
 impl ProblemDefaults {
     /// Upstream's defaults: forward, `bf16` for convolutions, `fp8` for GEMMs, `fp16` for attention, no
-    /// architecture.
+    /// architecture, `nhwgc`, `rcr`.
     pub const fn of(op: Op) -> Self {
         let dtype = match op {
             Op::GroupedConv => Dtype::Bf16,
             Op::Gemm => Dtype::Fp8,
             Op::Fmha => Dtype::Fp16,
         };
-        Self { direction: Direction::Forward, dtype, arch: None }
+        Self {
+            direction: Direction::Forward,
+            dtype,
+            arch: None,
+            conv_layout: ConvLayout::Nhwgc,
+            gemm_layout: GemmLayout::RCR,
+        }
     }
 }
 
@@ -412,7 +422,7 @@ impl Cells<'_> {
             dtype_in,
             dtype_wei: self.word("dtype_wei")?.unwrap_or(dtype_in),
             dtype_out: self.word("dtype_out")?.unwrap_or(dtype_in),
-            layout: self.word("layout")?.unwrap_or(ConvLayout::Nhwgc),
+            layout: self.word("layout")?.unwrap_or(defaults.conv_layout),
             arch: self.word("arch")?.or(defaults.arch),
         })
     }
@@ -436,7 +446,7 @@ impl Cells<'_> {
             dtype_a,
             dtype_b: self.word("dtype_b")?.unwrap_or(dtype_a),
             dtype_c: self.word("dtype_c")?.unwrap_or(dtype_a.result()),
-            layout: self.word("layout")?.unwrap_or(GemmLayout::RCR),
+            layout: self.word("layout")?.unwrap_or(defaults.gemm_layout),
             request,
             arch: self.word("arch")?.or(defaults.arch),
         })
