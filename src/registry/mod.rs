@@ -240,6 +240,12 @@ impl Registry {
         removed
     }
 
+    /// Whether this thread is measuring, so that a selection of this registry is under way and its caller is
+    /// a callback.
+    pub(crate) fn is_measuring(&self) -> bool {
+        self.labs.is_measuring(self.state.load().options())
+    }
+
     /// Frees the memory of removed kernels, their names and hooks; returns the number of freed entries. Until
     /// then returned names and user data stay valid, and a program that keeps replacing kernels by new ones
     /// grows. The next selection prepares the models again.

@@ -154,6 +154,27 @@ mod tests {
         assert!(report.to_string().contains("error 7"), "{report}");
     }
 
+    /// Whatever time it says itself.
+    #[test]
+    fn a_callback_that_returns_too_late_is_not_called_again() {
+        let host = HostDevice::new();
+        let limit = Duration::from_millis(20);
+        let options = SearchOptions { warmup: 0, repeats: 3, run_timeout: limit, ..SearchOptions::default() };
+        let mut runs = 0;
+        let mut candidates = [
+            Candidate::new(0, |_| {
+                runs += 1;
+                std::thread::sleep(limit + Duration::from_millis(1));
+                RunOutcome::Milliseconds(0.001)
+            }),
+            Candidate::new(1, |_| RunOutcome::Milliseconds(1.0)),
+        ];
+        let report = search(&host, Stream::DEFAULT, &mut candidates, &options);
+        assert_eq!(report.winner.map(|winner| winner.index), Some(1), "{report}");
+        drop(candidates);
+        assert_eq!(runs, 1);
+    }
+
     #[test]
     fn a_run_that_takes_too_long_is_the_last_of_its_kernel() {
         let host = HostDevice::new();
