@@ -5,11 +5,14 @@ use std::sync::Arc;
 
 use ck_select::cells::Fields;
 use ck_select::features::{Engine, Uncoded};
+use ck_select::kernel::Kernel;
 use ck_select::model::Target;
+use ck_select::problem::{Problem, ProblemDefaults};
 use ck_select::rows::{
     Cells, Column, EngineChoice, Object, RowModel, RowModelOptions, RowPool, Table, describe_spec,
 };
 use ck_select::select::Ranked;
+use ck_select::vocab::Op;
 use serde_json::Map;
 
 fn directory(model: &str) -> PathBuf {
@@ -206,4 +209,57 @@ fn a_row_that_the_model_is_not_for_is_refused_unless_it_is_forced() {
         assert!(forced.predict(&row).is_ok());
         assert_eq!(rank(&RowPool::new(forced.clone(), &kernel).unwrap(), &row).len(), 1);
     }
+}
+
+/// A problem of one of our models, and kernels of which only the names are given.
+#[test]
+fn what_a_problem_says_is_used_or_refused_where_absent_cells_are_errors() {
+    const NAME: &str = "grouped_conv_forward_bf16_2d_128x64x128_compv5";
+    let ours = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("models/grouped_conv_forward_bf16_gfx950");
+    let spec = RowModelOptions { uncoded: None, ..options() };
+    let model = Arc::new(RowModel::load(&ours, &spec).unwrap());
+    let kernels = || {
+        let name = Column { name: "kernel_name", cells: Cells::Words { words: vec![NAME], codes: &[0] } };
+        Table::new(vec![name], 1).unwrap()
+    };
+    let pool = RowPool::new(Arc::clone(&model), &kernels()).unwrap();
+    let cells = |change: &str| {
+        let problem = r#"{"N":16,"C":256,"K":128,"G":1,"Hi":28,"Wi":28,"Y":3,"X":3,"stride_h":1,"stride_w":1,
+            "pad_h":1,"pad_w":1,"dilation_h":1,"dilation_w":1"#;
+        Object::from_json(format!("{problem}{change}}}").as_bytes()).unwrap()
+    };
+    let text = "N=16,C=256,K=128,Hi=28,Wi=28,Y=3,X=3,pad_h=1,pad_w=1,pad_h_right=2,pad_w_right=3";
+    let problem = Problem::parse(Op::GroupedConv, text, &ProblemDefaults::of(Op::GroupedConv)).unwrap();
+    let features = model.model().extractor().row(&problem, &Kernel::from_name(NAME).unwrap().kind).unwrap();
+    let forest = model.model().forest(Target::Tflops).unwrap();
+    let expected = model.model().score(Target::Tflops, forest.predict(&features).unwrap());
+    let ranked = rank(&pool, &cells(r#","pad_h_right":2,"pad_w_right":3"#));
+    assert_eq!(ranked, [Ranked { index: 0, score: expected }]);
+    assert_ne!(ranked, rank(&pool, &cells("")), "the padding behind the axes counts");
+
+    for (change, message) in [
+        (
+            r#","variant":"bwd_data""#,
+            "variant: found 'bwd_data', expected 'forward', as the kernels' names say",
+        ),
+        (r#","op_type":"gemm_universal""#, "op_type: found 'gemm_universal', expected grouped_conv"),
+        (r#","ndim_spatial":3"#, "ndim_spatial: found 3, expected 2, as the kernels' names say"),
+        (r#","layout":"zz""#, "layout: found 'zz', expected one of"),
+        (r#","stride_h":2.5"#, "stride_h: found 2.5, expected a whole number"),
+        (r#","C":"256.5""#, "C: found '256.5', expected a whole number"),
+        (r#","G":3"#, "C: found 256, expected a multiple of G = 3"),
+    ] {
+        let error = pool.rank(&cells(change), |_| {}).unwrap_err().to_string();
+        assert!(error.starts_with("problem: ") && error.contains(message), "{change}: {error}");
+    }
+    assert!(model.check_names(&cells(r#","comment":1"#)).is_ok());
+    let misspelt = model.check_names(&cells(r#","padh":1"#)).unwrap_err().to_string();
+    assert_eq!(misspelt, "problem: unknown column 'padh', expected pad_h");
+
+    // Upstream's engines cut fractions off, and know of no padding behind an axis.
+    let upstream = Arc::new(RowModel::load(&ours, &options()).unwrap());
+    let pool = RowPool::new(Arc::clone(&upstream), &kernels()).unwrap();
+    let odd = cells(r#","stride_h":1.9,"pad_h_right":2,"padh":3"#);
+    assert_eq!(rank(&pool, &odd), rank(&pool, &cells("")));
+    assert!(upstream.check_names(&odd).is_ok());
 }

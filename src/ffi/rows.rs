@@ -216,6 +216,7 @@ pub unsafe extern "C" fn ck_model_predict_row(
         let value = output(value, "value")?;
         // SAFETY: by contract, `model` is NULL or from `ck_model_create`; `row` has `len` bytes.
         let (model, row) = unsafe { (read_model(model)?, read_object(row, len, "row")?) };
+        model.check_names(&row).map_err(rows_failure)?;
         let predicted = model.predict(&row).map_err(rows_failure)?;
         // SAFETY: by contract, `value` is valid for writing.
         unsafe { write_output(value, predicted) };
@@ -319,7 +320,8 @@ pub unsafe extern "C" fn ck_pool_destroy(pool: *mut CkPool) {
 /// Ranks the kernels of a pool for a problem, best first; equal scores keep the order of the rows, NaN comes
 /// last. `problem` is a JSON object, such as `{"m": 16, "n": 1536, "k": 7168}`. Type, direction, layout and
 /// the depth of 2D convolutions may be omitted where the kernels' names determine them; contradicting the
-/// names is an error. At most `capacity` places are written: to `rows` each kernel's row, counted from 0, and
+/// names is an error. Where absent cells are errors, the problem is validated, and names close to those of
+/// its cells are refused as misspelt; other unknown ones are ignored. At most `capacity` places are written: to `rows` each kernel's row, counted from 0, and
 /// to `scores` its score, with logarithms undone and not clamped.
 ///
 /// # Safety
@@ -339,6 +341,7 @@ pub unsafe extern "C" fn ck_pool_rank(
         let pool = unsafe { pool.cast::<RowPool>().as_ref() }.ok_or_else(|| Failure::null("pool"))?;
         // SAFETY: by contract, `problem` has `len` bytes.
         let problem = unsafe { read_object(problem, len, "problem") }?;
+        pool.model().check_names(&problem).map_err(rows_failure)?;
         if capacity > 0 {
             output(rows, "rows")?;
             output(scores, "scores")?;
@@ -416,7 +419,7 @@ pub(super) fn model_failure(error: RowModelError) -> Failure {
 
 pub(super) fn rows_failure(error: RowsError) -> Failure {
     let status = match error {
-        RowsError::Problem(_) => CkStatus::InvalidProblem,
+        RowsError::Problem(_) | RowsError::Names(_) => CkStatus::InvalidProblem,
         RowsError::Row { .. } | RowsError::Kernel(_) => CkStatus::InvalidKernel,
         _ => CkStatus::InvalidArgument,
     };

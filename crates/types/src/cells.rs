@@ -71,6 +71,43 @@ pub fn of_problem(op: Op) -> Vec<&'static str> {
     }
 }
 
+/// The names of further cells that say something of a problem. Upstream's engines pass them over; where absent
+/// cells are errors, they are read as everywhere else, or must agree with the others.
+pub const fn beside_problem(op: Op) -> &'static [&'static str] {
+    match op {
+        Op::GroupedConv => &[
+            "pad_d_left",
+            "pad_h_left",
+            "pad_w_left",
+            "pad_d_right",
+            "pad_h_right",
+            "pad_w_right",
+            "ndim",
+            "ndim_spatial",
+            "split_k",
+            "variant",
+            "dtype_in",
+            "dtype_wei",
+            "dtype_out",
+            "layout",
+            "op_type",
+        ],
+        Op::Gemm => &[
+            "dtype_a",
+            "dtype_b",
+            "dtype_c",
+            "stream_k",
+            "num_d",
+            "preshuffle",
+            "quant",
+            "group_a",
+            "group_b",
+            "op_type",
+        ],
+        Op::Fmha => &["op_type"],
+    }
+}
+
 /// The names of the cells that describe a kernel without a name.
 pub const fn of_kernel(op: Op) -> &'static [&'static str] {
     match op {

@@ -13,6 +13,7 @@ import zlib
 from array import array
 from collections.abc import Iterable, Mapping, Sequence, Sized
 from copy import deepcopy
+from itertools import chain
 from pathlib import Path
 from typing import Any, Union
 
@@ -51,7 +52,9 @@ class Predictor:
     With ``strict``, absent cells (missing keys, None and NaN) and words for which the model has no code are errors that
     name the field; with False they take the defaults of upstream's engines. None is the behaviour of upstream's
     predictor for models of upstream's trainer (defaults), and strict for our own models, whose spec has the key
-    ``ck_select``.
+    ``ck_select``. Where absent cells are errors, a problem is validated as by all other interfaces: padding behind an
+    axis (``pad_h_right``) counts, and fractions, impossible extents, a ``variant`` or ``op_type`` of other kernels, and
+    misspelt keys are errors. Other unknown keys are ignored.
 
     A problem or a kernel whose direction, type or architecture differs from the spec's is refused. With ``force_model``
     it is predicted anyway; the quality of these predictions is unknown.
@@ -86,16 +89,15 @@ class Predictor:
         # Whether the spec is ours is known when it has been read, for which this makes no difference.
         self._uncoded = _ERRORS if strict else _DEFAULTS
         self._foreign = _foreign.of(given, self._model_dir)
-        if self._foreign is None:
-            self._description = self._describe_spec()
-        else:
-            self._description = self._foreign.description(self._describe_spec)
+        self._description = self._describe_model()
         if path.exists():
             self._spec = json.loads(path.read_text("utf-8-sig"))
         elif self._model_dir.is_dir():
             warnings.warn(f"no {path}: its forests are taken for ones without logarithms", stacklevel=2)
         if strict is None and self._spec.get("ck_select") is not None:
             self._uncoded = _SPECS
+            # What is read of a problem depends on it.
+            self._description = self._describe_model()
         arch = self._spec.get("arch")
         if arch and self._description["arch"] is None and self._foreign is None:
             message = f"{path}: arch: '{arch}' is no architecture such as gfx950: the model is asked for any"
@@ -103,17 +105,19 @@ class Predictor:
         self._problem_inputs = frozenset(self._description["problem_inputs"])
         self._kernel_inputs = frozenset(self._description["kernel_inputs"])
         self._name_inputs = frozenset(self._description["name_inputs"])
-        self._inputs: tuple[str, ...] = (
-            *self._description["problem_inputs"],
-            *self._description["kernel_inputs"],
-            *self._description["name_inputs"],
-        )
+        inputs = (self._description[side] for side in ("problem_inputs", "kernel_inputs", "name_inputs"))
+        # What a kernel's name says of problems is among both.
+        self._inputs: tuple[str, ...] = tuple(dict.fromkeys(chain.from_iterable(inputs)))
+        self._inputs_set = frozenset(self._inputs)
         self._words = frozenset(self._description["word_inputs"])
         self._rank_by: str = self._description["rank_by"]
         self._engine: Any = feature_engine
         if feature_engine is None or isinstance(feature_engine, (str, type)):
             self._engine = engines.of_description(self._description)
         self._feature_indices: list[int] | None = _indices(self.feature_names, self._engine)
+
+    def _describe_model(self) -> dict[str, Any]:
+        return self._describe_spec() if self._foreign is None else self._foreign.description(self._describe_spec)
 
     def _describe_spec(self) -> dict[str, Any]:
         try:
@@ -389,8 +393,11 @@ class Predictor:
         """One kernel's row, every cell from where upstream's engines look for it: no merging here."""
         asked, cells = _rows.mapping(problem, "problem"), _rows.kernel(kernel)
         row = {name: asked[name] for name in self._problem_inputs.intersection(asked)}
+        self._add_unknown(row, asked)
         row.update({name: cells[name] for name in self._kernel_inputs.intersection(cells)})
-        row.update({name: cells[name] for name in self._name_inputs.intersection(cells) if _is_plain(cells[name])})
+        for name in self._name_inputs.intersection(cells):
+            if _is_plain(cells[name]) and _table.is_absent(row.get(name)):
+                row[name] = cells[name]
         if self._description["needs_vector"]:
             # Only this engine looks on the other side for what it does not find.
             for name in (self._problem_inputs - {"split_k"}).intersection(cells):
@@ -405,7 +412,16 @@ class Predictor:
         """A problem as the library takes it."""
         asked = _rows.mapping(problem, "problem")
         inputs = (self._problem_inputs - without) if without else self._problem_inputs
-        return _table.row_json({name: asked[name] for name in inputs.intersection(asked)}, lambda name: "problem")
+        row = {name: asked[name] for name in inputs.intersection(asked)}
+        self._add_unknown(row, asked)
+        return _table.row_json(row, lambda name: "problem")
+
+    def _add_unknown(self, row: dict[str, Any], problem: Mapping[str, Any]) -> None:
+        """The problem's cells with names that say nothing, in which the library looks for misspelt ones."""
+        if self._uncoded != _DEFAULTS and not self._inputs_set.issuperset(problem):
+            unknown = (name for name in problem if isinstance(name, str) and name not in self._inputs_set)
+            # The value does not count, and may be anything.
+            row.update(dict.fromkeys(unknown, 0))
 
     def _options(self, target: str) -> Any:
         return _forest.options(target, self._engine_name, self._hardware, self._uncoded, self._force)

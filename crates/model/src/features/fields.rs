@@ -3,13 +3,14 @@
 //! Upstream looks every input up by name and takes a default in silence when it is absent or unknown.
 //! [`Uncoded::Upstream`] does exactly that, for parity; [`Uncoded::Error`] refuses both.
 
+use super::asked;
 use super::conv::{ConvInputs, ConvKernelSide, ConvSide, PipelineFlags};
 use super::gemm::{GemmInputs, GemmKernelSide, GemmSide};
 use super::named::Named;
 use super::rules::{coded_element_bytes, coded_word};
 use super::schema::{EPILOGUES, SCHEDULERS};
 use super::vector::{ACCESS_DTYPES, VectorProblem, VectorWidths};
-use super::{Extractor, KTile, KernelSide, ProblemSide, Uncoded};
+use super::{Extractor, KTile, KernelSide, ProblemSide, SideError, Uncoded};
 use crate::cells::{Cell, Fields};
 use crate::hardware::Hardware;
 use crate::problem::{Groups, InvalidField};
@@ -61,11 +62,38 @@ impl ProblemSide {
     /// Reads what an extractor's features know of a problem from named cells.
     pub fn read(extractor: &Extractor, fields: &dyn Fields) -> Result<Self, FieldError> {
         let reader = Reader::new(extractor, fields);
+        if !reader.lenient {
+            return Self::read_strict(extractor, fields);
+        }
         Ok(match extractor.schema.op() {
             Op::GroupedConv => Self::Conv(reader.conv_problem(extractor)?),
             Op::Gemm => Self::Gemm(reader.gemm_problem(extractor)?),
             Op::Fmha => Self::Fmha(reader.fmha_problem(extractor)?),
         })
+    }
+
+    /// The same where absent cells are errors: a value that no problem has, and one that the features would
+    /// pass over, are errors, too. Padding behind an axis, for which upstream has no cell, counts.
+    fn read_strict(extractor: &Extractor, fields: &dyn Fields) -> Result<Self, FieldError> {
+        let row = asked::Asked(fields);
+        let reader = Reader::new(extractor, &row);
+        asked::check_op(extractor.schema.op(), fields)?;
+        match extractor.schema.op() {
+            Op::GroupedConv => {
+                reader.conv_problem(extractor)?;
+                extractor.problem_side(&asked::read(extractor, fields)?).map_err(|error| match error {
+                    SideError::Field(error) => error,
+                    other => InvalidField::new("features", other, "those of a row"),
+                })
+            }
+            Op::Gemm => {
+                let side = reader.gemm_problem(extractor)?;
+                asked::read(extractor, fields)?;
+                Ok(Self::Gemm(side))
+            }
+            // A row has the kernel's flags under the names of the problem's.
+            Op::Fmha => Ok(Self::Fmha(reader.fmha_problem(extractor)?)),
+        }
     }
 }
 
@@ -154,6 +182,9 @@ impl<'a> Reader<'a> {
         match self.fields.cell(name) {
             None => Ok(None),
             Some(Cell::Whole(value)) => Ok(Some(value)),
+            Some(cell) if !self.lenient && has_fraction(cell) => {
+                Err(InvalidField::new(name, cell, "a whole number"))
+            }
             Some(Cell::Number(value)) => truncated(name, value, Cell::Number(value)).map(Some),
             Some(Cell::Word(text)) => integer(name, text).map(Some),
         }
@@ -403,6 +434,15 @@ impl<'a> Reader<'a> {
         let widths = [width("vec_a")?, width("vec_b")?, width("vec_c")?];
         Ok(VectorWidths { widths, epilogue: self.strict("epilogue", &["default", "cshuffle", "tdm"])? })
     }
+}
+
+fn has_fraction(cell: Cell<'_>) -> bool {
+    let value = match cell {
+        Cell::Whole(_) => return false,
+        Cell::Number(value) => value,
+        Cell::Word(text) => text.parse().unwrap_or_default(),
+    };
+    value.fract() != 0.0
 }
 
 /// A whole number; numbers that come as floats are truncated, as upstream does.

@@ -11,6 +11,7 @@
 // Loops are compiled once for each instruction set that calls them, so they must be inlined into the callers.
 #![allow(clippy::inline_always)]
 
+mod asked;
 mod axis;
 mod block;
 pub mod conv;

@@ -179,8 +179,13 @@ impl NamedProblem {
             KernelKind::Conv(kernel) => {
                 let neutral = [("Di", 1), ("Z", 1), ("stride_d", 1), ("pad_d", 0), ("dilation_d", 1)];
                 let depth = neutral.iter().filter(|_| kernel.ndim < 3);
-                let words = [("dtype", kernel.dtype_in.as_str()), ("direction", kernel.direction.as_str())];
-                let words = words.map(|(field, word)| (field, Said::Word(word)));
+                let direction = Said::Word(kernel.direction.as_str());
+                let words = [
+                    ("dtype", Said::Word(kernel.dtype_in.as_str())),
+                    ("direction", direction),
+                    ("variant", direction),
+                    ("ndim_spatial", Said::Number(kernel.ndim.into())),
+                ];
                 words.into_iter().chain(depth.map(|&(field, value)| (field, Said::Number(value)))).collect()
             }
             KernelKind::Gemm(kernel) => vec![

@@ -19,6 +19,7 @@ pub use table::{Cells, Column, Row, Table, TableError};
 
 use crate::features::{FieldError, NAME_COLUMNS};
 use crate::forest::RowError;
+use crate::problem::HeaderError;
 use crate::scoring::SizeError;
 use crate::vocab::Op;
 
@@ -29,6 +30,9 @@ pub enum RowsError {
     /// A cell of the problem.
     #[error("problem: {0}")]
     Problem(FieldError),
+    /// A cell of the problem that is most likely misspelt.
+    #[error("problem: {0}")]
+    Names(HeaderError),
     /// A cell of the one kernel that was asked about.
     #[error("kernel: {0}")]
     Kernel(FieldError),

@@ -9,14 +9,14 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use super::table::Table;
-use super::{RowsError, with_room};
+use super::{Object, RowsError, with_room};
 use crate::cells::{self, Cell, Fields};
-use crate::features::{Engine, NAME_COLUMNS, Named, Said, Schema, Uncoded, cells_of_name, sides};
+use crate::features::{Engine, Extractor, NAME_COLUMNS, Named, Said, Schema, Uncoded, cells_of_name, sides};
 use crate::forest::Forest;
 use crate::hardware::Hardware;
 use crate::kernel::{Kernel, NameError};
-use crate::model::{FeatureSpec, Model, ModelError, ModelKey, Target, spec_bytes};
-use crate::problem::InvalidField;
+use crate::model::{FeatureSpec, Model, ModelError, Target, spec_bytes};
+use crate::problem::{InvalidField, check_names};
 use crate::vocab::{Arch, Op};
 
 /// Which features a model is asked with.
@@ -148,12 +148,20 @@ impl RowModel {
         Ok(values)
     }
 
+    /// Refuses a row of which a cell is most likely misspelt, where absent cells are errors.
+    pub fn check_names(&self, row: &Object) -> Result<(), RowsError> {
+        let extractor = self.model.extractor();
+        if extractor.rules.uncoded != Uncoded::Error || row.is_empty() {
+            return Ok(());
+        }
+        check_names(extractor.schema.op(), &row.names(), &[]).map(drop).map_err(RowsError::Names)
+    }
+
     /// Refuses a row that says, in its cells or with its kernel's name, what the model is not for.
     fn refuse(&self, row: &dyn Fields) -> Result<(), InvalidField> {
-        let key = self.model.key();
         match Named::read(self.model.extractor(), row)? {
-            Some(named) => named.into_problem().over(row, |all| refuse_others(&key, all)),
-            None => refuse_others(&key, row),
+            Some(named) => named.into_problem().over(row, |all| refuse_others(&self.model, all)),
+            None => refuse_others(&self.model, row),
         }
     }
 
@@ -178,7 +186,13 @@ impl RowModel {
 }
 
 /// Refuses a row that says what the model is not for. What a row does not say is what the model is for.
-pub(super) fn refuse_others(key: &ModelKey, row: &dyn Fields) -> Result<(), InvalidField> {
+pub(super) fn refuse_others(model: &Model, row: &dyn Fields) -> Result<(), InvalidField> {
+    let key = model.key();
+    if model.extractor().rules.uncoded == Uncoded::Error {
+        refuse_other("variant", key.direction, row)?;
+        refuse_other("dtype_in", key.dtype, row)?;
+        refuse_other("dtype_a", key.dtype, row)?;
+    }
     refuse_other("direction", key.direction, row)?;
     refuse_other("dtype", key.dtype, row)?;
     refuse_other("arch", key.arch, row)
@@ -214,7 +228,7 @@ pub(super) fn describe(spec: &FeatureSpec) -> Value {
         "log_targets": spec.log_targets.iter().map(|target| target.as_str()).collect::<Vec<_>>(),
         "feature_names": extractor.schema.names(),
         "categorical_features": spec.categorical_features,
-        "problem_inputs": cells::of_problem(op),
+        "problem_inputs": problem_inputs(extractor),
         "kernel_inputs": cells::of_kernel(op),
         "name_inputs": NAME_COLUMNS.iter().chain(BESIDE_NAMES).collect::<Vec<_>>(),
         "word_inputs": NAME_COLUMNS.iter().chain(WORD_INPUTS).collect::<Vec<_>>(),
@@ -224,6 +238,16 @@ pub(super) fn describe(spec: &FeatureSpec) -> Value {
         "arch": spec.arch.map(|arch| arch.to_string()),
         "direction": spec.direction.map(|direction| direction.to_string()),
     })
+}
+
+/// The names of the cells that are read of a problem.
+pub(super) fn problem_inputs(extractor: &Extractor) -> Vec<&'static str> {
+    let op = extractor.schema.op();
+    let mut inputs = cells::of_problem(op);
+    if extractor.rules.uncoded == Uncoded::Error {
+        inputs.extend(cells::beside_problem(op));
+    }
+    inputs
 }
 
 /// What a kernel's name says, as the cells of a row.
@@ -236,8 +260,28 @@ pub fn describe_name(name: &str) -> Result<Value, NameError> {
 const BESIDE_NAMES: &[&str] = &["variant", "ndim_spatial"];
 
 /// Inputs that hold words, names apart; the others hold numbers.
-const WORD_INPUTS: &[&str] =
-    &["variant", "direction", "dtype", "layout", "arch", "pipeline", "wave_mode", "scheduler", "epilogue"];
+const WORD_INPUTS: &[&str] = &[
+    "variant",
+    "op_type",
+    "direction",
+    "dtype",
+    "dtype_in",
+    "dtype_wei",
+    "dtype_out",
+    "dtype_a",
+    "dtype_b",
+    "dtype_c",
+    "stream_k",
+    "quant",
+    "group_a",
+    "group_b",
+    "layout",
+    "arch",
+    "pipeline",
+    "wave_mode",
+    "scheduler",
+    "epilogue",
+];
 
 fn read_spec(directory: &Path, options: &RowModelOptions) -> Result<FeatureSpec, RowModelError> {
     let (file, bytes) = match spec_bytes(directory) {

@@ -56,6 +56,11 @@ impl Object {
         Self { cells: names.iter().filter_map(cell).collect() }
     }
 
+    /// The names of its cells.
+    pub(super) fn names(&self) -> Vec<&str> {
+        self.cells.iter().map(|(name, _)| name.as_str()).collect()
+    }
+
     /// Whether there are no cells.
     pub fn is_empty(&self) -> bool {
         self.cells.is_empty()

@@ -2,10 +2,10 @@
 
 use std::sync::{Arc, Mutex};
 
-use super::model::refuse_others;
+use super::model::{problem_inputs, refuse_others};
 use super::table::Table;
 use super::{Object, RowModel, RowsError, with_room};
-use crate::cells::{self, Cell, Fields};
+use crate::cells::{Cell, Fields};
 use crate::features::{Extractor, FieldError, KernelSide, Named, NamedProblem, ProblemSide};
 use crate::model::Model;
 use crate::scoring::{CallValues, PoolFeatures, PoolScorer, Scratch};
@@ -69,13 +69,13 @@ impl RowPool {
     /// with which its cells must agree; columns that describe neither a kernel nor a problem are passed over.
     pub fn new(model: Arc<RowModel>, table: &Table<'_>) -> Result<Self, RowsError> {
         let extractor = model.model().extractor();
-        let problem_inputs = cells::of_problem(extractor.schema.op());
+        let inputs = problem_inputs(extractor);
         let mut kernels = with_room(table.len(), 1)?;
         for row in 0..table.len() {
             let fields = table.row(row);
             let (side, named) =
                 described(extractor, &fields).map_err(|source| RowsError::Row { row, source })?;
-            kernels.push((side, Own { cells: Object::of(&fields, &problem_inputs), named }));
+            kernels.push((side, Own { cells: Object::of(&fields, &inputs), named }));
         }
         let one_problem = kernels.windows(2).all(|pair| pair[0].1 == pair[1].1);
         let count = kernels.len();
@@ -90,6 +90,11 @@ impl RowPool {
             Way::Apart { kernels }
         };
         Ok(Self { model, kernels: count, way, scratches: Scratches::default() })
+    }
+
+    /// The model.
+    pub fn model(&self) -> &RowModel {
+        &self.model
     }
 
     /// How many kernels there are.
@@ -162,7 +167,7 @@ fn problem_side(model: &Model, own: &Own, problem: &dyn Fields) -> Result<Proble
     let Own { cells, named } = own;
     let extractor = model.extractor();
     let read = |fields: &dyn Fields| {
-        named.over(fields, |all| refuse_others(&model.key(), all))?;
+        named.over(fields, |all| refuse_others(model, all))?;
         named.complete(extractor, fields)
     };
     let side = || {

@@ -5,7 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::{ConvProblem, GemmProblem, GemmRequest, Groups, InvalidField, MAX_EXTENT, Problem, fmha};
-use crate::cells::Fields;
+use crate::cells::{self, Fields};
 use crate::kernel::Quant;
 use crate::nearest::Hint;
 use crate::vocab::{Arch, ConvLayout, Direction, Dtype, GemmLayout, Op, UnknownWord};
@@ -313,13 +313,10 @@ pub(super) struct Cells<'a>(&'a dyn Fields);
 impl Cells<'_> {
     /// The first of a field's names that has a cell. All that have one must say the same.
     fn one_of<'n>(&self, names: &[&'n str]) -> Result<Option<&'n str>, InvalidField> {
-        let mut given = names.iter().filter_map(|&name| Some((name, self.0.get(name)?)));
-        let Some((name, text)) = given.next() else { return Ok(None) };
-        match given.find(|(_, other)| *other != text) {
-            Some((other, found)) => {
-                let expected = format!("'{text}' as in {name}");
-                Err(InvalidField::new(other, format_args!("'{found}'"), expected))
-            }
+        let mut given = names.iter().filter_map(|&name| Some((name, self.0.cell(name)?)));
+        let Some((name, cell)) = given.next() else { return Ok(None) };
+        match given.find(|(_, other)| *other != cell) {
+            Some((other, found)) => Err(InvalidField::new(other, found, format!("{cell} as in {name}"))),
             None => Ok(Some(name)),
         }
     }
@@ -340,20 +337,37 @@ impl Cells<'_> {
     /// Yes or no under one of several names.
     pub(super) fn flag_of(&self, names: &[&str]) -> Result<Option<bool>, InvalidField> {
         let Some(name) = self.one_of(names)? else { return Ok(None) };
-        match self.0.get(name).unwrap_or_default() {
-            "1" | "true" | "True" | "1.0" => Ok(Some(true)),
-            "0" | "false" | "False" | "0.0" => Ok(Some(false)),
-            text => Err(InvalidField::new(name, format_args!("'{text}'"), "0, 1, true or false")),
+        self.flag(name)
+    }
+
+    fn flag(&self, name: &str) -> Result<Option<bool>, InvalidField> {
+        use cells::Cell::{Number, Whole, Word};
+        match self.0.cell(name) {
+            None => Ok(None),
+            Some(Word("1" | "true" | "True" | "1.0") | Whole(1) | Number(1.0)) => Ok(Some(true)),
+            Some(Word("0" | "false" | "False" | "0.0") | Whole(0) | Number(0.0)) => Ok(Some(false)),
+            Some(cell) => Err(InvalidField::new(name, cell, "0, 1, true or false")),
         }
     }
 
     fn int(&self, name: &str) -> Result<Option<i64>, InvalidField> {
-        let Some(text) = self.0.get(name) else { return Ok(None) };
+        let Some(cell) = self.0.cell(name) else { return Ok(None) };
         // Tables that went through a data frame hold whole numbers as floats.
-        let whole = || text.parse::<f64>().ok().filter(|x| x.fract() == 0.0 && x.abs() < 9.0e15);
-        match text.parse::<i64>().ok().or_else(|| whole().map(|x| x as i64)) {
-            Some(value) => Ok(Some(value)),
-            None => Err(InvalidField::new(name, format_args!("'{text}'"), "a whole number")),
+        let whole = |x: f64| (x.fract() == 0.0 && x.abs() < 9.0e15).then_some(x as i64);
+        let value = match cell {
+            cells::Cell::Whole(value) => Some(value),
+            cells::Cell::Number(value) => whole(value),
+            cells::Cell::Word(text) => text.parse().ok().or_else(|| whole(text.parse().ok()?)),
+        };
+        value.map(Some).ok_or_else(|| InvalidField::new(name, cell, "a whole number"))
+    }
+
+    /// A cell as text.
+    fn text(&self, name: &str) -> Result<Option<&str>, InvalidField> {
+        match self.0.cell(name) {
+            None => Ok(None),
+            Some(cells::Cell::Word(text)) => Ok(Some(text)),
+            Some(number) => Err(InvalidField::new(name, number, "a word")),
         }
     }
 
@@ -366,7 +380,7 @@ impl Cells<'_> {
     }
 
     fn word<T: FromStr<Err = UnknownWord>>(&self, name: &str) -> Result<Option<T>, InvalidField> {
-        let Some(text) = self.0.get(name) else { return Ok(None) };
+        let Some(text) = self.text(name)? else { return Ok(None) };
         text.parse().map(Some).map_err(|error| InvalidField::word(name, &error))
     }
 
@@ -388,7 +402,7 @@ impl Cells<'_> {
         let pad_left = side(left)?;
         // Tables say the side before an axis as `pad_*`; the side behind it may differ.
         for (axis, name) in ["pad_d", "pad_h", "pad_w"].into_iter().enumerate() {
-            if self.0.get(name).is_some() && pad_left[axis] != pad[axis] {
+            if self.0.cell(name).is_some() && pad_left[axis] != pad[axis] {
                 return Err(InvalidField::new(
                     left[axis],
                     pad_left[axis],
@@ -462,19 +476,12 @@ impl Cells<'_> {
         };
         let least_batch = |_| InvalidField::new("batch", batch, format!("0 to {MAX_EXTENT}"));
         let num_d = self.or("num_d", 0)?;
-        let preshuffle = match self.0.get("preshuffle") {
-            None | Some("false" | "False" | "0") => false,
-            Some("true" | "True" | "1") => true,
-            Some(other) => {
-                return Err(InvalidField::new("preshuffle", format_args!("'{other}'"), "true or false"));
-            }
-        };
         Ok(GemmRequest {
             batch: u32::try_from(batch).map_err(least_batch)?,
-            groups: self.0.get("groups").map_or(Ok(Groups::NONE), str::parse)?,
+            groups: self.text("groups")?.map_or(Ok(Groups::NONE), str::parse)?,
             stream_k: self.word("stream_k")?,
             num_d: u8::try_from(num_d).map_err(|_| InvalidField::new("num_d", num_d, "0 to 255"))?,
-            preshuffle,
+            preshuffle: self.flag("preshuffle")?.unwrap_or(false),
             quant: self.quant()?,
         })
     }
@@ -483,7 +490,7 @@ impl Cells<'_> {
         let mode = self.word("quant")?;
         let mut quant = mode.map(Quant::usual);
         for (field, b) in [("group_a", false), ("group_b", true)] {
-            let Some(text) = self.0.get(field) else { continue };
+            let Some(text) = self.text(field)? else { continue };
             let place = quant
                 .as_mut()
                 .and_then(|quant| if b { quant.group_b.as_mut() } else { quant.group_a.as_mut() });
@@ -591,7 +598,7 @@ mod tests {
             ("M=1,N=2,K=3,batch=1,batch_count=2", "batch_count: found 2, expected 1 as in batch"),
             ("M=1,N=2,K=3,stream_k=none", "stream_k: found none, expected atomic, linear or tree"),
             ("M=1,N=2,K=3,num_d=256", "num_d: found 256, expected 0 to 255"),
-            ("M=1,N=2,K=3,preshuffle=yes", "preshuffle: found 'yes', expected true or false"),
+            ("M=1,N=2,K=3,preshuffle=yes", "preshuffle: found 'yes', expected 0, 1, true or false"),
             ("M=1,groups=9x2x3", "M: found 1, expected 9 as in the largest of the groups"),
             ("batch=1,groups=9x2x3", "batch: found 1, expected 0 beside a list of groups"),
             (
