@@ -17,6 +17,8 @@
     allow(dead_code, reason = "what the commands share, some of which are left out")
 )]
 
+mod clash;
+mod closed;
 #[macro_use]
 mod message;
 mod commands;
@@ -30,11 +32,13 @@ mod table;
 #[cfg(feature = "offline")]
 mod timestamp;
 
+use std::io::Write as _;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use error::CliError;
+use output::Output;
 
 /// What `ckselect` alone says: what most people want, and where the rest is.
 #[cfg(feature = "offline")]
@@ -128,7 +132,51 @@ fn main() -> ExitCode {
         say!("{OVERVIEW}");
         return ExitCode::from(2);
     }
-    let result = match Cli::parse().command {
+    let parsed = Cli::command().try_get_matches().and_then(|matches| {
+        let cli = Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut Cli::command()))?;
+        Ok((matches, cli.command))
+    });
+    let done = match parsed {
+        Ok((matches, command)) => clash::check(&Cli::command(), &matches).and_then(|()| run(command)),
+        Err(help_or_error) => show(&help_or_error),
+    };
+    match done {
+        Ok(code) => code,
+        // A reader that has seen enough (`| head`) is no failure.
+        Err(CliError::BrokenPipe) => ExitCode::SUCCESS,
+        Err(CliError::Usage(message)) => {
+            say!("ckselect: {message}");
+            ExitCode::from(2)
+        }
+        Err(CliError::Failed(message)) => {
+            say!("ckselect: {message}");
+            ExitCode::FAILURE
+        }
+        Err(CliError::Judged(message)) => {
+            say!("ckselect: {message}");
+            ExitCode::from(3)
+        }
+    }
+}
+
+/// Shows a help, the version, or what is wrong with the command line.
+fn show(shown: &clap::Error) -> Result<ExitCode, CliError> {
+    if shown.use_stderr() {
+        // As with every message, nothing is lost if nobody can read it.
+        let _ = shown.print();
+    } else {
+        let mut out = Output::create(None)?;
+        let text = shown.render();
+        let written =
+            if out.screen().styled { write!(out, "{}", text.ansi()) } else { write!(out, "{text}") };
+        written.map_err(|error| CliError::io(out.name(), &error))?;
+        out.finish()?;
+    }
+    Ok(ExitCode::from(u8::try_from(shown.exit_code()).unwrap_or(2)))
+}
+
+fn run(command: Command) -> Result<ExitCode, CliError> {
+    match command {
         #[cfg(feature = "offline")]
         Command::Convert(args) => commands::convert::run(&args),
         #[cfg(feature = "offline")]
@@ -153,10 +201,7 @@ fn main() -> ExitCode {
         #[cfg(feature = "offline")]
         Command::Search(args) => commands::search::run(&args),
         #[cfg(feature = "offline")]
-        Command::Bench(args) => match commands::bench::run(&args) {
-            Ok(code) => return code,
-            Err(error) => Err(error),
-        },
+        Command::Bench(args) => return commands::bench::run(&args),
         #[cfg(feature = "offline")]
         Command::Merge(args) => commands::merge::run(&args),
         #[cfg(feature = "offline")]
@@ -179,21 +224,6 @@ fn main() -> ExitCode {
         Command::Tune(args) => commands::tune::run(&args),
         #[cfg(feature = "offline")]
         Command::Curve(args) => commands::curve::run(&args),
-    };
-    match result {
-        // A reader that has seen enough (`| head`) is no failure.
-        Ok(()) | Err(CliError::BrokenPipe) => ExitCode::SUCCESS,
-        Err(CliError::Usage(message)) => {
-            say!("ckselect: {message}");
-            ExitCode::from(2)
-        }
-        Err(CliError::Failed(message)) => {
-            say!("ckselect: {message}");
-            ExitCode::FAILURE
-        }
-        Err(CliError::Judged(message)) => {
-            say!("ckselect: {message}");
-            ExitCode::from(3)
-        }
     }
+    .map(|()| ExitCode::SUCCESS)
 }

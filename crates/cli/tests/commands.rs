@@ -320,6 +320,11 @@ fn features_are_listed_with_their_meaning() {
     assert!(csv.contains("tile_volume,kernel,volume of the tile\n"), "{csv}");
     let by_model = good("features --model tests/golden/models/gemm_small --list --format csv");
     assert_eq!(by_model.lines().count(), 73);
+    let folder = tempfile::tempdir().unwrap();
+    let listed = folder.path().join("features.csv");
+    let line = "features --engine conv_superset --list --format csv --output";
+    assert_eq!(good(&format!("{line} {}", listed.display())), "");
+    assert_eq!(fs::read_to_string(listed).unwrap(), csv);
 }
 
 #[test]

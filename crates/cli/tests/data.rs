@@ -63,6 +63,26 @@ fn strict_writes_nothing() {
 }
 
 #[test]
+fn a_table_without_rows_is_an_error() {
+    let folder = TempDir::new().unwrap();
+    sweep(folder.path());
+    fs::write(folder.path().join("notes.txt"), "nothing was measured\n").unwrap();
+    fs::write(folder.path().join("torn.csv"), format!("{HEADER}\n{ROW},torn\n")).unwrap();
+    for (words, found) in [
+        ("notes.txt --arch gfx950", "notes.txt: found no measurement"),
+        (
+            "a.csv --arch gfx950 --dtype fp16",
+            "a.csv: found 2 rows of another operation, direction, type or architecture and 1 rejected places",
+        ),
+        ("notes.txt torn.csv --arch gfx950", "found no measurement; torn.csv: found 1 rejected places"),
+    ] {
+        let error = bad(folder.path(), &format!("convert {words} -o a.parquet"), 1);
+        assert!(error.contains("ckselect: no row to convert: ") && error.contains(found), "{error}");
+        assert!(!folder.path().join("a.parquet").exists());
+    }
+}
+
+#[test]
 fn misspelt_columns_and_impossible_figures_are_refused() {
     let folder = TempDir::new().unwrap();
     let write = |name: &str, text: String| fs::write(folder.path().join(name), text).unwrap();

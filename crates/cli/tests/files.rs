@@ -117,6 +117,123 @@ fn devices_pipes_and_links_stay_what_they_are() {
 }
 
 #[test]
+fn no_output_replaces_what_is_read_or_another_output() {
+    let files = Files::new();
+    let rank = format!("rank --model {MODEL}");
+    let evaluate = format!("evaluate --model {MODEL} --data @measured.csv");
+    let bench = "bench --simulate analytic --overwrite";
+    fs::copy(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(POOL), files.path("pool.txt")).unwrap();
+    symlink("measured.csv", files.path("link.csv")).unwrap();
+    fs::create_dir(files.path("sub")).unwrap();
+    let contents = |name: &str| fs::read(files.path(name)).unwrap();
+    let names = ["measured.csv", "problems.csv", "pool.txt", "matrix.csv", "shapes.txt"];
+    let before = names.map(contents);
+    let all = || fs::read_dir(files.0.path()).unwrap().count();
+    let count = all();
+    for (line, message) in [
+        (
+            format!("{rank} --pool {POOL} --problems @problems.csv --output @problems.csv"),
+            "read, as --problems",
+        ),
+        (format!("{rank} --pool @pool.txt --problem {PROBLEM} --output @pool.txt"), "read, as --pool"),
+        (format!("{rank} --pool @pool.txt --problem {PROBLEM} --output @sub/../pool.txt"), "read, as --pool"),
+        ("convert @measured.csv --arch gfx950 --output @measured.csv".to_owned(), "read, as INPUT"),
+        ("convert @measured.csv --arch gfx950 --output @link.csv".to_owned(), "read, as INPUT"),
+        ("convert @link.csv --arch gfx950 --output @measured.csv".to_owned(), "read, as INPUT"),
+        ("convert @measured.csv --arch gfx950 --output @x.csv --rejects @x.csv".to_owned(), "written, as --"),
+        ("report @measured.csv --html @measured.csv".to_owned(), "read, as SWEEP"),
+        ("report @measured.csv --html @x --prune-pool @x".to_owned(), "written, as --"),
+        (format!("{evaluate} --json @measured.csv"), "read, as --data"),
+        (format!("{evaluate} --json @x --html @x"), "written, as --"),
+        (format!("{evaluate} --json @x --problems @x"), "written, as --"),
+        (format!("{evaluate} --problems @measured.csv"), "read, as --data"),
+        (format!("{bench} --pool @pool.txt --problems @problems.csv --output @pool.txt"), "read, as --pool"),
+        (
+            format!("{bench} --pool {POOL} --problems @problems.csv --output @problems.csv"),
+            "read, as --problems",
+        ),
+        (format!("{bench} --pool {POOL} --problems @problems.csv --output @x --html @x"), "written, as --"),
+        (format!("predict --model {MODEL} --matrix @matrix.csv --output @matrix.csv"), "read, as --matrix"),
+        (
+            "shapes --validation 3 --apart-from @shapes.txt --output @shapes.txt".to_owned(),
+            "read, as --apart",
+        ),
+        ("merge @measured.csv --output @measured.csv --overwrite".to_owned(), "read, as LOG.csv"),
+        (format!("compare {MODEL} {MODEL} --data @measured.csv --changes @measured.csv"), "read, as --data"),
+    ] {
+        let output = files.run(&line);
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{line}\n{stderr}");
+        assert!(stderr.contains(&format!("this file is also {message}")), "{line}\n{stderr}");
+        assert_eq!((names.map(contents), all()), (before.clone(), count), "{line}");
+    }
+    // Nothing is lost at a device.
+    files.good(&format!("{evaluate} --json /dev/null --html /dev/null"));
+}
+
+#[test]
+fn a_file_of_measurements_counts_once() {
+    let files = Files::new();
+    for line in [
+        format!("evaluate --model {MODEL} --data @measured.csv @measured.csv"),
+        "convert @measured.csv @measured.csv --arch gfx950 --output @x.csv".to_owned(),
+        "report @measured.csv @measured.csv".to_owned(),
+    ] {
+        let output = files.run(&line);
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{line}\n{stderr}");
+        assert!(stderr.contains("this file is given twice"), "{line}\n{stderr}");
+    }
+}
+
+/// `>&-`
+#[test]
+fn nothing_is_lost_where_standard_output_is_closed_or_full() {
+    let files = Files::new();
+    let data = format!("--model {MODEL} --data @measured.csv");
+    for line in [
+        rank(),
+        format!("evaluate {data}"),
+        "enumerate configs/forward_2d.json --list".to_owned(),
+        format!("inspect --model {MODEL}"),
+        "shapes --list".to_owned(),
+        "convert @measured.csv --arch gfx950 --output -".to_owned(),
+        "--help".to_owned(),
+        "--version".to_owned(),
+        "rank --help".to_owned(),
+    ] {
+        for (redirection, why) in [(">&-", "Bad file descriptor"), (">/dev/full", "No space left on device")]
+        {
+            let command = files.command(&line);
+            let mut shell = Command::new("sh");
+            shell.args(["-c", &format!("exec \"$0\" \"$@\" {redirection}")]);
+            shell.arg(command.get_program()).args(command.get_args());
+            shell.current_dir(command.get_current_dir().unwrap()).stdin(Stdio::null()).stderr(Stdio::piped());
+            let output = soon(shell.spawn().unwrap(), &line);
+            let stderr = String::from_utf8(output.stderr).unwrap();
+            assert_eq!(output.status.code(), Some(1), "{line} {redirection}\n{stderr}");
+            assert!(stderr.contains(&format!("standard output: {why}")), "{line} {redirection}\n{stderr}");
+        }
+    }
+}
+
+#[test]
+fn a_merged_log_that_lost_rows_says_so() {
+    let files = Files::new();
+    files.good(&format!(
+        "bench --pool {POOL} --problems @problems.csv --simulate analytic --output @sweep.csv"
+    ));
+    files.good("merge @sweep.csv --output @merged.csv --complete");
+    let text = fs::read_to_string(files.path("merged.csv")).unwrap();
+    let some: Vec<&str> = text.split_inclusive('\n').take(10).collect();
+    fs::write(files.path("merged.csv"), some.concat()).unwrap();
+    let output = files.run("merge @merged.csv --output @again.csv --complete");
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    let expected = format!("the logs have 9 of 30 rows: {} has 9 rows\n", files.path("merged.csv").display());
+    assert!(output.status.code() == Some(1) && stderr.ends_with(&expected), "{stderr}");
+}
+
+#[test]
 fn a_log_is_a_regular_file() {
     let files = Files::new();
     let bench = format!("bench --pool {POOL} --problems @problems.csv --simulate analytic");
@@ -132,6 +249,15 @@ fn a_log_is_a_regular_file() {
     }
     assert!(fs::metadata("/dev/full").unwrap().file_type().is_char_device());
     assert!(!Path::new("/dev/full.meta.json").exists());
+    fs::write(files.path("there.csv"), "kept").unwrap();
+    for words in ["", "--dry-run"] {
+        let output = files.run(&format!("{bench} --output @there.csv {words}"));
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{stderr}");
+        assert!(stderr.contains("there.csv exists: --resume continues it"), "{stderr}");
+    }
+    files.good(&format!("{bench} --output @there.csv --overwrite --dry-run"));
+    assert_eq!(fs::read_to_string(files.path("there.csv")).unwrap(), "kept");
     symlink("log.csv", files.path("link.csv")).unwrap();
     for words in ["", "--resume", "--overwrite"] {
         files.good(&format!("{bench} --output @link.csv {words}"));

@@ -65,6 +65,25 @@ fn winners_are_imported_listed_and_exported() {
 }
 
 #[test]
+fn an_export_never_replaces_the_store() {
+    let folder = folder_with(&line(1, "kernel_a", 1));
+    let folder = folder.path();
+    std::os::unix::fs::symlink("winners.db", folder.join("link.jsonl")).unwrap();
+    // The store by its option, and by the environment.
+    for args in [&["--store", "winners.db", "export", "--output"][..], &["export", "--output"]] {
+        for output in ["winners.db", "link.jsonl", "./winners.db", "winners.db-wal"] {
+            let (code, message) = failed(folder, &[args, &[output]].concat());
+            assert_eq!(code, Some(2), "{message}");
+            assert!(
+                message.contains(&format!("--output {output}: this file is also read, as the store")),
+                "{message}"
+            );
+        }
+    }
+    assert_eq!(done(folder, &["list", "--format", "csv"]).lines().count(), 2);
+}
+
+#[test]
 fn an_import_is_whole_or_not_at_all() {
     let folder = folder_with(&line(1, "kernel_a", 1));
     let bad = line(2, "kernel_a", 1) + &line(3, "kernel_a", 1).replace("0.25", "0");

@@ -86,6 +86,10 @@ pub fn merge(
         }
         parts.push(part(path, rows_here, &mut merged.notes)?);
     }
+    if rows.is_empty() {
+        let logs = inputs.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ");
+        return Err(MeasureError::Settings(format!("{logs}: found no row, expected at least one")));
+    }
     if complete {
         check_complete(inputs, &parts, rows.len(), &merged.notes)?;
     }
@@ -155,6 +159,11 @@ fn check_complete(
     let mut why: Vec<String> = missing.map(|shard| format!("no log of shard {shard}")).collect();
     why.truncate(MAX_NAMED);
     why.extend(notes.iter().cloned());
+    if why.is_empty() {
+        // Logs that were merged before, of which somebody took rows.
+        let rows = |(path, part): (&PathBuf, &Value)| format!("{} has {} rows", path.display(), part["rows"]);
+        why.extend(inputs.iter().zip(parts).map(rows));
+    }
     let planned = facts.whole.pairs;
     Err(MeasureError::Settings(format!("the logs have {rows} of {planned} rows: {}", why.join("; "))))
 }
@@ -332,6 +341,13 @@ mod tests {
         .unwrap();
         assert_eq!(text, "a,0,3,N/A,0.0,0,crash\na,1,7,0.25,2.0,1,\nb,1,7,0.5,1.0,1,\n");
         assert_eq!((found.rows, found.overlaps, found.conflicts), (3, 1, 0));
+    }
+
+    #[test]
+    fn logs_without_rows_are_no_log() {
+        let error = merged(&["", ""], OnConflict::Refuse).unwrap_err();
+        assert_eq!(error, "0.csv, 1.csv: found no row, expected at least one");
+        assert_eq!(merged(&["", "a,1,7,0.5,1.0,1,\n"], OnConflict::Refuse).unwrap().0.rows, 1);
     }
 
     #[test]

@@ -102,10 +102,10 @@ pub fn convert(
     for input in inputs {
         files.extend(files_of(input)?);
     }
-    let extras = Extras::of(&files, options)?;
+    let extras = Extras::of(&files)?;
     let (sender, receiver) = sync_channel(1);
     thread::scope(|scope| {
-        let reading = scope.spawn(|| read(&files, options, &extras, stop, Sender::new(sender, options)));
+        let reading = scope.spawn(|| read(&files, options, stop, Sender::new(sender, options)));
         let written = write(output, options, &extras, stop, receiver, progress);
         // The reader's error comes first: the writer may only have noticed that no more rows come.
         let reports = reading.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
@@ -123,7 +123,6 @@ pub fn convert(
 fn read(
     files: &[PathBuf],
     options: &Options,
-    extras: &Extras,
     stop: &AtomicBool,
     mut sender: Sender,
 ) -> Result<Vec<FileReport>, DataError> {
@@ -145,8 +144,30 @@ fn read(
             unknown: counts.unknown,
         });
     }
-    sender.finish(extras.op)?;
+    if reports.iter().all(|report| report.rows == 0) {
+        let found = reports.iter().map(FileReport::nothing).collect::<Vec<_>>().join("; ");
+        return Err(DataError::NoRows { found });
+    }
+    sender.finish()?;
     Ok(reports)
+}
+
+impl FileReport {
+    /// What there was in a file that gave no row.
+    fn nothing(&self) -> String {
+        let Self { path, other, rejected, .. } = self;
+        let mut found = Vec::new();
+        if *other > 0 {
+            found.push(format!("{other} rows of another operation, direction, type or architecture"));
+        }
+        if *rejected > 0 {
+            found.push(format!("{rejected} rejected places"));
+        }
+        if found.is_empty() {
+            found.push("no measurement".to_owned());
+        }
+        format!("{}: found {}", path.display(), found.join(" and "))
+    }
 }
 
 /// Begins the output. Folders on the way are made.

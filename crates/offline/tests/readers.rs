@@ -53,6 +53,12 @@ fn converted(inputs: &[PathBuf], output: &Path, options: &Options) -> (Vec<FileR
     (reports, noted.rejects)
 }
 
+fn refused(input: PathBuf, output: &Path, options: &Options) -> (String, Vec<Reject>) {
+    let mut noted = Noted::default();
+    let error = convert(&[input], output, options, &AtomicBool::new(false), &mut noted).unwrap_err();
+    (error.to_string(), noted.rejects)
+}
+
 fn measured(path: &Path, op: Op) -> Measurements {
     Measurements::read(&[path], Wanted::all(op)).unwrap()
 }
@@ -218,13 +224,13 @@ fn a_log_gives_a_row_an_object() {
 }
 
 #[test]
-fn a_log_of_noise_is_an_empty_table() {
+fn a_log_of_noise_is_no_table() {
     let folder = TempDir::new().unwrap();
     let input = file(&folder, "a.log", "nothing\nat all }{\n");
     let output = folder.path().join("a.parquet");
-    let (reports, _) = converted(&[input], &output, &options());
-    assert_eq!(reports[0].rows, 0);
-    assert_eq!(measured(&output, Op::Gemm).rows().len(), 0);
+    let (error, _) = refused(input, &output, &options());
+    assert!(error.starts_with("no row to convert: ") && error.ends_with("a.log: found no measurement"));
+    assert!(!output.exists());
 }
 
 #[test]
@@ -336,11 +342,12 @@ fn attention_is_the_same_in_csv_and_json_and_wrong_results_are_not_valid() {
     // What the file says of the GPU counts.
     let path = file(&folder, "other.json", &json(metadata));
     let other = Options { arch: "gfx942".parse().ok(), ..Options::default() };
-    let (reports, _) = converted(&[path], &folder.path().join("other.parquet"), &other);
-    assert_eq!((reports[0].rows, reports[0].other), (0, 6));
+    let (error, _) = refused(path, &folder.path().join("other.parquet"), &other);
+    assert!(error.contains("6 rows of another operation, direction, type or architecture"), "{error}");
     let text = json(metadata).replace("seqlen_k", "seqlen_kk");
     let output = folder.path().join("misspelt.parquet");
-    let (_, rejects) = converted(&[file(&folder, "misspelt.json", &text)], &output, &options());
+    let (error, rejects) = refused(file(&folder, "misspelt.json", &text), &output, &options());
+    assert!(error.contains("misspelt.json: found ") && error.contains(" rejected places"), "{error}");
     assert!(
         rejects[0].reason.starts_with("problem: unknown key 'seqlen_kk', expected seqlen_k"),
         "{rejects:?}"

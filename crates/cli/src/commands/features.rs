@@ -71,7 +71,7 @@ fn engine(word: &str) -> Result<Engine, String> {
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     let extractor = extractor(args)?;
     if args.list {
-        return list(&extractor, args.format.unwrap_or(Format::Table));
+        return list(&extractor, args);
     }
     let Some(input) = &args.input else { return Err(CliError::usage("--input is missing")) };
     let mut file = CsvFile::open(input, true)?;
@@ -132,13 +132,15 @@ fn extractor(args: &Args) -> Result<Extractor, CliError> {
     Ok(extractor)
 }
 
-fn list(extractor: &Extractor, format: Format) -> Result<(), CliError> {
+fn list(extractor: &Extractor, args: &Args) -> Result<(), CliError> {
     let mut table = Table::new(["feature", "depends_on", "meaning"]);
     let schema = &extractor.schema;
     for ((name, scope), doc) in schema.names().into_iter().zip(schema.scopes()).zip(schema.docs()) {
         table.push(vec![name.into(), scope.into(), doc.into()]);
     }
-    let mut out = Output::create(None)?;
-    table.write(format, &mut out).map_err(|error| CliError::io(out.name(), &error))?;
+    let mut out = Output::create(args.output.as_deref())?;
+    table
+        .write(args.format.unwrap_or(Format::Table), &mut out)
+        .map_err(|error| CliError::io(out.name(), &error))?;
     out.finish()
 }

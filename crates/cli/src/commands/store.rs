@@ -10,6 +10,7 @@ use ck_select::tuning::store::{
 use ck_select::vocab::{Arch, Op, UnknownWord};
 use clap::{Subcommand, ValueEnum};
 
+use crate::clash::{self, Named};
 use crate::error::CliError;
 use crate::output::Output;
 use crate::table::{Cell, Format, Table};
@@ -320,6 +321,17 @@ fn write(table: &Table, format: Format) -> Result<(), CliError> {
 }
 
 fn run_export(args: &ExportArgs, location: &Location) -> Result<(), CliError> {
+    if let (Some(path), Location::File(store)) = (args.output.as_deref(), location) {
+        // Its journals, too, and a store that no option names.
+        let files = ["", "-wal", "-shm", "-journal"].map(|end| {
+            let mut file = store.clone().into_os_string();
+            file.push(end);
+            PathBuf::from(file)
+        });
+        let read = files.iter().map(|path| Named { option: "the store".to_owned(), path, is_written: false });
+        let output = Named { option: "--output".to_owned(), path, is_written: true };
+        clash::refuse(&read.chain([output]).collect::<Vec<_>>())?;
+    }
     let records = records(&open(location, Mode::ReadOnly)?, &args.filter.filter())?;
     let named_csv =
         args.output.as_deref().is_some_and(|path| path.extension().is_some_and(|end| end == "csv"));

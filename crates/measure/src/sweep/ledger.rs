@@ -7,7 +7,7 @@ use std::time::Duration;
 use ck_select::files;
 use serde_json::Value;
 
-use super::{Retry, Start, Tally};
+use super::{Retry, Start, Tally, check_free};
 use crate::error::{MeasureError, at};
 use crate::gpu::Gpu;
 use crate::log::Log;
@@ -48,14 +48,10 @@ impl<'a> Ledger<'a> {
         // The log is first, since its lock keeps other runs away from all of the files.
         let mut log = Log::open(&files.log)?.ok_or_else(|| in_use(files))?;
         let known = match start {
-            Start::Fresh if !log.is_empty() || files.meta.exists() => {
-                let path = if log.is_empty() { &files.meta } else { &files.log };
-                let path = path.display();
-                return Err(MeasureError::Settings(format!(
-                    "{path} exists: --resume continues it, --overwrite discards it"
-                )));
+            Start::Fresh => {
+                check_free(&files.log)?;
+                None
             }
-            Start::Fresh => None,
             Start::Overwrite => {
                 log.clear()?;
                 remove(&files.details)?;

@@ -34,6 +34,15 @@ pub enum Start {
     Overwrite,
 }
 
+/// Refuses a place for a fresh log where there is one with something in it, or what belongs to one.
+pub fn check_free(log: &Path) -> Result<(), MeasureError> {
+    let Files { log, meta, .. } = Files::of(log);
+    let is_there = |path: &PathBuf| std::fs::metadata(path).is_ok_and(|file| *path == meta || file.len() > 0);
+    let Some(path) = [&log, &meta].into_iter().find(|path| is_there(path)) else { return Ok(()) };
+    let path = path.display();
+    Err(MeasureError::Settings(format!("{path} exists: --resume continues it, --overwrite discards it")))
+}
+
 /// Which failed rows of a log are measured again.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Retry {

@@ -24,7 +24,11 @@ pub(super) struct Writer {
 
 impl Writer {
     pub(super) fn create(path: &Path, op: Op, extras: &Extras) -> Result<Self, DataError> {
-        let name = path.display().to_string();
+        let name = if super::is_standard_output(path) {
+            "standard output".to_owned()
+        } else {
+            path.display().to_string()
+        };
         let mut file = BufWriter::with_capacity(1 << 16, super::create(path)?);
         let mut header = match op {
             Op::GroupedConv => CONV.to_owned(),

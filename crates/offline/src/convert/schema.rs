@@ -13,8 +13,6 @@ use crate::measurements::{DataError, columns_of};
 /// What the inputs have beside the canonical columns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Extras {
-    /// The operation of a table without rows.
-    pub(super) op: Op,
     /// A bandwidth, which the canonical table of convolutions lacks.
     pub(super) bandwidth: bool,
     /// A split of the reduction, which the canonical table of convolutions lacks.
@@ -29,23 +27,12 @@ pub(super) struct Extras {
 
 impl Extras {
     /// Looks at the headers of all inputs.
-    pub(super) fn of(files: &[PathBuf], options: &Options) -> Result<Self, DataError> {
-        let mut extras = Self {
-            op: Op::Gemm,
-            bandwidth: false,
-            split_k: false,
-            pad_sides: false,
-            hardware: false,
-            many: false,
-        };
+    pub(super) fn of(files: &[PathBuf]) -> Result<Self, DataError> {
+        let mut extras =
+            Self { bandwidth: false, split_k: false, pad_sides: false, hardware: false, many: false };
         for file in files {
             let Some(columns) = columns_of(file)? else { continue };
             let has = |name: &str| columns.iter().any(|column| column == name);
-            if has("C") {
-                extras.op = Op::GroupedConv;
-            } else if has("seqlen_q") {
-                extras.op = Op::Fmha;
-            }
             extras.bandwidth |= has("bandwidth_gb_s");
             extras.split_k |= has("split_k");
             extras.many |= ["batch", "batch_count", "groups"].into_iter().any(has);
@@ -54,7 +41,6 @@ impl Extras {
                 .any(|axis| has(&format!("pad_{axis}_right")) || has(&format!("pad_{axis}_left")));
             extras.hardware |= Hardware::NAMES.iter().any(|name| has(&format!("hw_{name}")));
         }
-        extras.op = options.op.unwrap_or(extras.op);
         Ok(extras)
     }
 }
@@ -219,14 +205,8 @@ mod tests {
 
     #[test]
     fn tables_have_upstreams_columns() {
-        let extras = Extras {
-            op: Op::Gemm,
-            bandwidth: false,
-            split_k: false,
-            pad_sides: false,
-            hardware: false,
-            many: false,
-        };
+        let extras =
+            Extras { bandwidth: false, split_k: false, pad_sides: false, hardware: false, many: false };
         let names = |op| -> Vec<&str> {
             columns(op, &Options::default(), &extras).iter().map(|column| column.name).collect()
         };

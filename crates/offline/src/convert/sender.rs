@@ -24,7 +24,6 @@ pub(super) struct Sender {
     file_run: String,
     file: String,
     chunk: Option<Box<Chunk>>,
-    sent: bool,
     /// Places in the chunk of the current file's kernels, as far as they are known.
     kernels: Vec<Option<u32>>,
     /// Places in the chunk of the current file's problems, by the reader's serial.
@@ -48,7 +47,6 @@ impl Sender {
             file_run: String::new(),
             file: String::new(),
             chunk: None,
-            sent: false,
             kernels: Vec::new(),
             problems: HashMap::new(),
             last_problem: None,
@@ -75,17 +73,13 @@ impl Sender {
         self.invalid
     }
 
-    /// Sends what is left. A table without rows has columns, too: those of `op`.
-    pub(super) fn finish(mut self, op: Op) -> Result<(), DataError> {
-        if self.chunk.is_none() && !self.sent {
-            self.chunk = Some(Box::new(Chunk::new(self.op.unwrap_or(op), Vec::new())));
-        }
+    /// Sends what is left.
+    pub(super) fn finish(mut self) -> Result<(), DataError> {
         self.send()
     }
 
     fn send(&mut self) -> Result<(), DataError> {
         let Some(chunk) = self.chunk.take() else { return Ok(()) };
-        self.sent = true;
         self.forget_places();
         // The writer has gone: it failed, and says why.
         self.channel.send(Message::Rows(chunk)).map_err(|_| DataError::Stopped)

@@ -84,6 +84,12 @@ pub enum DataError {
         /// Its value before.
         expected: i64,
     },
+    /// Files without a single row to write.
+    #[error("no row to convert: {found}")]
+    NoRows {
+        /// What each of them has instead.
+        found: String,
+    },
     /// Whoever asked for the work does not want it any more.
     #[error("stopped")]
     Stopped,

@@ -28,7 +28,7 @@ use ck_select_measure::runner::{
 };
 use ck_select_measure::shard::Shard;
 use ck_select_measure::stop::{Stop, StopReason};
-use ck_select_measure::sweep::{Retry, Start, Summary, Sweep};
+use ck_select_measure::sweep::{Retry, Start, Summary, Sweep, check_free};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use super::estimate::EstimateOption;
@@ -272,7 +272,15 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, CliError> {
         return slurm::run(args, &whole, cost, settings.batch, &retry);
     }
     let plan = args.shard.of(&whole, cost, settings.batch);
+    let start = match (args.resume, args.overwrite) {
+        (true, _) => Start::Resume,
+        (_, true) => Start::Overwrite,
+        _ => Start::Fresh,
+    };
     if args.dry_run {
+        if start == Start::Fresh {
+            check_free(&args.output)?;
+        }
         runner.check(&plan.used_kernels())?;
         summary::plan(&plan, args.shard, cost, &settings, args.format)?;
         return Ok(ExitCode::SUCCESS);
@@ -290,11 +298,6 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, CliError> {
     let guard = Guard::start(hidden("bench-guard")?)?;
     let stop = Stop::new(signal, args.budget);
     let context = Context { settings: &settings, guard: &guard, stop: &stop };
-    let start = match (args.resume, args.overwrite) {
-        (true, _) => Start::Resume,
-        (_, true) => Start::Overwrite,
-        _ => Start::Fresh,
-    };
     let sweep = Sweep {
         plan: &plan,
         whole: &whole,

@@ -1,0 +1,103 @@
+//! Refuses command lines whose output would replace something that they also read, or another output.
+
+use std::collections::HashSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use ck_select::files;
+use clap::ArgMatches;
+
+use crate::error::CliError;
+
+/// The options that name what is written, of whatever command. All other paths are read.
+const OUTPUTS: [&str; 8] =
+    ["output", "out", "json", "html", "changes", "rejects", "export_json", "prune_pool"];
+/// `--problems` is read elsewhere.
+const OUTPUTS_OF_EVALUATE: [&str; 1] = ["problems"];
+
+/// A path of the command line.
+pub(crate) struct Named<'a> {
+    /// The option, for the error.
+    pub(crate) option: String,
+    pub(crate) path: &'a Path,
+    pub(crate) is_written: bool,
+}
+
+/// Looks at all paths of a command line, before anything is done.
+pub(crate) fn check(command: &clap::Command, matches: &ArgMatches) -> Result<(), CliError> {
+    let (mut command, mut matches) = (command, matches);
+    while let Some((name, inner)) = matches.subcommand() {
+        let Some(subcommand) = command.find_subcommand(name) else { break };
+        (command, matches) = (subcommand, inner);
+    }
+    let mut named = Vec::new();
+    for argument in command.get_arguments() {
+        let id = argument.get_id().as_str();
+        // Other values are no paths.
+        let Ok(Some(paths)) = matches.try_get_many::<PathBuf>(id) else { continue };
+        let option = match argument.get_long() {
+            Some(long) => format!("--{long}"),
+            None => argument.get_value_names().unwrap_or_default().join(" "),
+        };
+        let is_written =
+            OUTPUTS.contains(&id) || (command.get_name() == "evaluate" && OUTPUTS_OF_EVALUATE.contains(&id));
+        named.extend(paths.map(|path| Named { option: option.clone(), path, is_written }));
+    }
+    refuse_repeats(&named)?;
+    refuse(&named)
+}
+
+/// Rows of a file that is given twice would count twice.
+fn refuse_repeats(named: &[Named<'_>]) -> Result<(), CliError> {
+    let mut seen = HashSet::new();
+    let repeated =
+        named.iter().find(|one| place(one.path).is_some_and(|place| !seen.insert((&one.option, place))));
+    match repeated {
+        Some(Named { option, path, .. }) => {
+            Err(CliError::usage(format!("{option} {}: this file is given twice", path.display())))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Refuses two names of one file, at least one of which is written.
+pub(crate) fn refuse(named: &[Named<'_>]) -> Result<(), CliError> {
+    let places: Vec<Option<PathBuf>> = named.iter().map(|one| place(one.path)).collect();
+    for (index, output) in named.iter().enumerate().filter(|(_, one)| one.is_written) {
+        let clash = (0..named.len()).find(|&other| {
+            // Two outputs are looked at once.
+            let is_new = other != index && !(named[other].is_written && other < index);
+            is_new && places[index].is_some() && places[index] == places[other]
+        });
+        if let Some(other) = clash {
+            let (path, other) = (output.path.display(), &named[other]);
+            let how = if other.is_written { "also written" } else { "also read" };
+            return Err(CliError::usage(format!(
+                "{} {path}: this file is {how}, as {} {}; it would be lost",
+                output.option,
+                other.option,
+                other.path.display()
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Where a path leads, whether or not something is there; `None` if nothing there can be lost: standard
+/// output, pipes, devices.
+fn place(path: &Path) -> Option<PathBuf> {
+    let target = files::target(path).ok().filter(|target| target != Path::new("-"))?;
+    let folder = files::folder_of(&target).canonicalize();
+    if folder.as_ref().is_ok_and(|folder| folder.starts_with("/proc")) {
+        return None;
+    }
+    match fs::metadata(&target) {
+        Ok(there) if there.is_file() || there.is_dir() => target.canonicalize().ok(),
+        Ok(_) => None,
+        // A folder that does not exist yet is taken by its name.
+        Err(_) => Some(match (folder, target.file_name()) {
+            (Ok(folder), Some(name)) => folder.join(name),
+            _ => target,
+        }),
+    }
+}
