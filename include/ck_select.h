@@ -1260,7 +1260,7 @@ typedef struct {
    */
   const char *stream_k_reduction;
   /**
-   * Which operands have scales: "aquant", "bquant", "abquant", "rowcolquant", "tensor_quant" or "mx"; NULL
+   * Which operands have scales: "aquant", "bquant", "abquant", "rowcolquant", `tensor_quant` or "mx"; NULL
    * for none.
    */
   const char *quant;

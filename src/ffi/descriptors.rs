@@ -159,7 +159,7 @@ pub struct CkGemmKernelDesc {
     /// How a stream-K kernel reduces its partial results: "none", "tree", "linear" or "atomic"; NULL if it is
     /// not a stream-K kernel.
     pub stream_k_reduction: *const c_char,
-    /// Which operands have scales: "aquant", "bquant", "abquant", "rowcolquant", "tensor_quant" or "mx"; NULL
+    /// Which operands have scales: "aquant", "bquant", "abquant", "rowcolquant", `tensor_quant` or "mx"; NULL
     /// for none.
     pub quant: *const c_char,
     /// Elements of A that share a scale: m, n, k. Zeros: 1, 1, 128, and 1, 1, 32 for "mx".

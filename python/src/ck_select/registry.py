@@ -175,8 +175,9 @@ class GemmProblem:
         problem.layout_a, problem.layout_b, problem.layout_c = (_MAJORS[letter] for letter in self.layout)
         problem.arch = self.arch.encode() if self.arch else None
         problem.batch, problem.num_d, problem.preshuffle = index(self.batch), index(self.num_d), bool(self.preshuffle)
+        groups = (_library.GemmGroup * len(self.groups))(*(_library.GemmGroup(*_axes(*one)) for one in self.groups))
         # The struct keeps the array that it points to.
-        problem.groups = (_library.GemmGroup * len(self.groups))(*(_axes(*group) for group in self.groups))
+        problem.groups = ctypes.cast(groups, ctypes.POINTER(_library.GemmGroup))
         problem.num_groups = len(self.groups)
         problem.stream_k = _code("stream_k", self.stream_k or "none", STREAM_K)
         problem.quant = _code("quant", self.quant or "none", QUANTS)
