@@ -1939,8 +1939,8 @@ ck_status ck_registry_create(const ck_options *options, ck_registry **registry);
  *
  * # Safety
  * `registry` is from `ck_registry_create`, no other thread uses it during the call, and the caller is not a
- * `supports` callback; names of removed and
- * replaced kernels are not used later. `removed` is NULL or points to a `size_t`.
+ * `supports` callback; names of removed and replaced kernels are not used later. `removed` is NULL or points
+ * to a `size_t`.
  */
 ck_status ck_registry_compact(ck_registry *registry, size_t *removed);
 

@@ -240,8 +240,9 @@ void ck_pool_destroy(ck_pool *pool);
  * last. `problem` is a JSON object, such as `{"m": 16, "n": 1536, "k": 7168}`. Type, direction, layout and
  * the depth of 2D convolutions may be omitted where the kernels' names determine them; contradicting the
  * names is an error. Where absent cells are errors, the problem is validated, and names close to those of
- * its cells are refused as misspelt; other unknown ones are ignored. At most `capacity` places are written: to `rows` each kernel's row, counted from 0, and
- * to `scores` its score, with logarithms undone and not clamped.
+ * its cells are refused as misspelt; other unknown ones are ignored. At most `capacity` places are written:
+ * to `rows` each kernel's row, counted from 0, and to `scores` its score, with logarithms undone and not
+ * clamped.
  *
  * # Safety
  * `pool` is from `ck_pool_create`; `problem` points to `len` bytes; `rows` and `scores` point to `capacity`

@@ -79,7 +79,11 @@ pub(super) fn address(groups: &Groups) -> *const CkGemmGroup {
 pub(super) unsafe fn read(problem: &CkGemmProblem) -> Result<(GemmRequest, [i64; 3]), Failure> {
     let extents = [problem.m, problem.n, problem.k];
     let CkGemmProblem { batch, num_groups, stream_k, num_d, preshuffle, quant, .. } = *problem;
-    if (batch, num_groups) == (0, 0) && [stream_k, num_d, preshuffle, quant] == [0; 4] {
+    let (group_a, group_b) = (problem.quant_group_a, problem.quant_group_b);
+    let is_plain = (batch, num_groups) == (0, 0)
+        && [stream_k, num_d, preshuffle, quant] == [0; 4]
+        && (group_a, group_b) == ([0; 3], [0; 3]);
+    if is_plain {
         return Ok((GemmRequest::NONE, extents));
     }
     // SAFETY: by contract, `groups` is NULL or has so many elements.
@@ -93,7 +97,7 @@ pub(super) unsafe fn read(problem: &CkGemmProblem) -> Result<(GemmRequest, [i64;
         stream_k: Some(reduction).filter(|reduction| *reduction != StreamKReduction::None),
         num_d: u8::try_from(num_d).map_err(|_| refused("num_d", num_d.into(), "0 to 255"))?,
         preshuffle: preshuffle != 0,
-        quant: scales(quant, problem.quant_group_a, problem.quant_group_b)?,
+        quant: scales(quant, group_a, group_b)?,
     };
     // As it was initialised, a list's problem has no extents of its own.
     let extents = match groups.largest() {
@@ -104,21 +108,17 @@ pub(super) unsafe fn read(problem: &CkGemmProblem) -> Result<(GemmRequest, [i64;
 }
 
 /// The scales of a `ck_quant` with its groups, of which three zeros are the usual ones.
-pub(super) fn scales(quant: i32, a: [i32; 3], b: [i32; 3]) -> Result<Option<Quant>, Failure> {
-    let Some(place) = quant.checked_sub(1).filter(|place| *place >= 0) else {
-        words::word("quant", quant, &[()], &["none"])?;
-        return groups_of(None, a, b);
+fn scales(quant: i32, a: [i32; 3], b: [i32; 3]) -> Result<Option<Quant>, Failure> {
+    let mode = |place: i32| QuantMode::ALL.get(usize::try_from(place).ok()?).copied();
+    let scales = match quant {
+        0 => None,
+        _ => Some(Quant::usual(quant.checked_sub(1).and_then(mode).ok_or_else(|| {
+            let (count, words) = (QuantMode::ALL.len(), QuantMode::WORDS.join(", "));
+            let message = format!("quant is {quant}, expected 0 to {count} (none, {words})");
+            Failure::new(CkStatus::InvalidArgument, message)
+        })?)),
     };
-    let mode = usize::try_from(place).ok().and_then(|place| QuantMode::ALL.get(place)).copied();
-    let mode = mode.ok_or_else(|| {
-        let words = QuantMode::WORDS.join(", ");
-        let count = QuantMode::ALL.len();
-        Failure::new(
-            CkStatus::InvalidArgument,
-            format!("quant is {quant}, expected 0 to {count} (none, {words})"),
-        )
-    })?;
-    groups_of(Some(Quant::usual(mode)), a, b)
+    groups_of(scales, a, b)
 }
 
 /// The same with other groups than the usual ones.
@@ -183,5 +183,7 @@ mod tests {
         ] {
             scales(quant, a, b).unwrap_err();
         }
+        let message = scales(-1, [0; 3], [0; 3]).unwrap_err().message;
+        assert!(message.starts_with("quant is -1, expected 0 to 6 (none, aquant, bquant, "), "{message}");
     }
 }

@@ -140,8 +140,8 @@ pub unsafe extern "C" fn ck_registry_create(
 ///
 /// # Safety
 /// `registry` is from `ck_registry_create`, no other thread uses it during the call, and the caller is not a
-/// `supports` callback; names of removed and
-/// replaced kernels are not used later. `removed` is NULL or points to a `size_t`.
+/// `supports` callback; names of removed and replaced kernels are not used later. `removed` is NULL or points
+/// to a `size_t`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ck_registry_compact(registry: *mut CkRegistry, removed: *mut usize) -> CkStatus {
     boundary(|| {

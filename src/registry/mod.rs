@@ -59,8 +59,8 @@ use state::State;
 /// Calls at the same time whose working memory is kept for the next calls; more than that allocate.
 const SCRATCHES: usize = 64;
 
-/// How often a state that is behind is looked at again before a selection waits for its turn to make one: for
-/// a few microseconds.
+/// How often a selection looks for a state that another thread is publishing before it goes to sleep: for a
+/// few microseconds.
 const LOOKS: usize = 100;
 
 /// Kernels, models and options, shared by any number of threads.
@@ -413,12 +413,15 @@ impl Registry {
 
     /// The state after the latest change.
     fn state(&self) -> Guard<Arc<State>> {
-        // One that is being published is there before a thread could be put to sleep and woken.
         for _ in 0..LOOKS {
             let state = self.state.load();
             if state.generation() == self.current.get() {
                 return state;
             }
+            if let Ok(roster) = self.writer.try_lock() {
+                return self.bring_up_to_date(&roster);
+            }
+            // Another thread is publishing one: it is there before this one could be put to sleep and woken.
             std::hint::spin_loop();
         }
         self.bring_up_to_date(&self.turn())

@@ -426,6 +426,8 @@ static void variants_of_gemms_are_told_apart(void) {
     problem.quant = CK_QUANT_TENSOR;
     problem.quant_group_a[2] = 128;
     ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_registry_select_gemm(registry, &problem, &selection));
+    problem.quant = CK_QUANT_NONE;
+    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_registry_select_gemm(registry, &problem, &selection));
     problem = gemm();
     problem.stream_k = -1;
     ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_registry_select_gemm(registry, &problem, &selection));

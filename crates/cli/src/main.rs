@@ -132,12 +132,13 @@ fn main() -> ExitCode {
         say!("{OVERVIEW}");
         return ExitCode::from(2);
     }
-    let parsed = Cli::command().try_get_matches().and_then(|matches| {
-        let cli = Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut Cli::command()))?;
+    let mut line = Cli::command();
+    let parsed = line.try_get_matches_from_mut(std::env::args_os()).and_then(|matches| {
+        let cli = Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut line))?;
         Ok((matches, cli.command))
     });
     let done = match parsed {
-        Ok((matches, command)) => clash::check(&Cli::command(), &matches).and_then(|()| run(command)),
+        Ok((matches, command)) => clash::check(&line, &matches).and_then(|()| run(command)),
         Err(help_or_error) => show(&help_or_error),
     };
     match done {

@@ -1,6 +1,6 @@
 //! Named cells: a row of a CSV, or a mapping as upstream's Python tools take it.
 
-use crate::problem::CONV_COLUMNS;
+use crate::problem::{self, CONV_COLUMNS};
 use crate::vocab::Op;
 
 /// Named cells. An empty cell is an absent one.
@@ -71,41 +71,18 @@ pub fn of_problem(op: Op) -> Vec<&'static str> {
     }
 }
 
-/// The names of further cells that say something of a problem. Upstream's engines pass them over; where absent
-/// cells are errors, they are read as everywhere else, or must agree with the others.
-pub const fn beside_problem(op: Op) -> &'static [&'static str] {
-    match op {
-        Op::GroupedConv => &[
-            "pad_d_left",
-            "pad_h_left",
-            "pad_w_left",
-            "pad_d_right",
-            "pad_h_right",
-            "pad_w_right",
-            "ndim",
-            "ndim_spatial",
-            "split_k",
-            "variant",
-            "dtype_in",
-            "dtype_wei",
-            "dtype_out",
-            "layout",
-            "op_type",
-        ],
-        Op::Gemm => &[
-            "dtype_a",
-            "dtype_b",
-            "dtype_c",
-            "stream_k",
-            "num_d",
-            "preshuffle",
-            "quant",
-            "group_a",
-            "group_b",
-            "op_type",
-        ],
-        Op::Fmha => &["op_type"],
-    }
+/// The names of further cells that say something of a problem: its other fields, and other names of fields.
+/// Upstream's engines pass them over; where absent cells are errors, they are read as everywhere else, or must
+/// agree with the others.
+pub fn beside_problem(op: Op) -> Vec<&'static str> {
+    let (fields, names) = match op {
+        Op::GroupedConv => (problem::keys(op), &["variant", "ndim_spatial", "op_type"][..]),
+        Op::Gemm => (problem::keys(op), &["op_type"][..]),
+        // A row has the kernel's words and flags under the names of the problem's.
+        Op::Fmha => (&[][..], &["op_type"][..]),
+    };
+    let known = of_problem(op);
+    fields.iter().filter(|field| !known.contains(field)).chain(names).copied().collect()
 }
 
 /// The names of the cells that describe a kernel without a name.

@@ -80,6 +80,7 @@ impl ProblemSide {
         asked::check_op(extractor.schema.op(), fields)?;
         match extractor.schema.op() {
             Op::GroupedConv => {
+                // For absent cells, which have defaults where problems are read.
                 reader.conv_problem(extractor)?;
                 extractor.problem_side(&asked::read(extractor, fields)?).map_err(|error| match error {
                     SideError::Field(error) => error,

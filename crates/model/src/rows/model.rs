@@ -272,6 +272,7 @@ const WORD_INPUTS: &[&str] = &[
     "dtype_b",
     "dtype_c",
     "stream_k",
+    "groups",
     "quant",
     "group_a",
     "group_b",

@@ -8,8 +8,9 @@ use crate::model::Target;
 use crate::problem::Problem;
 use crate::scoring::{CallValues, PoolScorer, ROWS, RowScorer, Scratch};
 
-/// Of so many kernels, the row of one costs less than scoring them all, if rows go down the trees together.
-const KERNELS_A_ROW: usize = 16;
+/// The row of one kernel costs as much as scoring so many of the pool: of a small one, in which they are scored
+/// as rows are, and of others.
+const KERNELS_A_ROW: [usize; 2] = [3, 16];
 
 /// A target that does not rank, prepared for the pool of a [`Ranker`].
 #[derive(Debug)]
@@ -40,7 +41,9 @@ impl Ranker {
 
     /// Whether [`Ranker::predict_rows`] is the quicker way to predict so many kernels of each problem.
     pub fn predicts_by_rows(&self, kernels: usize) -> bool {
-        kernels.saturating_mul(KERNELS_A_ROW) < self.pool.len()
+        let [small, other] = KERNELS_A_ROW;
+        let cost = if self.pool.len() <= ROWS { small } else { other };
+        kernels.saturating_mul(cost) < self.pool.len()
     }
 
     /// What a target predicts for kernels of several problems: what [`Ranker::predict`] says, with many rows

@@ -23,6 +23,7 @@ pub use list::{
     Said,
 };
 pub use request::{GemmRequest, Group, Groups, MAX_GROUPS};
+pub(crate) use text::keys;
 pub use text::{ProblemDefaults, ProblemError};
 pub use words::WORDS;
 

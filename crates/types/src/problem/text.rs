@@ -1,6 +1,5 @@
 //! Problems from text: `N=16,C=256,…` on a command line, or the named cells of a CSV row.
 
-use std::cell::Cell;
 use std::fmt;
 use std::str::FromStr;
 
@@ -135,7 +134,7 @@ const GEMM_KEYS: &[&str] = &[
 ];
 
 /// The fields that a problem of an operation has in text.
-pub(super) const fn keys(op: Op) -> &'static [&'static str] {
+pub(crate) const fn keys(op: Op) -> &'static [&'static str] {
     match op {
         Op::GroupedConv => CONV_KEYS,
         Op::Gemm => GEMM_KEYS,
@@ -161,14 +160,12 @@ impl Problem {
     /// ```
     pub fn parse(op: Op, text: &str, defaults: &ProblemDefaults) -> Result<Self, ProblemError> {
         let accepted = keys(op);
-        let mut pairs: Vec<(&str, &str)> = Vec::with_capacity(accepted.len());
-        let mut next = 0;
+        let mut pairs: Vec<(&str, &str)> = Vec::new();
         for part in text.split(|c: char| c == ',' || c.is_whitespace()).filter(|part| !part.is_empty()) {
             let (key, value) = part.split_once('=').ok_or_else(|| ProblemError::NotAPair(part.to_owned()))?;
-            let Some(at) = position(accepted, next, |&known| known == key) else {
+            if !accepted.contains(&key) {
                 return Err(ProblemError::UnknownKey { op, key: key.to_owned(), accepted });
-            };
-            next = at + 1;
+            }
             // The extents of a GEMM are accepted in either case; no two fields of a problem differ in the
             // case alone.
             if pairs.iter().any(|&(known, _)| known.eq_ignore_ascii_case(key)) {
@@ -176,7 +173,7 @@ impl Problem {
             }
             pairs.push((key, value));
         }
-        Ok(Self::from_fields(op, &Pairs { pairs, next: Cell::new(0) }, defaults)?)
+        Ok(Self::from_fields(op, &Pairs(pairs), defaults)?)
     }
 
     /// The operation of a text of pairs that need not say `op=…`: an `M` is a GEMM's, queries are
@@ -285,26 +282,12 @@ fn write_request(f: &mut fmt::Formatter<'_>, request: &GemmRequest) -> fmt::Resu
     Ok(())
 }
 
-struct Pairs<'a> {
-    pairs: Vec<(&'a str, &'a str)>,
-    /// Where to look first.
-    next: Cell<usize>,
-}
+struct Pairs<'a>(Vec<(&'a str, &'a str)>);
 
 impl Fields for Pairs<'_> {
     fn get(&self, name: &str) -> Option<&str> {
-        let at = position(&self.pairs, self.next.get(), |(key, value)| *key == name && !value.is_empty())?;
-        self.next.set(at + 1);
-        Some(self.pairs[at].1)
+        self.0.iter().find(|(key, value)| *key == name && !value.is_empty()).map(|&(_, value)| value)
     }
-}
-
-/// The place of what is looked for, first from `start` on: a text has its fields mostly in the order in which
-/// they are asked for, and a store has thousands of texts.
-fn position<T>(items: &[T], start: usize, is_it: impl Fn(&T) -> bool) -> Option<usize> {
-    let (before, after) = items.split_at(start.min(items.len()));
-    let later = after.iter().position(&is_it).map(|at| before.len() + at);
-    later.or_else(|| before.iter().position(is_it))
 }
 
 /// Named cells, read as what they should be.
