@@ -156,6 +156,8 @@ fn a_locked_store_stalls_nothing_and_gets_its_winners_later() {
         let said = logged(&path);
         assert_eq!(said.len(), 1, "{lock}: {said:?}");
         assert!(said[0].contains("kept in memory"), "{said:?}");
+        let refused = registry.refresh_store().unwrap_err().to_string();
+        assert!(refused.contains("in use by other processes"), "{lock}: {refused}");
 
         holder.release();
         registry.refresh_store().unwrap();
@@ -305,6 +307,7 @@ fn the_c_interface_says_how_many_winners_wait_and_why() {
         let (waiting, reason) = status(registry);
         assert_eq!(waiting, 1);
         assert!(reason.unwrap().contains("in use by other processes"));
+        assert_eq!(ck_registry_refresh_store(registry), CkStatus::Io);
         holder.release();
         assert_eq!(ck_registry_refresh_store(registry), CkStatus::Ok);
         assert_eq!(status(registry), (0, None));

@@ -268,8 +268,8 @@ class Registry {
   /// Prepares the models for the current kernels; otherwise the first selection after a change does.
   void prepare() { detail::check(ck_registry_prepare(capi())); }
 
-  /// Reads the winners that other processes have stored. It reads a file: call it from time to time, not before each
-  /// selection.
+  /// Reads the winners that other processes have stored, and writes the waiting ones; throws if it cannot. It reads a
+  /// file: call it from time to time, not before each selection.
   void refresh_store() { detail::check(ck_registry_refresh_store(capi())); }
 
   /// How many winners are only in memory, because the store could not be written, and the reason.

@@ -334,11 +334,14 @@ impl Registry {
         roster.is_prepared = state.generation() == self.current.get();
     }
 
-    /// Reads the winners that other processes have stored since the last time; true if there were any. It
-    /// reads a file: call it now and then, not before each selection.
+    /// Reads the winners that other processes have stored since the last time; true if there were any. Those
+    /// of this registry that still wait are written; it is an error if they cannot be. It reads a file: call
+    /// it now and then, not before each selection.
     pub fn refresh_store(&self) -> Result<bool, StoreError> {
         let state = self.state();
         let Ok(winners) = &self.prepared(&state).winners else { return Ok(false) };
+        // What cannot be written can often be read.
+        let written = winners.store().flush();
         let is_new = winners.refresh()?;
         if is_new {
             // Decisions that are remembered do not know of them.
@@ -346,7 +349,7 @@ impl Registry {
             let state = self.successor(&roster);
             self.publish(state);
         }
-        Ok(is_new)
+        written.map(|()| is_new)
     }
 
     /// The number of measured winners that wait to be written, and why the store could not be used the last

@@ -33,6 +33,16 @@ pub(crate) fn check(command: &clap::Command, matches: &ArgMatches) -> Result<(),
     let mut named = Vec::new();
     for argument in command.get_arguments() {
         let id = argument.get_id().as_str();
+        // Read before its own place is replaced, which takes --overwrite.
+        if id == "warm_start" {
+            continue;
+        }
+        // A word, unless there is such a file.
+        if let ("hardware", Ok(Some(file))) = (id, matches.try_get_one::<String>(id)) {
+            let path = Path::new(file);
+            named.extend(path.is_file().then(|| Named { option: "--hardware".to_owned(), path, is_written: false }));
+            continue;
+        }
         // Other values are no paths.
         let Ok(Some(paths)) = matches.try_get_many::<PathBuf>(id) else { continue };
         let option = match argument.get_long() {
@@ -64,23 +74,39 @@ fn refuse_repeats(named: &[Named<'_>]) -> Result<(), CliError> {
 pub(crate) fn refuse(named: &[Named<'_>]) -> Result<(), CliError> {
     let places: Vec<Option<PathBuf>> = named.iter().map(|one| place(one.path)).collect();
     for (index, output) in named.iter().enumerate().filter(|(_, one)| one.is_written) {
-        let clash = (0..named.len()).find(|&other| {
-            // Two outputs are looked at once.
-            let is_new = other != index && !(named[other].is_written && other < index);
-            is_new && places[index].is_some() && places[index] == places[other]
-        });
-        if let Some(other) = clash {
-            let (path, other) = (output.path.display(), &named[other]);
-            let how = if other.is_written { "also written" } else { "also read" };
+        for (other, place) in named.iter().zip(&places) {
+            let (Some(own), Some(place)) = (&places[index], place) else { continue };
+            if std::ptr::eq(output, other) {
+                continue;
+            }
+            let Some(lost) = lost(own, place, other.is_written) else { continue };
             return Err(CliError::usage(format!(
-                "{} {path}: this file is {how}, as {} {}; it would be lost",
+                "{} {}: {lost} {} {}; it would be lost",
                 output.option,
+                output.path.display(),
                 other.option,
                 other.path.display()
             )));
         }
     }
     Ok(())
+}
+
+/// How writing to `output` would destroy `other`, in words.
+fn lost(output: &Path, other: &Path, other_is_written: bool) -> Option<&'static str> {
+    if output == other {
+        return Some(if other_is_written { "this file is also written, as" } else { "this file is also read, as" });
+    }
+    if other_is_written {
+        return None;
+    }
+    // A folder that is written replaces the one that is there.
+    if output.is_dir() && other.starts_with(output) {
+        return Some("this folder contains");
+    }
+    let name = output.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let of_a_model = name == "feature_spec.json" || name.starts_with("model_");
+    (of_a_model && output.is_file() && output.starts_with(other)).then_some("this file is part of")
 }
 
 /// Where a path leads, whether or not something is there; `None` if nothing there can be lost: standard

@@ -75,7 +75,7 @@ fn an_export_never_replaces_the_store() {
             let (code, message) = failed(folder, &[args, &[output]].concat());
             assert_eq!(code, Some(2), "{message}");
             assert!(
-                message.contains(&format!("--output {output}: this file is also read, as the store")),
+                message.contains(&format!("--output {output}: this file is also read, as ")),
                 "{message}"
             );
         }

@@ -5,12 +5,14 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use ck_select::files::{self, Pending};
+use ck_select::kernel::Kernel;
+use ck_select::problem::{InvalidField, Problem, ProblemDefaults};
 use serde::Deserialize as _;
 use serde_json::{Value, json};
 
 use crate::error::{MeasureError, at};
 use crate::log::whole_lines;
-use crate::row::{Logged, NO_LATENCY};
+use crate::row::{Logged, NO_LATENCY, NamedRow};
 use crate::shard::Shard;
 use crate::sidecar::{Files, PlanFacts};
 
@@ -215,10 +217,26 @@ fn read(
         let cells = record.map_err(malformed)?;
         let line = cells.position().map_or(0, csv::Position::line);
         let logged = Logged::read(&names, &cells);
+        let logged = logged.and_then(|logged| {
+            let row = NamedRow { header: &header, record: &cells };
+            check_figures(&row, &logged).map(|()| logged).map_err(|error| error.to_string())
+        });
         let logged = logged.map_err(|reason| MeasureError::file(path, format!("line {line}: {reason}")))?;
         rows.push(Row { file, line, logged, cells });
     }
     Ok((header, rows))
+}
+
+/// Refuses a time that no device can have measured, where the row's kernel and problem are known.
+fn check_figures(row: &NamedRow<'_>, logged: &Logged) -> Result<(), InvalidField> {
+    let (Some(latency_ms), Ok(kernel)) = (logged.latency_ms, Kernel::from_name(&logged.kernel)) else {
+        return Ok(());
+    };
+    let defaults = ProblemDefaults { dtype: kernel.kind.dtype(), ..ProblemDefaults::of(kernel.op()) };
+    match Problem::from_fields(kernel.op(), row, &defaults) {
+        Ok(problem) => problem.check_figures(logged.tflops, latency_ms),
+        Err(_) => Ok(()),
+    }
 }
 
 /// Columns that say what came out, not what was asked.
@@ -348,6 +366,23 @@ mod tests {
         let error = merged(&["", ""], OnConflict::Refuse).unwrap_err();
         assert_eq!(error, "0.csv, 1.csv: found no row, expected at least one");
         assert_eq!(merged(&["", "a,1,7,0.5,1.0,1,\n"], OnConflict::Refuse).unwrap().0.rows, 1);
+    }
+
+    #[test]
+    fn times_that_no_device_can_have_measured_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = |name: &str, time: &str| {
+            let kernel = "gemm_universal_bf16_rcr_compv3_cshuffle_intrawave_False_False_False_False_256x256x64_2x2x1_32x32x16";
+            let path = folder.path().join(name);
+            let row = format!("{kernel},0,4096,4096,4096,{time}");
+            std::fs::write(&path, format!("kernel,problem_idx,m,n,k,latency_ms,tflops\n{row}\n")).unwrap();
+            path
+        };
+        let output = folder.path().join("all.csv");
+        let merge = |log: PathBuf| merge(&[log], &output, OnConflict::Refuse, false);
+        assert_eq!(merge(log("good.csv", "0.2,687.2")).unwrap().rows, 1);
+        let error = merge(log("bad.csv", "0.000537,255704.0")).unwrap_err().to_string();
+        assert!(error.ends_with("bad.csv: line 2: tflops: found 255704, expected at most 20000: no device does more with bf16"), "{error}");
     }
 
     #[test]

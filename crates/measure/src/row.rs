@@ -4,6 +4,7 @@
 //! stands here that it would mistake: beyond its own columns there is `error_msg`, which it passes over. What
 //! else is known of a measurement goes into the details file.
 
+use ck_select::cells::Fields;
 use ck_select::problem::{CONV_COLUMNS, FMHA_COLUMNS, Problem};
 use ck_select::vocab::{Dtype, Op};
 
@@ -124,6 +125,19 @@ fn bandwidth(problem: &Problem, latency_ms: f64) -> f64 {
     let bits = |dtype: Dtype| f64::from(dtype.bits());
     let moved = m * k * bits(p.dtype_a) + k * n * bits(p.dtype_b) + m * n * bits(p.dtype_c);
     moved / 8.0 / 1e6 / latency_ms
+}
+
+/// A row by the names of its columns.
+pub(crate) struct NamedRow<'a> {
+    pub(crate) header: &'a csv::StringRecord,
+    pub(crate) record: &'a csv::StringRecord,
+}
+
+impl Fields for NamedRow<'_> {
+    fn get(&self, name: &str) -> Option<&str> {
+        let place = self.header.iter().position(|column| column == name)?;
+        self.record.get(place).filter(|cell| !cell.is_empty())
+    }
 }
 
 /// What a row of the log says: whose it is, and what came out.

@@ -319,13 +319,10 @@ impl Ranker {
         arch: Option<Arch>,
     ) -> Result<Vec<OutOfRange>, RankError> {
         problem.validate()?;
-        let Some(features) = &self.features else {
-            // Columns of a universal model stay in range.
-            let has_range = self.universal.as_ref().is_some_and(Universal::has_range);
-            return Ok(if has_range { self.known.describe(problem, arch, &[]) } else { Vec::new() });
-        };
         let mut values = CallValues::default();
-        features.fill(&self.problem_side(problem)?, &mut values);
+        if let Some(features) = &self.features {
+            features.fill(&self.problem_side(problem)?, &mut values);
+        }
         Ok(self.known.describe(problem, arch, &values.uniform))
     }
 
@@ -343,9 +340,8 @@ impl Ranker {
                 let kernel = self.places.get(at).and_then(|&index| self.pool.get(index));
                 kernel.is_some_and(|kernel| kernel.answers(&problem) && kernel.has_types_of(&problem))
             };
-            let has_range = universal.has_range();
-            scratch.outside =
-                if has_range { self.known.outside(&problem, arch, &[]) } else { FieldSet::NONE };
+            // Its columns are relative and have no range.
+            scratch.outside = self.known.outside(&problem, arch, &[]);
             return universal.fill(&problem, arch, counts, &mut scratch.values, &mut scratch.log_times);
         }
         if let Some(features) = &self.features {

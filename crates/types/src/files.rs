@@ -45,6 +45,25 @@ pub fn read(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// What a file that should be text is instead, by its first bytes.
+///
+/// ```
+/// assert_eq!(ck_select_types::files::not_text(b"\x1f\x8b\x08\0"), Some("gzip data"));
+/// ```
+pub fn not_text(start: &[u8]) -> Option<&'static str> {
+    const KNOWN: [(&[u8], &str); 8] = [
+        (b"\x1f\x8b", "gzip data"),
+        (b"\x28\xb5\x2f\xfd", "Zstandard data"),
+        (b"\xfd7zXZ", "xz data"),
+        (b"BZh", "bzip2 data"),
+        (b"PK\x03\x04", "a zip archive"),
+        (b"PAR1", "a Parquet file"),
+        (b"\xff\xfe", "UTF-16 text"),
+        (b"\xfe\xff", "UTF-16 text"),
+    ];
+    KNOWN.iter().find(|(magic, _)| start.starts_with(magic)).map(|&(_, found)| found)
+}
+
 /// The contents of a regular UTF-8 file.
 pub fn read_to_string(path: impl AsRef<Path>) -> io::Result<String> {
     io::read_to_string(open(path)?)

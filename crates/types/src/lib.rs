@@ -4,14 +4,15 @@
 //! - [`kernel`]: what can answer a problem: descriptors and their names
 //! - [`pool`]: the kernels among which one is chosen
 //! - [`hardware`]: the GPU's constants; [`vocab`]: all words; [`cells`]: values by the names of columns
-//! - [`files`]: opening, reading and writing files, whoever names them; [`panics`]: panics that become
-//!   answers; [`nearest`]: what was meant by a mistyped word
+//! - [`files`]: opening, reading and writing files, whoever names them; [`json`]: JSON without repeated keys;
+//!   [`panics`]: panics that become answers; [`nearest`]: what was meant by a mistyped word
 
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
 pub mod cells;
 pub mod files;
 pub mod hardware;
+pub mod json;
 pub mod kernel;
 pub mod nearest;
 pub mod panics;

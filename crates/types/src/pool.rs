@@ -100,6 +100,9 @@ impl Pool {
         if bytes.len() as u64 > Self::MAX_BYTES {
             return Err(PoolError::new(PoolFault::TooLarge));
         }
+        if let Some(found) = files::not_text(bytes) {
+            return Err(PoolError::value(found, "UTF-8 text"));
+        }
         let text = match std::str::from_utf8(bytes) {
             Ok(text) => text.strip_prefix('\u{feff}').unwrap_or(text),
             Err(error) => return Err(PoolError::new(PoolFault::NotUtf8 { offset: error.valid_up_to() })),

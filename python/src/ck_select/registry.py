@@ -399,7 +399,10 @@ class Registry:
         return StoreStatus(waiting.value, take_text(reason) if reason.value else None)
 
     def refresh_store(self) -> None:
-        """Reads the winners that other processes stored, and writes the waiting ones of this registry."""
+        """Reads the winners that other processes stored, and writes the waiting ones of this registry.
+
+        Raises an error if those cannot be written.
+        """
         check(lib.ck_registry_refresh_store(self._handle.address))
 
     def __reduce__(self) -> Any:

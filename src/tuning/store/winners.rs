@@ -106,14 +106,12 @@ impl Winners {
         self.snapshot.store(Arc::new(next));
     }
 
-    /// Takes in what other processes wrote, and writes what waits. Costs a few microseconds when there is
-    /// nothing of either. True when there was something to read.
+    /// Takes in what other processes wrote. Costs a few microseconds when there is nothing. True when there
+    /// was something to read.
     pub fn refresh(&self) -> Result<bool, StoreError> {
         let Some(database) = self.store.database() else { return Ok(false) };
         let mut state = lock(&self.state);
         let mut database = lock(database);
-        // What cannot be written can often be read, and `Store::status` says what waits.
-        let _ = database.catch_up();
         let read = self.read(&mut state, &mut database);
         database.was_read(&read);
         read

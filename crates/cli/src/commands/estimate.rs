@@ -61,10 +61,10 @@ impl EstimateOption {
     }
 
     /// Refuses a problem that names another architecture than `--arch`.
-    pub(crate) fn check(&self, problem: &Problem) -> Result<(), CliError> {
+    pub(crate) fn check(&self, problem: &Problem) -> Result<(), String> {
         match (self.arch, problem.arch()) {
             (Some(asked), Some(named)) if asked != named => {
-                Err(CliError::failed(format!("the problem's arch is {named}, --arch says {asked}")))
+                Err(format!("the problem's arch is {named}, --arch says {asked}"))
             }
             _ => Ok(()),
         }

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use ck_select::files;
 use ck_select::hardware::Hardware;
+use ck_select::json::Strict;
 use ck_select::model::Model;
 use ck_select::nearest::Hint;
 use ck_select::vocab::Arch;
@@ -68,7 +69,11 @@ impl HardwareOption {
 /// The object in a JSON file.
 pub(super) fn read_object(path: &str) -> Result<Map<String, Value>, CliError> {
     let text = files::read_to_string(path).map_err(|error| CliError::io(path, &error))?;
-    serde_json::from_str(&text).map_err(|error| CliError::failed(format!("{path}: {error}")))
+    match serde_json::from_str(&text) {
+        Ok(Strict(Value::Object(object))) => Ok(object),
+        Ok(_) => Err(CliError::failed(format!("{path}: expected a JSON object"))),
+        Err(error) => Err(CliError::failed(format!("{path}: {error}"))),
+    }
 }
 
 fn read(path: &str, own: Hardware) -> Result<Hardware, CliError> {

@@ -306,12 +306,7 @@ fn take_what_is_common(pool: &Pool, defaults: &mut ProblemDefaults, direction: b
     if let Some(found) = common(pool, layout) {
         defaults.gemm_layout = found;
     }
-    let type_of = |kind: &KernelKind| match kind {
-        KernelKind::Conv(kernel) => kernel.dtype_in,
-        KernelKind::Gemm(kernel) => kernel.dtype_a,
-        KernelKind::Fmha(kernel) => kernel.dtype,
-    };
-    if let Some(found) = common(pool, |kind| Some(type_of(kind))).filter(|_| dtype) {
+    if let Some(found) = common(pool, |kind| Some(kind.dtype())).filter(|_| dtype) {
         defaults.dtype = found;
     }
 }

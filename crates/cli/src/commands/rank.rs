@@ -235,7 +235,7 @@ impl Ranking<'_> {
             .map(|(place, ranked)| {
                 let mut row: Vec<Cell> = label.map(Cell::from).into_iter().collect();
                 row.extend([(place + 1).into(), ranker.name(ranked.index).into(), ranked.score.into()]);
-                row.extend(self.notes.cells(scratch, place, &out_of_range));
+                row.extend(self.notes.cells(scratch.ranking(), place, &out_of_range));
                 row
             })
             .collect();

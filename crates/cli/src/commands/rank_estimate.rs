@@ -3,12 +3,13 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use ck_select::estimate::{EstimateError, EstimateScratch, Estimator, FMHA_TERMS, PoolEstimate, TERMS};
+use ck_select::estimate::{EstimateScratch, Estimator, FMHA_TERMS, PoolEstimate, TERMS};
 use ck_select::pool::Pool;
 use ck_select::problem::{Problem, ProblemDefaults};
 use ck_select::vocab::Op;
 
 use super::estimate::EstimateOption;
+use super::rank_notes::Skipped;
 use super::take_what_is_common;
 use crate::error::CliError;
 use crate::output::Output;
@@ -47,18 +48,18 @@ pub(super) fn run(asked: &Asked<'_>) -> Result<(), CliError> {
     header.push("tie");
     let mut scratch = EstimateScratch::default();
     let mut rows = None;
-    let mut passed = 0_usize;
+    let mut skipped = Skipped::default();
     let mut push = |label: Option<&str>, problem: &Problem| -> Result<(), CliError> {
-        if let Err(error) = asked.on.check(problem) {
-            passed += 1;
-            return if label.is_some() { Ok(()) } else { Err(error) };
-        }
-        match ranked.rank_with(problem, &mut scratch) {
-            Err(EstimateError::NothingToRank { .. }) if label.is_some() => {
-                passed += 1;
+        let refused = asked.on.check(problem).and_then(|()| {
+            ranked.rank_with(problem, &mut scratch).map_err(|error| error.to_string())
+        });
+        match refused {
+            Ok(()) => {}
+            Err(reason) if label.is_some() => {
+                skipped.count(reason);
                 return Ok(());
             }
-            other => other.map_err(|error| CliError::failed(error.to_string()))?,
+            Err(reason) => return Err(CliError::Failed(reason)),
         }
         if rows.is_none() {
             rows = Some(Rows::new(asked.format, Output::create(asked.output)?, header.clone()));
@@ -93,13 +94,12 @@ pub(super) fn run(asked: &Asked<'_>) -> Result<(), CliError> {
         }
         (None, None) => return Err(CliError::usage("give --problem or --problems")),
     }
-    if passed > 0 && rows.is_some() {
-        say!(
-            "ckselect: {passed} problems are left out: no kernel of the pool computes them, or they name another arch"
-        );
-    }
+    let file = asked.problems.map_or_else(String::new, |path| path.display().to_string());
     match rows {
-        Some(rows) => rows.finish(),
-        None => Err(CliError::failed("no kernel of the pool computes any of the problems")),
+        Some(rows) => {
+            skipped.say(&file);
+            rows.finish()
+        }
+        None => Err(skipped.none_ranked(&file)),
     }
 }

@@ -6,10 +6,32 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use ck_select::problem::FieldSet;
-use ck_select::select::{RankError, RankScratch, Ranker};
+use ck_select::select::{RankError, RankScratch, Ranked, Ranker};
 
 use crate::error::CliError;
 use crate::table::Cell;
+
+/// Problems of a file that are skipped, counted by reason.
+#[derive(Debug, Default)]
+pub(super) struct Skipped(BTreeMap<String, usize>);
+
+impl Skipped {
+    pub(super) fn count(&mut self, reason: String) {
+        *self.0.entry(reason).or_default() += 1;
+    }
+
+    pub(super) fn say(&self, file: &str) {
+        for (reason, count) in &self.0 {
+            say!("ckselect: {file}: {count} problems are skipped: {reason}");
+        }
+    }
+
+    /// The error for a file of which every problem is skipped.
+    pub(super) fn none_ranked(&self, file: &str) -> CliError {
+        let reason = self.0.keys().next().map_or("", String::as_str);
+        CliError::failed(format!("{file}: no problem can be ranked: {reason}"))
+    }
+}
 
 /// Counts over the problems of a file, by all threads.
 pub(super) struct Notes<'a> {
@@ -18,7 +40,7 @@ pub(super) struct Notes<'a> {
     outside: AtomicUsize,
     fields: Vec<AtomicUsize>,
     /// Problems that the model or the pool is not for, by reason.
-    refused: Mutex<BTreeMap<String, usize>>,
+    skipped: Mutex<Skipped>,
 }
 
 impl<'a> Notes<'a> {
@@ -32,7 +54,7 @@ impl<'a> Notes<'a> {
             ranked: AtomicUsize::new(0),
             outside: AtomicUsize::new(0),
             fields: fields.iter().map(|_| AtomicUsize::new(0)).collect(),
-            refused: Mutex::default(),
+            skipped: Mutex::default(),
         }
     }
 
@@ -54,8 +76,7 @@ impl<'a> Notes<'a> {
     }
 
     /// The cells of one place of the ranking, which has one place more than is shown.
-    pub(super) fn cells(&self, scratch: &RankScratch, place: usize, out_of_range: &Cell) -> [Cell; 3] {
-        let ranking = scratch.ranking();
+    pub(super) fn cells(&self, ranking: &[Ranked], place: usize, out_of_range: &Cell) -> [Cell; 3] {
         let score = |place: usize| ranking.get(place).map(|ranked| ranked.score);
         let same = |other: Option<f64>| other.is_some() && other == score(place);
         let tied = same(place.checked_sub(1).and_then(score)) || same(score(place + 1));
@@ -69,25 +90,22 @@ impl<'a> Notes<'a> {
 
     /// Counts a problem of a file that the model or the pool is not for; any other error stays one.
     pub(super) fn pass_over(&self, error: RankError) -> Result<(), RankError> {
-        if !matches!(error, RankError::NotFor { .. } | RankError::NoKernel { .. } | RankError::ProblemSide(_))
-        {
+        use RankError::{Device, NoArch, NoKernel, NotFor, ProblemSide};
+        if !matches!(error, NotFor { .. } | NoKernel { .. } | ProblemSide(_) | NoArch | Device(_)) {
             return Err(error);
         }
-        let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
-        *refused.entry(error.to_string()).or_default() += 1;
+        self.skipped.lock().unwrap_or_else(PoisonError::into_inner).count(error.to_string());
         Ok(())
     }
 
     /// Says what was counted. A file of which nothing could be ranked is an error.
     pub(super) fn say(&self, file: &str) -> Result<(), CliError> {
-        let refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        let skipped = self.skipped.lock().unwrap_or_else(PoisonError::into_inner);
         let (ranked, outside) = (self.ranked.load(Ordering::Relaxed), self.outside.load(Ordering::Relaxed));
-        if let (0, Some(reason)) = (ranked, refused.keys().next()) {
-            return Err(CliError::failed(format!("{file}: no problem can be ranked: {reason}")));
+        if ranked == 0 {
+            return Err(skipped.none_ranked(file));
         }
-        for (reason, count) in &*refused {
-            say!("ckselect: {file}: {count} problems are skipped: {reason}");
-        }
+        skipped.say(file);
         if outside > 0 {
             let names = FieldSet::fields(self.ranker.model().spec().op()).iter().zip(&self.fields);
             let counts = names.map(|(name, count)| (name, count.load(Ordering::Relaxed)));

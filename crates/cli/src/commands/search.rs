@@ -7,16 +7,17 @@ use ck_select::model::Model;
 use ck_select::nearest::Hint;
 use ck_select::pool::Pool;
 use ck_select::problem::Problem;
-use ck_select::select::Ranker;
+use ck_select::select::{Ranked, Ranker};
 use ck_select_offline::surrogate::{Constraints, Outcome, Settings, Strategy, search, search_pool};
 
 use super::estimate::EstimateOption;
 use super::hardware::HardwareOption;
+use super::rank_notes::Notes;
 use super::{Force, Unknown, load_model};
 use crate::error::CliError;
 use crate::output::Output;
 use crate::progress::Progress;
-use crate::table::{Format, Table};
+use crate::table::{Cell, Format, Table};
 
 const EXAMPLES: &str = "Examples:
   ckselect search --model models/gemm --problem 'M=128,N=1536,K=7168,layout=rcr'
@@ -30,7 +31,8 @@ const EXAMPLES: &str = "Examples:
 
 Without a pool, the space is upstream's: 32 million combinations of tile, waves, instruction, pipeline, \
 scheduler, epilogue, padding and persistence of GEMM kernels, of which only buildable ones are searched. \
-With a pool, for GEMMs or convolutions, all its kernels are scored; `ckselect rank` shows more about them.";
+With a pool, for GEMMs or convolutions, all its kernels are scored. The columns tie, unmeasured and \
+out_of_range are those of `ckselect rank`.";
 
 /// Search for kernels that a model predicts to be fast
 #[derive(clap::Args)]
@@ -106,18 +108,11 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         Some(pool) => {
             let ranker = Ranker::new(model.clone(), Arc::new(Pool::read(pool)?))?;
             super::say_left_out(&ranker);
-            search_pool(&ranker, &problem, args.top)?
+            search_pool(&ranker, &problem, one_more(args.top))?
         }
         None => drawn(args, &model, &problem)?,
     };
-    let found: Vec<_> = outcome.found.iter().map(|found| found.kernel.clone()).collect();
-    if !found.is_empty() {
-        super::say_out_of_range(&Ranker::new(model, Arc::new(Pool::new(found)?))?, &problem)?;
-    }
-    let mut table = Table::new(["rank", "score", "kernel"]);
-    for (place, found) in outcome.found.iter().enumerate() {
-        table.push(vec![(place + 1).into(), found.score.into(), found.kernel.name.as_str().into()]);
-    }
+    let table = table(&outcome, args.top, &model, &problem)?;
     let mut out = Output::create(None)?;
     table.write(args.format, &mut out).map_err(|error| CliError::io(out.name(), &error))?;
     out.finish()?;
@@ -127,9 +122,37 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     Ok(())
 }
 
+/// The last kernel that is shown may tie with one that is not.
+const fn one_more(top: usize) -> usize {
+    top.saturating_add(1)
+}
+
+/// The kernels found, with what `rank` says of them.
+fn table(outcome: &Outcome, top: usize, model: &Arc<Model>, problem: &Problem) -> Result<Table, CliError> {
+    let mut table = Table::new(["rank", "score", "kernel"].into_iter().chain(Notes::COLUMNS));
+    let kernels: Vec<_> = outcome.found.iter().map(|found| found.kernel.clone()).collect();
+    if kernels.is_empty() {
+        return Ok(table);
+    }
+    let ranker = Ranker::new(model.clone(), Arc::new(Pool::new(kernels)?))?;
+    super::say_out_of_range(&ranker, problem)?;
+    let outside: Vec<_> = ranker.out_of_range(problem)?.iter().map(|outside| outside.field).collect();
+    let out_of_range = if outside.is_empty() { Cell::Empty } else { outside.join(" ").into() };
+    let scores = outcome.found.iter().map(|found| found.score);
+    let ranking: Vec<_> = scores.enumerate().map(|(index, score)| Ranked { index, score }).collect();
+    let notes = Notes::new(&ranker);
+    for (place, found) in outcome.found.iter().enumerate().take(top) {
+        let mut row = vec![(place + 1).into(), found.score.into(), found.kernel.name.as_str().into()];
+        row.extend(notes.cells(&ranking, place, &out_of_range));
+        table.push(row);
+    }
+    Ok(table)
+}
+
 /// Searches upstream's space.
 fn drawn(args: &Args, model: &Arc<Model>, problem: &Problem) -> Result<Outcome, CliError> {
-    let settings = Settings { strategy: args.strategy, budget: args.budget, top: args.top, seed: args.seed };
+    let Args { strategy, budget, seed, .. } = *args;
+    let settings = Settings { strategy, budget, top: one_more(args.top), seed };
     let bar = Progress::new(0, "points");
     let outcome = search(model, problem, args.constraints, &settings, &|done, all| bar.set_of(done, all));
     bar.end();

@@ -8,7 +8,6 @@ mod fmha;
 mod gemm;
 mod instances;
 mod reader;
-mod strict;
 
 pub use conv::{Compv4Tiles, ConvConfig, NameForm, TraitSource};
 pub use fmha::FmhaConfig;
@@ -24,7 +23,6 @@ use ck_select_types::vocab::Op;
 use serde_json::Value;
 
 use reader::{Fault, Object, in_file};
-use strict::Strict;
 
 /// Largest file that is read.
 const MAX_BYTES: u64 = 4 << 20;

@@ -16,6 +16,7 @@ use super::Answers;
 use crate::error::{MeasureError, at};
 use crate::outcome::{FailureClass, Measurement, Outcome};
 use crate::problems::AskedProblem;
+use crate::row::NamedRow;
 
 /// What became of kernels on problems, by the kernel's name and the problem as that kernel ran it.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -74,7 +75,7 @@ impl Recorded {
         while reader.read_record(&mut record).map_err(malformed)? {
             let line = record.position().map_or(0, csv::Position::line);
             let fault = |reason: String| MeasureError::file(label, format!("line {line}: {reason}"));
-            let row = Row { header: &header, record: &record };
+            let row = NamedRow { header: &header, record: &record };
             let name = row.get(name_column).unwrap_or_default();
             if !kernels.contains_key(name) {
                 let kernel = Kernel::from_name(name).map_err(|error| fault(error.to_string()))?;
@@ -93,21 +94,8 @@ impl Recorded {
     }
 }
 
-/// One row by column names.
-struct Row<'a> {
-    header: &'a StringRecord,
-    record: &'a StringRecord,
-}
-
-impl Fields for Row<'_> {
-    fn get(&self, name: &str) -> Option<&str> {
-        let place = self.header.iter().position(|column| column == name)?;
-        self.record.get(place).filter(|cell| !cell.is_empty())
-    }
-}
-
 /// What a row says.
-fn outcome(row: &Row<'_>, problem: &Problem) -> Result<Outcome, String> {
+fn outcome(row: &NamedRow<'_>, problem: &Problem) -> Result<Outcome, String> {
     let number = |name: &str| -> Result<Option<f64>, String> {
         let Some(text) = row.get(name) else { return Ok(None) };
         text.parse().map(Some).map_err(|_| format!("{name}: found '{text}', expected a number"))

@@ -1,8 +1,9 @@
 //! One row as a JSON object.
 
+use std::collections::HashSet;
 use std::fmt;
 
-use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
 
 use crate::cells::{Cell, Fields};
 
@@ -35,7 +36,7 @@ impl OwnedCell {
 }
 
 impl Object {
-    /// Reads a row. A name that stands twice counts by its last value.
+    /// Reads a row. A repeated name is an error.
     pub fn from_json(text: &[u8]) -> Result<Self, ObjectError> {
         let mut reader = serde_json::Deserializer::from_slice(text);
         let object = reader.deserialize_map(Cells)?;
@@ -96,7 +97,11 @@ impl<'de> Visitor<'de> for Cells {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Object, A::Error> {
         let mut cells = Vec::new();
+        let mut seen = HashSet::new();
         while let Some(name) = map.next_key::<String>()? {
+            if !seen.insert(name.clone()) {
+                return Err(A::Error::custom(format_args!("the key '{name}' appears twice")));
+            }
             if let Some(cell) = map.next_value::<Option<OwnedCell>>()? {
                 cells.push((name, cell));
             }

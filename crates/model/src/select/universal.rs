@@ -130,11 +130,6 @@ impl Universal {
         Ok(())
     }
 
-    /// Whether features follow, of which problems may be out of the range that was trained on.
-    pub(super) fn has_range(&self) -> bool {
-        self.extractor.schema.own_features().is_some()
-    }
-
     fn on(&self, problem: &Problem, arch: Option<Arch>) -> Result<&OnDevice, RankError> {
         if let Some(given) = &self.given {
             return Ok(given);

@@ -205,6 +205,15 @@ impl KernelKind {
             Self::Fmha(_) => Op::Fmha,
         }
     }
+
+    /// The element type of its first input.
+    pub const fn dtype(&self) -> Dtype {
+        match self {
+            Self::Conv(kernel) => kernel.dtype_in,
+            Self::Gemm(kernel) => kernel.dtype_a,
+            Self::Fmha(kernel) => kernel.dtype,
+        }
+    }
 }
 
 /// A kernel with the name under which it is registered.

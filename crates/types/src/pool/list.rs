@@ -11,6 +11,11 @@ use super::{Builder, PoolError, PoolFault, named};
 const COLUMNS: [&str; 2] = ["kernel", "kernel_name"];
 
 pub(super) fn read(text: &str, builder: &mut Builder) -> Result<(), PoolError> {
+    // All in one line, of which a list would see one name and a table its header.
+    if text.trim_end().contains('\r') && !text.contains('\n') {
+        let expected = "lines that end with a line feed";
+        return Err(PoolError::value("lines that end with a carriage return only", expected).line(1));
+    }
     let first = text.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#'));
     // Names hold neither commas nor quotes, and a header of one column is the column's bare name.
     if first.is_some_and(|line| line.contains([',', '"']) || COLUMNS.contains(&line)) {

@@ -243,12 +243,13 @@ impl<'a> ProblemReader<'a> {
     fn fault(&self, fault: ProblemLineFault) -> ProblemListError {
         let line = match fault {
             ProblemLineFault::None(..) => None,
-            _ => Some(self.lines.number),
+            _ => Some(self.lines.number).filter(|line| *line > 0),
         };
         ProblemListError { list: self.label.clone(), line, fault }
     }
 
     fn head(&mut self) -> Result<Format, ProblemLineFault> {
+        self.lines.expect_text()?;
         if !self.lines.next()? {
             return Ok(Format::Empty);
         }
@@ -532,6 +533,11 @@ mod tests {
             (
                 "a,b\n1,2\n",
                 "l: line 1: no column 'C', expected C, K, Hi, Wi, Y, X for a grouped_conv problem; the columns are a, b",
+            ),
+            ("PAR1", "l: found a Parquet file, expected UTF-8 text"),
+            (
+                "C,K,Hi,Wi,Y,X\r64,64,8,8,1,1\r",
+                "l: line 1: found a carriage return, expected lines that end with a line feed",
             ),
             ("C,K,Hi,Wi,Y,X\n64,64,8,8,1\n", "l: line 2: found 5 cells, expected 6 as in the header"),
             ("C,K,Hi,Wi,Y,X\n# x\n64,64,8,8,1,\n", "l: line 3: X: found nothing, expected a whole number"),

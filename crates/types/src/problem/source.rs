@@ -9,6 +9,7 @@ use csv::{ReaderBuilder, StringRecord};
 use super::list::ProblemLineFault;
 use super::{InvalidField, Problem, Said};
 use crate::cells::Fields;
+use crate::files;
 use crate::vocab::{Op, UnknownWord};
 
 /// Lines that are neither blank nor comments.
@@ -51,9 +52,21 @@ impl<'a> Lines<'a> {
                 self.text.drain(..'\u{feff}'.len_utf8());
             }
             let line = self.line();
+            if line.contains('\r') {
+                let fault = "found a carriage return, expected lines that end with a line feed";
+                return Err(ProblemLineFault::Read(fault.to_owned()));
+            }
             if !line.is_empty() && !line.starts_with('#') {
                 return Ok(true);
             }
+        }
+    }
+
+    /// Refuses a file that is not text.
+    pub(super) fn expect_text(&mut self) -> Result<(), ProblemLineFault> {
+        match files::not_text(self.source.fill_buf().map_err(unreadable)?) {
+            Some(found) => Err(ProblemLineFault::Read(format!("found {found}, expected UTF-8 text"))),
+            None => Ok(()),
         }
     }
 

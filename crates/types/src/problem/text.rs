@@ -66,6 +66,9 @@ pub enum ProblemError {
     /// A key that stands twice.
     #[error("'{0}' is given twice")]
     Twice(String),
+    /// A key without a value.
+    #[error("{0}: found nothing after '=', expected a value")]
+    NoValue(String),
     /// A field that is missing, or holds what it may not hold.
     #[error(transparent)]
     Field(#[from] InvalidField),
@@ -170,6 +173,10 @@ impl Problem {
             // case alone.
             if pairs.iter().any(|&(known, _)| known.eq_ignore_ascii_case(key)) {
                 return Err(ProblemError::Twice(key.to_owned()));
+            }
+            // A cell may be empty, but whoever writes a key has a value in mind.
+            if value.is_empty() {
+                return Err(ProblemError::NoValue(key.to_owned()));
             }
             pairs.push((key, value));
         }
@@ -286,7 +293,7 @@ struct Pairs<'a>(Vec<(&'a str, &'a str)>);
 
 impl Fields for Pairs<'_> {
     fn get(&self, name: &str) -> Option<&str> {
-        self.0.iter().find(|(key, value)| *key == name && !value.is_empty()).map(|&(_, value)| value)
+        self.0.iter().find(|(key, _)| *key == name).map(|&(_, value)| value)
     }
 }
 
@@ -294,33 +301,44 @@ impl Fields for Pairs<'_> {
 pub(super) struct Cells<'a>(&'a dyn Fields);
 
 impl Cells<'_> {
-    /// The first of a field's names that has a cell. All that have one must say the same.
-    fn one_of<'n>(&self, names: &[&'n str]) -> Result<Option<&'n str>, InvalidField> {
-        let mut given = names.iter().filter_map(|&name| Some((name, self.0.cell(name)?)));
-        let Some((name, cell)) = given.next() else { return Ok(None) };
-        match given.find(|(_, other)| *other != cell) {
-            Some((other, found)) => Err(InvalidField::new(other, found, format!("{cell} as in {name}"))),
-            None => Ok(Some(name)),
+    /// The value of a field that has several names. All cells that are there must have the same value.
+    fn one_of<T: PartialEq>(
+        &self,
+        names: &[&str],
+        read: impl Fn(&str) -> Result<Option<T>, InvalidField>,
+    ) -> Result<Option<T>, InvalidField> {
+        let mut first: Option<(&str, T)> = None;
+        for &name in names {
+            let Some(value) = read(name)? else { continue };
+            let Some((known, other)) = &first else {
+                first = Some((name, value));
+                continue;
+            };
+            if value != *other {
+                let text = |name| self.0.cell(name).map_or_else(String::new, |cell| cell.to_string());
+                let expected = format!("{} as in {known}", text(known));
+                return Err(InvalidField::new(name, text(name), expected));
+            }
         }
+        Ok(first.map(|(_, value)| value))
     }
 
     /// A number under one of several names.
     pub(super) fn int_of(&self, names: &[&str]) -> Result<Option<i64>, InvalidField> {
-        self.one_of(names)?.map_or(Ok(None), |name| self.int(name))
+        self.one_of(names, |name| self.int(name))
     }
 
     /// A word under one of several names.
-    pub(super) fn word_of<T: FromStr<Err = UnknownWord>>(
+    pub(super) fn word_of<T: FromStr<Err = UnknownWord> + PartialEq>(
         &self,
         names: &[&str],
     ) -> Result<Option<T>, InvalidField> {
-        self.one_of(names)?.map_or(Ok(None), |name| self.word(name))
+        self.one_of(names, |name| self.word(name))
     }
 
     /// Yes or no under one of several names.
     pub(super) fn flag_of(&self, names: &[&str]) -> Result<Option<bool>, InvalidField> {
-        let Some(name) = self.one_of(names)? else { return Ok(None) };
-        self.flag(name)
+        self.one_of(names, |name| self.flag(name))
     }
 
     fn flag(&self, name: &str) -> Result<Option<bool>, InvalidField> {
@@ -400,8 +418,7 @@ impl Cells<'_> {
             None => 2,
         };
         let height = |name: &str| if ndim == 1 { self.or(name, 1) } else { self.needed(name) };
-        let dtype = self.word("dtype")?.unwrap_or(defaults.dtype);
-        let dtype_in = self.word("dtype_in")?.unwrap_or(dtype);
+        let dtype_in = self.word_of(&["dtype", "dtype_in"])?.unwrap_or(defaults.dtype);
         Ok(ConvProblem {
             direction: self.word("direction")?.unwrap_or(defaults.direction),
             ndim,
@@ -428,13 +445,12 @@ impl Cells<'_> {
         let request = self.request()?;
         let largest = request.groups.largest().map(|group| group.extents.map(i64::from));
         let extent =
-            |upper: &str, lower: &str, axis: usize| match (self.int(lower)?, self.int(upper)?, largest) {
-                (Some(value), ..) | (None, Some(value), _) => Ok(value),
-                (None, None, Some(largest)) => Ok(largest[axis]),
-                (None, None, None) => self.needed(upper),
+            |upper: &str, lower: &str, axis: usize| match (self.int_of(&[upper, lower])?, largest) {
+                (Some(value), _) => Ok(value),
+                (None, Some(largest)) => Ok(largest[axis]),
+                (None, None) => self.needed(upper),
             };
-        let dtype: Dtype = self.word("dtype")?.unwrap_or(defaults.dtype);
-        let dtype_a = self.word("dtype_a")?.unwrap_or(dtype);
+        let dtype_a: Dtype = self.word_of(&["dtype", "dtype_a"])?.unwrap_or(defaults.dtype);
         Ok(GemmProblem {
             m: extent("M", "m", 0)?,
             n: extent("N", "n", 1)?,
@@ -451,12 +467,7 @@ impl Cells<'_> {
 
     fn request(&self) -> Result<GemmRequest, InvalidField> {
         // The tile engine's problems spell it out.
-        let batch = match (self.int("batch")?, self.int("batch_count")?) {
-            (Some(batch), Some(count)) if batch != count => {
-                return Err(InvalidField::new("batch_count", count, format!("{batch} as in batch")));
-            }
-            (batch, count) => batch.or(count).unwrap_or(0),
-        };
+        let batch = self.int_of(&["batch", "batch_count"])?.unwrap_or(0);
         let least_batch = |_| InvalidField::new("batch", batch, format!("0 to {MAX_EXTENT}"));
         let num_d = self.or("num_d", 0)?;
         Ok(GemmRequest {
@@ -529,6 +540,11 @@ mod tests {
         for (text, message) in [
             ("N=16,C", "'C' is not of the form key=value"),
             ("N=1,N=2", "'N' is given twice"),
+            ("N=,C=8", "N: found nothing after '=', expected a value"),
+            (
+                "C=8,K=8,Hi=8,Wi=8,Y=1,X=1,dtype=fp16,dtype_in=bf16",
+                "dtype_in: found 'bf16', expected 'fp16' as in dtype",
+            ),
             ("C=8,K=8,Hi=8,Wi=8,Y=1,X=1,pad_h=1,pad_h_left=2", "pad_h_left: found 2, expected 1 as in pad_h"),
             ("C=8,K=8,Hi=8,Wi=8,Y=1", "X: found nothing, expected a whole number"),
             ("C=8,K=8,Hi=8,Wi=8,Y=1,X=one", "X: found 'one', expected a whole number"),
@@ -578,7 +594,7 @@ mod tests {
         assert!(gemm("M=1,N=2,K=3,quant=tensorquant").is_ok());
         for (text, message) in [
             ("M=1,N=2,K=3,batch=-1", "batch: found -1, expected 0 to 2147483647"),
-            ("M=1,N=2,K=3,batch=1,batch_count=2", "batch_count: found 2, expected 1 as in batch"),
+            ("M=1,N=2,K=3,batch=1,batch_count=2", "batch_count: found '2', expected '1' as in batch"),
             ("M=1,N=2,K=3,stream_k=none", "stream_k: found none, expected atomic, linear or tree"),
             ("M=1,N=2,K=3,num_d=256", "num_d: found 256, expected 0 to 255"),
             ("M=1,N=2,K=3,preshuffle=yes", "preshuffle: found 'yes', expected 0, 1, true or false"),

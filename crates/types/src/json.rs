@@ -1,12 +1,20 @@
-//! JSON in which no key stands twice: of two values one would be passed over.
+//! JSON in which no key appears twice, because one of the two values would be ignored.
 
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
-/// A value, all of whose objects have each key once.
-pub(super) struct Strict(pub(super) Value);
+/// A JSON value; reading one in which an object has a key twice is an error.
+///
+/// ```
+/// use ck_select_types::json::Strict;
+///
+/// let error = serde_json::from_str::<Strict>(r#"{"num_cus": 304, "num_cus": 256}"#).err().unwrap();
+/// assert!(error.to_string().starts_with("the key 'num_cus' appears twice in one object"));
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Strict(pub Value);
 
 impl<'de> Deserialize<'de> for Strict {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
