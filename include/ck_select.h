@@ -1975,7 +1975,8 @@ ck_status ck_registry_generation(const ck_registry *registry, uint64_t *generati
  * Reads the winners that other processes have stored since the store was last read, and writes those of this
  * registry that are still waiting (`ck_registry_store_status`). Takes microseconds if there are none, and no
  * time if the registry has no store; waits up to a quarter of a second for a locked file. It reads a file,
- * so call it from time to time, not before each selection. A registry sees its own winners immediately.
+ * so call it from time to time, not before each selection. A registry sees its own winners immediately. If
+ * waiting winners cannot be written, it reads the others and returns `CK_STATUS_IO`.
  *
  * # Safety
  * `registry` is from `ck_registry_create`.

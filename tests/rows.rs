@@ -226,7 +226,11 @@ fn what_a_problem_says_is_used_or_refused_where_absent_cells_are_errors() {
     let cells = |change: &str| {
         let problem = r#"{"N":16,"C":256,"K":128,"G":1,"Hi":28,"Wi":28,"Y":3,"X":3,"stride_h":1,"stride_w":1,
             "pad_h":1,"pad_w":1,"dilation_h":1,"dilation_w":1"#;
-        Object::from_json(format!("{problem}{change}}}").as_bytes()).unwrap()
+        let object =
+            |text: &str| serde_json::from_str::<serde_json::Map<_, serde_json::Value>>(text).unwrap();
+        let mut cells = object(&format!("{problem}}}"));
+        cells.extend(object(&format!("{{{}}}", change.trim_start_matches(','))));
+        Object::from_json(serde_json::Value::Object(cells).to_string().as_bytes()).unwrap()
     };
     let text = "N=16,C=256,K=128,Hi=28,Wi=28,Y=3,X=3,pad_h=1,pad_w=1,pad_h_right=2,pad_w_right=3";
     let problem = Problem::parse(Op::GroupedConv, text, &ProblemDefaults::of(Op::GroupedConv)).unwrap();

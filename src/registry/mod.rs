@@ -340,9 +340,8 @@ impl Registry {
     pub fn refresh_store(&self) -> Result<bool, StoreError> {
         let state = self.state();
         let Ok(winners) = &self.prepared(&state).winners else { return Ok(false) };
-        // What cannot be written can often be read.
-        let written = winners.store().flush();
-        let is_new = winners.refresh()?;
+        let (is_new, written) = winners.exchange();
+        let is_new = is_new?;
         if is_new {
             // Decisions that are remembered do not know of them.
             let roster = self.turn();

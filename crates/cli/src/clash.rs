@@ -40,7 +40,11 @@ pub(crate) fn check(command: &clap::Command, matches: &ArgMatches) -> Result<(),
         // A word, unless there is such a file.
         if let ("hardware", Ok(Some(file))) = (id, matches.try_get_one::<String>(id)) {
             let path = Path::new(file);
-            named.extend(path.is_file().then(|| Named { option: "--hardware".to_owned(), path, is_written: false }));
+            named.extend(path.is_file().then(|| Named {
+                option: "--hardware".to_owned(),
+                path,
+                is_written: false,
+            }));
             continue;
         }
         // Other values are no paths.
@@ -95,7 +99,11 @@ pub(crate) fn refuse(named: &[Named<'_>]) -> Result<(), CliError> {
 /// How writing to `output` would destroy `other`, in words.
 fn lost(output: &Path, other: &Path, other_is_written: bool) -> Option<&'static str> {
     if output == other {
-        return Some(if other_is_written { "this file is also written, as" } else { "this file is also read, as" });
+        return Some(if other_is_written {
+            "this file is also written, as"
+        } else {
+            "this file is also read, as"
+        });
     }
     if other_is_written {
         return None;

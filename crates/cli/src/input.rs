@@ -37,7 +37,8 @@ pub(crate) fn open(path: &Path) -> Result<(String, Box<dyn BufRead>), CliError> 
 impl CsvFile {
     pub(crate) fn open(path: &Path, with_header: bool) -> Result<Self, CliError> {
         let (name, mut source) = open(path)?;
-        if let Some(found) = files::not_text(source.fill_buf().map_err(|error| CliError::io(&name, &error))?) {
+        if let Some(found) = files::not_text(source.fill_buf().map_err(|error| CliError::io(&name, &error))?)
+        {
             return Err(CliError::failed(format!("{name}: found {found}, expected UTF-8 text")));
         }
         let reader = csv::ReaderBuilder::new()

@@ -171,14 +171,25 @@ fn no_output_replaces_what_is_read_or_another_output() {
     fs::create_dir(files.path("model")).unwrap();
     fs::rename(files.path("matrix.csv"), files.path("model/matrix.csv")).unwrap();
     let copied = format!("{MODEL}/feature_spec.json");
-    fs::copy(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(copied), files.path("model/feature_spec.json"))
-        .unwrap();
+    fs::copy(
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(copied),
+        files.path("model/feature_spec.json"),
+    )
+    .unwrap();
     let (spec, matrix) = (contents("model/feature_spec.json"), contents("model/matrix.csv"));
     for (line, message) in [
-        (format!("{rank} --hardware @sub.json --pool {POOL} --problem {PROBLEM} --output @sub.json"), "as --hardware"),
-        (format!("predict --model {MODEL} --matrix @model/matrix.csv --output @model"), "this folder contains --matrix"),
         (
-            format!("rank --model @model --pool {POOL} --problem {PROBLEM} --output @model/feature_spec.json"),
+            format!("{rank} --hardware @sub.json --pool {POOL} --problem {PROBLEM} --output @sub.json"),
+            "as --hardware",
+        ),
+        (
+            format!("predict --model {MODEL} --matrix @model/matrix.csv --output @model"),
+            "this folder contains --matrix",
+        ),
+        (
+            format!(
+                "rank --model @model --pool {POOL} --problem {PROBLEM} --output @model/feature_spec.json"
+            ),
             "this file is part of --model",
         ),
     ] {
@@ -187,7 +198,10 @@ fn no_output_replaces_what_is_read_or_another_output() {
         let stderr = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(2), "{line}\n{stderr}");
         assert!(stderr.contains(message), "{line}\n{stderr}");
-        assert_eq!((contents("model/feature_spec.json"), contents("model/matrix.csv")), (spec.clone(), matrix.clone()));
+        assert_eq!(
+            (contents("model/feature_spec.json"), contents("model/matrix.csv")),
+            (spec.clone(), matrix.clone())
+        );
     }
     fs::rename(files.path("model/matrix.csv"), files.path("matrix.csv")).unwrap();
     assert_eq!(names.map(contents), before);

@@ -134,7 +134,8 @@ fn what_is_no_hardware_is_refused_with_what_is() {
         (r#"{"num_cus": 0}"#, "gpu.json: num_cus: found 0, expected at least 1"),
         (r#"{"num_cus": "many"}"#, "gpu.json: num_cus: found \"many\", expected a whole number"),
         ("{}", "gpu.json: found no constants, expected some of num_cus"),
-        ("[]", "gpu.json: invalid type"),
+        ("[]", "gpu.json: expected a JSON object"),
+        (r#"{"num_cus": 4, "num_cus": 8}"#, "gpu.json: the key 'num_cus' appears twice"),
     ] {
         fs::write(&file, text).unwrap();
         let (code, stdout, stderr) = rank(file.to_str().unwrap());

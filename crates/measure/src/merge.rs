@@ -382,7 +382,12 @@ mod tests {
         let merge = |log: PathBuf| merge(&[log], &output, OnConflict::Refuse, false);
         assert_eq!(merge(log("good.csv", "0.2,687.2")).unwrap().rows, 1);
         let error = merge(log("bad.csv", "0.000537,255704.0")).unwrap_err().to_string();
-        assert!(error.ends_with("bad.csv: line 2: tflops: found 255704, expected at most 20000: no device does more with bf16"), "{error}");
+        assert!(
+            error.ends_with(
+                "bad.csv: line 2: tflops: found 255704, expected at most 20000: no device does more with bf16"
+            ),
+            "{error}"
+        );
     }
 
     #[test]

@@ -106,15 +106,21 @@ impl Winners {
         self.snapshot.store(Arc::new(next));
     }
 
-    /// Takes in what other processes wrote. Costs a few microseconds when there is nothing. True when there
-    /// was something to read.
+    /// Takes in what other processes wrote, and writes what waits. Costs a few microseconds when there is
+    /// nothing of either. True when there was something to read.
     pub fn refresh(&self) -> Result<bool, StoreError> {
-        let Some(database) = self.store.database() else { return Ok(false) };
+        self.exchange().0
+    }
+
+    /// The same, and what became of those that waited: what cannot be written can often be read.
+    pub(crate) fn exchange(&self) -> (Result<bool, StoreError>, Result<(), StoreError>) {
+        let Some(database) = self.store.database() else { return (Ok(false), Ok(())) };
         let mut state = lock(&self.state);
         let mut database = lock(database);
+        let written = database.catch_up();
         let read = self.read(&mut state, &mut database);
         database.was_read(&read);
-        read
+        (read, written)
     }
 
     /// Reads the winners if that failed so far, unless the store is to be left alone for now. Returns whether

@@ -19,6 +19,7 @@ use std::io::Read as _;
 use std::path::Path;
 
 use ck_select_types::files;
+use ck_select_types::json::Strict;
 use ck_select_types::vocab::Op;
 use serde_json::Value;
 

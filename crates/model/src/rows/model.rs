@@ -154,7 +154,11 @@ impl RowModel {
         if extractor.rules.uncoded != Uncoded::Error || row.is_empty() {
             return Ok(());
         }
-        check_names(extractor.schema.op(), &row.names(), &[]).map(drop).map_err(RowsError::Names)
+        // Where a name stands says something in a table, but nothing in an object.
+        let known = problem_inputs(extractor);
+        let mut names = row.names();
+        names.sort_by_key(|name| !known.contains(name));
+        check_names(extractor.schema.op(), &names, &[]).map(drop).map_err(RowsError::Names)
     }
 
     /// Refuses a row that says, in its cells or with its kernel's name, what the model is not for.

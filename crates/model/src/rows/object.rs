@@ -77,7 +77,7 @@ impl Fields for Object {
     }
 
     fn cell(&self, name: &str) -> Option<Cell<'_>> {
-        let (_, cell) = self.cells.iter().rev().find(|(have, _)| have == name)?;
+        let (_, cell) = self.cells.iter().find(|(have, _)| have == name)?;
         match cell.borrowed() {
             Cell::Word("") => None,
             Cell::Number(value) if value.is_nan() => None,
@@ -165,9 +165,9 @@ mod tests {
     }
 
     #[test]
-    fn the_last_value_of_a_name_counts() {
-        let object = Object::from_json(br#"{"N":1,"N":2}"#).unwrap();
-        assert_eq!(object.cell("N"), Some(Cell::Whole(2)));
+    fn a_name_appears_once() {
+        let error = Object::from_json(br#"{"N":1,"N":null}"#).unwrap_err().to_string();
+        assert!(error.contains("the key 'N' appears twice"), "{error}");
     }
 
     #[test]

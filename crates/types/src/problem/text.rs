@@ -444,12 +444,11 @@ impl Cells<'_> {
     fn gemm(&self, defaults: &ProblemDefaults) -> Result<GemmProblem, InvalidField> {
         let request = self.request()?;
         let largest = request.groups.largest().map(|group| group.extents.map(i64::from));
-        let extent =
-            |upper: &str, lower: &str, axis: usize| match (self.int_of(&[upper, lower])?, largest) {
-                (Some(value), _) => Ok(value),
-                (None, Some(largest)) => Ok(largest[axis]),
-                (None, None) => self.needed(upper),
-            };
+        let extent = |upper: &str, lower: &str, axis: usize| match (self.int_of(&[upper, lower])?, largest) {
+            (Some(value), _) => Ok(value),
+            (None, Some(largest)) => Ok(largest[axis]),
+            (None, None) => self.needed(upper),
+        };
         let dtype_a: Dtype = self.word_of(&["dtype", "dtype_a"])?.unwrap_or(defaults.dtype);
         Ok(GemmProblem {
             m: extent("M", "m", 0)?,
