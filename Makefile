@@ -92,18 +92,19 @@ examples: needs-cargo needs-cxx
 # All crates and tests with the same features, so that nothing is compiled twice. The library and `ckselect` are for the tests
 # of the Python package.
 TEST_CRATES := --workspace --exclude ck-select-loom --features ckselect/train
-.PHONY: crates test-tools test-build
-# Waits for networks and not for processors, so all at once.
-test-tools: crates lightgbm-tools browser offline-python python-tools hip-tools
-crates:
-	@$(CARGO) fetch --locked --quiet
+.PHONY: test-tools test-build test-programs
+test-tools: browser offline-python python-tools hip-tools
 
 test-build: needs-cargo needs-cxx lightgbm-tools
 	@$(LIGHTGBM_TEST_ENV) $(CARGO) build $(TEST_CRATES)
 
+test-programs: needs-cargo needs-cxx lightgbm-tools
+	@$(LIGHTGBM_TEST_ENV) $(CARGO) test $(TEST_CRATES) --no-run
+
 test: needs-cargo needs-cxx needs-python
 	@echo 'test: about 25 minutes on two cores the first time; see CONTRIBUTING.md'
-	@$(MAKE) --no-print-directory -j4 test-tools
+	@# Tools wait for networks, compilers for processors.
+	@$(MAKE) --no-print-directory -j5 test-programs test-tools
 	$(LIGHTGBM_TEST_ENV) CK_SELECT_PYTHON="$(OFFLINE_PYTHON)" $(CARGO) test $(TEST_CRATES)
 	@$(MAKE) --no-print-directory loom test-hip-link test-python
 

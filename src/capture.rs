@@ -29,6 +29,9 @@ const PLACES: usize = 2 * MAX_PROBLEMS;
 /// Longest file that is read and appended to: what so many problems need, and room for comments.
 const MAX_BYTES: u64 = 64 << 20;
 
+/// Beginning of a file by which it is known: comments, and the first problem.
+const MAX_FIRST: u64 = 1 << 16;
+
 /// Captures of this process by file, so that registries with the same file share one.
 static OPEN: Mutex<Vec<(PathBuf, Weak<Capture>)>> = Mutex::new(Vec::new());
 
@@ -68,7 +71,7 @@ impl Capture {
             writer: Mutex::new(Writer { file, read_to: 0 }),
         });
         if let Ok(mut writer) = capture.writer.lock() {
-            capture.settle(writer.learn(&capture.known).map(|_| ()));
+            capture.settle(writer.expect_problems().and_then(|()| writer.learn(&capture.known).map(|_| ())));
         }
         open.push((path.to_owned(), Arc::downgrade(&capture)));
         Ok(capture)
@@ -136,9 +139,26 @@ enum Ended {
     Full,
     #[error("it is longer than {} MiB", MAX_BYTES >> 20)]
     TooLong,
+    #[error("it holds something else than captured problems, from line {0} on; it is left as it is")]
+    Foreign(usize),
 }
 
 impl Writer {
+    /// Refuses a file that begins with something else than a list of problems. Later lines, and the one that a
+    /// crash cut off, are for readers to judge.
+    fn expect_problems(&self) -> Result<(), Ended> {
+        let mut bytes = vec![0; self.file.metadata()?.len().min(MAX_FIRST) as usize];
+        read_at(&self.file, 0, &mut bytes)?;
+        let is_blank = |line: &[u8]| line.is_empty() || line.starts_with(b"#");
+        let mut lines = bytes.split_inclusive(|&byte| byte == b'\n').zip(1..);
+        let first = lines.find(|(line, _)| !is_blank(line.trim_ascii()));
+        let Some((line, number)) = first.filter(|(line, _)| line.ends_with(b"\n")) else { return Ok(()) };
+        match std::str::from_utf8(line).map(ProblemLine::parse) {
+            Ok(Ok(ProblemLine::Problem(_) | ProblemLine::Incomplete)) if line.contains(&b'=') => Ok(()),
+            _ => Err(Ended::Foreign(number)),
+        }
+    }
+
     /// Reads what was appended since the last time. Returns whether the file ends within a line.
     fn learn(&mut self, known: &Known) -> Result<bool, Ended> {
         let length = self.file.metadata()?.len();

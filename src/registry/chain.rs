@@ -250,7 +250,7 @@ impl Registry {
     }
 
     fn ask_sources(&self, state: &State, problem: Checked<'_>) -> Result<Selection<'_>, SelectError> {
-        if let Some(name) = state.overrides().get(&problem) {
+        if let Some(name) = state.overrides().get(&problem, state.options().arch) {
             return self.overridden(state, &problem, name);
         }
         if state.options().mode != Mode::Priority {

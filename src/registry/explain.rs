@@ -170,7 +170,7 @@ impl Registry {
             let predicted = stored.or_else(|| self.by_model(state, prepared, problem));
             predicted.or_else(|| self.by_estimate(state, prepared, problem))
         };
-        let answer = match state.overrides().get(&problem) {
+        let answer = match state.overrides().get(&problem, state.options().arch) {
             Some(name) => self.overridden(state, &problem, name),
             None => match predicts.then(known).flatten() {
                 Some(selection) => Ok(selection),
@@ -186,7 +186,7 @@ impl Registry {
     }
 
     fn explain_override(&self, state: &State, problem: &Problem) -> String {
-        match state.overrides().get(problem) {
+        match state.overrides().get(problem, state.options().arch) {
             None if state.options().override_file.is_none() => "no file".to_owned(),
             None => "no rule for this problem".to_owned(),
             Some(name) => {

@@ -14,7 +14,9 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use crate::files;
+use crate::kernel::{Kernel, KernelKind};
 use crate::problem::{Problem, ProblemDefaults};
+use crate::vocab::{Arch, Op};
 
 /// Which kernel to take for which problem.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -81,8 +83,13 @@ impl Overrides {
                 return Err(fault("no kernel name after '->'".to_owned()));
             }
             let op = Problem::op_of(problem);
-            let problem = Problem::parse(op, problem, &ProblemDefaults::of(op))
+            let problem = Problem::parse(op, problem, &defaults(op, kernel))
                 .map_err(|error| fault(error.to_string()))?;
+            if let Ok(named) = Kernel::from_name(kernel)
+                && !(named.answers(&problem) && named.has_types_of(&problem))
+            {
+                return Err(fault(format!("'{kernel}' does not compute {problem}")));
+            }
             if names.insert(problem, kernel.to_owned()).is_some() {
                 return Err(fault("an earlier line has a rule for the same problem".to_owned()));
             }
@@ -90,29 +97,49 @@ impl Overrides {
         Ok(Self { names })
     }
 
-    /// The kernel to take for a problem. A rule that names no architecture is for all.
-    pub fn get(&self, problem: &Problem) -> Option<&str> {
+    /// The kernel to take for a problem, on `arch` if it names no architecture. A rule that names none is for
+    /// all.
+    pub fn get(&self, problem: &Problem, arch: Option<Arch>) -> Option<&str> {
         if self.names.is_empty() {
             return None;
         }
-        let found = self.names.get(problem).or_else(|| {
-            let mut anywhere = *problem;
-            match &mut anywhere {
-                Problem::Conv(problem) => problem.arch = None,
-                Problem::Gemm(problem) => problem.arch = None,
-                Problem::Fmha(problem) => problem.arch = None,
+        let on = |arch: Option<Arch>| {
+            let mut problem = *problem;
+            match &mut problem {
+                Problem::Conv(problem) => problem.arch = arch,
+                Problem::Gemm(problem) => problem.arch = arch,
+                Problem::Fmha(problem) => problem.arch = arch,
             }
-            self.names.get(&anywhere)
-        });
-        found.map(String::as_str)
+            self.names.get(&problem)
+        };
+        on(problem.arch().or(arch)).or_else(|| on(None)).map(String::as_str)
     }
+}
+
+/// What a problem says that names neither direction, types nor layout: what the kernel's name says.
+fn defaults(op: Op, kernel: &str) -> ProblemDefaults {
+    let mut defaults = ProblemDefaults::of(op);
+    match Kernel::from_name(kernel) {
+        Ok(kernel) if kernel.op() == op => {
+            defaults.dtype = kernel.kind.dtype();
+            match &kernel.kind {
+                KernelKind::Conv(kernel) => {
+                    (defaults.direction, defaults.conv_layout) = (kernel.direction, kernel.layout);
+                }
+                KernelKind::Gemm(kernel) => defaults.gemm_layout = kernel.layout,
+                KernelKind::Fmha(_) => {}
+            }
+        }
+        _ => {}
+    }
+    defaults
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::problem::{FmhaProblem, GemmProblem};
-    use crate::vocab::FmhaMask;
+    use crate::problem::{ConvProblem, FmhaProblem, GemmProblem};
+    use crate::vocab::{Direction, Dtype, FmhaMask};
 
     #[test]
     fn rules_are_found_by_problem() {
@@ -120,15 +147,40 @@ mod tests {
              mask=top_left seqlen_q=8 nhead_q=2 hdim_q=64 -> fmha_kernel\n";
         let overrides = Overrides::parse("rules", text).unwrap();
         let gemm = GemmProblem::new(1, 2, 3);
-        assert_eq!(overrides.get(&gemm.into()), Some("gemm_kernel"));
+        assert_eq!(overrides.get(&gemm.into(), None), Some("gemm_kernel"));
         assert_eq!(
-            overrides.get(&GemmProblem { arch: "gfx950".parse().ok(), ..gemm }.into()),
+            overrides.get(&GemmProblem { arch: "gfx950".parse().ok(), ..gemm }.into(), None),
             Some("gemm_kernel")
         );
-        assert_eq!(overrides.get(&GemmProblem::new(1, 2, 4).into()), None);
+        assert_eq!(overrides.get(&GemmProblem::new(1, 2, 4).into(), None), None);
         let causal = FmhaProblem { mask: FmhaMask::TopLeft, ..FmhaProblem::new([8, 8], 2, 64) };
-        assert_eq!(overrides.get(&causal.into()), Some("fmha_kernel"));
-        assert_eq!(overrides.get(&FmhaProblem { mask: FmhaMask::No, ..causal }.into()), None);
+        assert_eq!(overrides.get(&causal.into(), None), Some("fmha_kernel"));
+        assert_eq!(overrides.get(&FmhaProblem { mask: FmhaMask::No, ..causal }.into(), None), None);
+    }
+
+    #[test]
+    fn a_rule_for_an_architecture_is_found_where_only_the_registry_names_it() {
+        let overrides = Overrides::parse("rules", "M=1,N=2,K=3,arch=gfx950 -> kernel").unwrap();
+        let gemm = Problem::from(GemmProblem::new(1, 2, 3));
+        let arch = |word: &str| word.parse().ok();
+        assert_eq!(overrides.get(&gemm, arch("gfx950")), Some("kernel"));
+        assert_eq!((overrides.get(&gemm, arch("gfx942")), overrides.get(&gemm, None)), (None, None));
+    }
+
+    #[test]
+    fn what_a_rule_does_not_say_is_what_its_kernels_name_says() {
+        let rule = "C=8,K=8,Hi=8,Wi=8,Y=1,X=1 -> grouped_conv_bwd_data_fp16_2d_64x64x64_compv3";
+        let conv = ConvProblem { c: 8, k: 8, ..ConvProblem::new_2d([8, 8], [1, 1]) };
+        let (direction, dtype) = (Direction::BwdData, Dtype::Fp16);
+        let conv = ConvProblem { direction, dtype_in: dtype, dtype_wei: dtype, dtype_out: dtype, ..conv };
+        assert!(Overrides::parse("rules", rule).unwrap().get(&conv.into(), None).is_some());
+        let wrong = rule.replace("X=1", "X=1,dtype=bf16");
+        let error = Overrides::parse("rules", &wrong).unwrap_err().to_string();
+        assert!(
+            error.starts_with(
+                "rules: line 1: 'grouped_conv_bwd_data_fp16_2d_64x64x64_compv3' does not compute"
+            )
+        );
     }
 
     #[test]

@@ -6,7 +6,7 @@ use super::tools::{self, ROOT};
 use crate::hip_double;
 
 pub(super) const SANITIZERS: [&str; 4] =
-    ["-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"];
+    ["-g1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"];
 
 #[test]
 fn every_header_compiles_alone() {

@@ -44,6 +44,8 @@ impl CsvFile {
         let reader = csv::ReaderBuilder::new()
             .has_headers(with_header)
             .comment(Some(b'#'))
+            // The position of a row after CR LF would be that of the LF, a line too early; the CR is trimmed.
+            .terminator(csv::Terminator::Any(b'\n'))
             .trim(csv::Trim::All)
             .from_reader(source);
         Ok(Self { name, reader })

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use ck_select::json::Strict;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{MeasureError, at};
@@ -125,8 +126,9 @@ impl RunnerConfig {
     /// Reads a configuration; relative paths in it count from its folder.
     pub fn read(path: &Path) -> Result<Self, MeasureError> {
         let text = ck_select::files::read_to_string(path).map_err(at(path))?;
-        let mut config: Self =
-            serde_json::from_str(&text).map_err(|error| MeasureError::file(path, error))?;
+        let fault = |error| MeasureError::file(path, error);
+        serde_json::from_str::<Strict>(&text).map_err(fault)?;
+        let mut config: Self = serde_json::from_str(&text).map_err(fault)?;
         // The loader looks for a name without a folder where the system's libraries are.
         let absolute = std::path::absolute(path).map_err(at(path))?;
         let folder = absolute.parent().unwrap_or(Path::new("/"));

@@ -26,6 +26,7 @@ pub use error::DataError;
 pub use failures::Failure;
 pub(crate) use names::Filter;
 pub(crate) use parquet::numbers_of;
+pub(crate) use problems::problem_of;
 pub(crate) use record::{Counts, Figures, Measured, Sink};
 use source::read_text;
 pub(crate) use source::{columns_of, read as read_file};

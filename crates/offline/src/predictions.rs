@@ -12,7 +12,7 @@ use csv::StringRecord;
 
 use crate::candidates::Trial;
 use crate::judge::Order;
-use crate::measurements::{DataError, Measurements};
+use crate::measurements::{DataError, Measurements, problem_of};
 
 /// Kernels by problem, best first.
 #[derive(Debug, Clone, Default)]
@@ -28,10 +28,35 @@ struct Ranking {
     places: Vec<Place>,
 }
 
+impl Ranking {
+    /// Refuses one without a first place, and places that two kernels share; with the line.
+    fn check(&self) -> Result<(), (u64, String)> {
+        if let Some(first) = self.places.first().filter(|first| first.rank != 1) {
+            return Err((
+                first.line,
+                format!("rank: found {}, but no kernel of rank 1 for its problem", first.rank),
+            ));
+        }
+        let shared = |pair: &&[Place]| pair[0].rank == pair[1].rank && pair[0].kernel != pair[1].kernel;
+        match self.places.windows(2).find(shared) {
+            Some([one, other]) => {
+                let message = format!(
+                    "rank: found {} for '{}', which '{}' in line {} has, too (rows without a rank have rank 1)",
+                    other.rank, other.kernel.name, one.kernel.name, one.line
+                );
+                Err((other.line, message))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
 #[derive(Debug, Clone)]
 struct Place {
     rank: u64,
     kernel: Kernel,
+    /// Where it stands.
+    line: u64,
 }
 
 /// Columns that name the kernel, in the order of preference: upstream's validators write different ones.
@@ -61,8 +86,12 @@ impl Sheet {
         let file = path.display().to_string();
         let fault = |source| DataError::Csv { file: file.clone(), source };
         let opened = files::open(path).map_err(|error| DataError::io(&file, error))?;
-        let mut reader =
-            csv::ReaderBuilder::new().comment(Some(b'#')).trim(csv::Trim::All).from_reader(opened);
+        let mut reader = csv::ReaderBuilder::new()
+            .comment(Some(b'#'))
+            // The position of a row after CR LF would be that of the LF, a line too early; the CR is trimmed.
+            .terminator(csv::Terminator::Any(b'\n'))
+            .trim(csv::Trim::All)
+            .from_reader(opened);
         let header = reader.headers().map_err(fault)?;
         let names: Vec<&str> = header.iter().map(|name| name.trim_start_matches('\u{feff}')).collect();
         let read = [&KERNEL_COLUMNS[..], &LABEL_COLUMNS, &["rank"]].concat();
@@ -136,14 +165,16 @@ impl Sheet {
         measurements: &Measurements,
     ) -> Result<Problem, DataError> {
         let wanted = measurements.wanted();
-        let mut defaults = ProblemDefaults { arch: wanted.arch, ..ProblemDefaults::of(wanted.op) };
-        if let Ok(Kernel { kind: ck_select_types::kernel::KernelKind::Conv(conv), .. }) =
-            Kernel::from_name(kernel)
-        {
-            (defaults.direction, defaults.dtype) = (conv.direction, conv.dtype_in);
-        }
-        Problem::from_fields(wanted.op, &Cells(&self.columns, record), &defaults)
-            .map_err(|error| self.fault(record, error.to_string()))
+        let cells = Cells(&self.columns, record);
+        // As in a row of measurements, the kernel says direction, types and layout.
+        let problem = match Kernel::from_name(kernel) {
+            Ok(kernel) if kernel.op() == wanted.op => problem_of(&kernel, &cells, wanted.arch),
+            _ => {
+                let defaults = ProblemDefaults { arch: wanted.arch, ..ProblemDefaults::of(wanted.op) };
+                Problem::from_fields(wanted.op, &cells, &defaults).map_err(|error| error.to_string())
+            }
+        };
+        problem.map_err(|message| self.fault(record, message))
     }
 }
 
@@ -169,7 +200,7 @@ impl Predictions {
                 .map_err(|error| sheet.fault(&record, format!("kernel '{name}': {error}")))?;
             let rank = match rank_column.and_then(|column| record.get(column)) {
                 None => 1,
-                Some(text) => text.parse().map_err(|_| {
+                Some(text) => text.parse().ok().filter(|rank| *rank > 0).ok_or_else(|| {
                     sheet.fault(&record, format!("rank: found '{text}', expected a whole number from 1"))
                 })?,
             };
@@ -185,7 +216,7 @@ impl Predictions {
             };
             let number = label.parse().ok();
             let rankings = rankings.entry(problem).or_default();
-            let place = Place { rank, kernel };
+            let place = Place { rank, kernel, line: record.position().map_or(0, csv::Position::line) };
             match rankings.iter_mut().find(|ranking| ranking.number == number) {
                 Some(ranking) => ranking.places.push(place),
                 None => rankings.push(Ranking { number, places: vec![place] }),
@@ -193,6 +224,11 @@ impl Predictions {
         }
         for ranking in rankings.values_mut().flatten() {
             ranking.places.sort_by_key(|place| place.rank);
+            ranking.check().map_err(|(line, message)| DataError::Row {
+                file: sheet.file.clone(),
+                line,
+                message,
+            })?;
         }
         if rankings.is_empty() {
             return Err(DataError::format(

@@ -112,6 +112,12 @@ impl Set {
             _ => Op::GroupedConv,
         }
     }
+
+    /// Whether its problems have the batch sizes that were chosen.
+    pub const fn has_batches(self) -> bool {
+        use Set::{Attention, Convnext, Mobilenetv2, Networks, Resnet50, Unet, VitPatch};
+        matches!(self, Attention | Convnext | Mobilenetv2 | Networks | Resnet50 | Unet | VitPatch)
+    }
 }
 
 impl std::str::FromStr for Set {

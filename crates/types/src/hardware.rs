@@ -69,6 +69,21 @@ impl Hardware {
         "num_xcd",
     ];
 
+    /// The columns of tables that record them.
+    pub const COLUMNS: [&'static str; 11] = [
+        "hw_num_cus",
+        "hw_simds_per_cu",
+        "hw_shader_engines",
+        "hw_max_clock_mhz",
+        "hw_max_waves_per_cu",
+        "hw_wavefront_size",
+        "hw_lds_capacity",
+        "hw_l1_cache_kb",
+        "hw_l2_cache_kb",
+        "hw_l3_cache_kb",
+        "hw_num_xcd",
+    ];
+
     /// Architectures with a profile of their own.
     pub const PROFILES: [&'static str; 6] = ["gfx90a", "gfx942", "gfx950", "gfx1201", "gfx1250", "sm_90"];
 
@@ -185,6 +200,7 @@ mod tests {
         }
         for (index, name) in Hardware::NAMES.iter().enumerate() {
             assert_eq!(hardware.get(name), Some(1000 + index as i64));
+            assert_eq!(Hardware::COLUMNS[index], format!("hw_{name}"));
         }
     }
 

@@ -41,7 +41,11 @@ impl Location {
     ) -> Result<Self, StoreError> {
         let said = option.map(Path::to_owned).filter(|path| !path.as_os_str().is_empty());
         if let Some(said) = said.or_else(|| path(&environment, Self::VARIABLE)) {
-            return Ok(if said.as_os_str() == "off" { Self::Off } else { Self::File(said) });
+            return Ok(if said.as_os_str().eq_ignore_ascii_case("off") {
+                Self::Off
+            } else {
+                Self::File(said)
+            });
         }
         let folder = cache_folder(environment).ok_or(StoreError::NoPath)?;
         Ok(Self::File(folder.join("winners.db")))

@@ -14,7 +14,7 @@ use ck_select_offline::judge::{Judge, Order};
 use ck_select_offline::measurements::Measurements;
 use serde_json::json;
 
-use super::data::Data;
+use super::data::{Data, as_measured};
 use super::estimate::EstimateOption;
 use super::hardware::HardwareOption;
 use super::{Force, is_embedded};
@@ -114,6 +114,13 @@ impl Chooser {
         Ok(Self::File(path.to_owned()))
     }
 
+    fn as_measured(self, args: &Args, measurements: &Measurements) -> Result<Self, CliError> {
+        let Self::Model(model) = self else { return Ok(self) };
+        let asked = EstimateOption { estimate: true, arch: args.arch };
+        let model = as_measured(Arc::unwrap_or_clone(model), &asked, &args.hardware, measurements)?;
+        Ok(Self::Model(Arc::new(model)))
+    }
+
     fn orders(
         &self,
         data: &Data,
@@ -144,6 +151,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         _ => args.data.read_all(args.op, None)?,
     };
     let trials = trials(&measurements);
+    let (old, new) = (old.as_measured(args, &measurements)?, new.as_measured(args, &measurements)?);
     let (old, new) =
         (old.orders(&args.data, &measurements, &trials)?, new.orders(&args.data, &measurements, &trials)?);
     let both: Vec<(Outcome, Outcome)> = trials

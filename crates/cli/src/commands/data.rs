@@ -6,6 +6,8 @@ use ck_select::model::Model;
 use ck_select::vocab::{Arch, Direction, Dtype, Op};
 use ck_select_offline::measurements::{Measurements, Wanted};
 
+use super::estimate::EstimateOption;
+use super::hardware::HardwareOption;
 use crate::error::CliError;
 
 /// Measured rows.
@@ -56,6 +58,23 @@ impl Data {
         let measurements = Measurements::read(&self.files, wanted)?;
         say_left_out(&measurements);
         Ok(measurements)
+    }
+}
+
+/// A universal model, or the estimate, for the GPU on which rows were measured: constants that the rows record
+/// (`hw_*`) replace those of its profile, unless --hardware gives others.
+pub(crate) fn as_measured(
+    model: Model,
+    asked: &EstimateOption,
+    hardware: &HardwareOption,
+    measurements: &Measurements,
+) -> Result<Model, CliError> {
+    if model.spec().prior.is_none() || hardware.is_given() || measurements.hardware().is_none() {
+        return Ok(model);
+    }
+    match asked.arch.or(measurements.common_arch()?) {
+        Some(arch) => Ok(model.on_device(measurements.device(arch)?)),
+        None => Ok(model),
     }
 }
 

@@ -60,6 +60,12 @@ impl EstimateOption {
         }
     }
 
+    /// The architecture of the GPU that is asked for; of one that a file describes, none.
+    #[cfg(feature = "offline")]
+    pub(crate) fn asked_arch(&self, hardware: &HardwareOption) -> Option<Arch> {
+        self.arch.or_else(|| hardware.asked().filter(|word| !Path::new(word).is_file())?.parse().ok())
+    }
+
     /// Refuses a problem that names another architecture than `--arch`.
     pub(crate) fn check(&self, problem: &Problem) -> Result<(), String> {
         match (self.arch, problem.arch()) {

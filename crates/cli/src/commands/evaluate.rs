@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ck_select::embedded;
+use ck_select::estimate::Estimator;
 use ck_select::model::Model;
-use ck_select::vocab::Op;
+use ck_select::vocab::{Arch, Op};
 use ck_select_offline::evaluate::{Evaluation, Slice};
 use ck_select_offline::figures::Spread;
 use ck_select_offline::measurements::Measurements;
@@ -14,7 +15,7 @@ use ck_select_offline::report;
 use ck_select_offline::tuned::{Roof, RoofFigures};
 use serde_json::{Value, json};
 
-use super::data::Data;
+use super::data::{Data, as_measured};
 use super::estimate::EstimateOption;
 use super::hardware::HardwareOption;
 use super::{Force, Unknown, load_model};
@@ -45,7 +46,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     estimate: EstimateOption,
     /// The operation on which the estimate is evaluated; a model has its own
-    #[arg(long, value_name = "OP", value_parser = super::data::op, requires = "estimate")]
+    #[arg(long, value_name = "OP", value_parser = super::data::op, requires = "estimate", conflicts_with = "model")]
     op: Option<Op>,
     #[command(flatten)]
     data: Data,
@@ -79,9 +80,12 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     let Some(directory) = &args.model else {
-        let estimator = args.estimate.estimator(&args.hardware)?;
+        let mut estimator = args.estimate.estimator(&args.hardware)?;
         let op = args.op.unwrap_or(Op::GroupedConv);
-        let measurements = args.data.read_all(op, args.estimate.arch)?;
+        let measurements = args.data.read_all(op, args.estimate.asked_arch(&args.hardware))?;
+        if let (Some(arch), false) = (args.estimate.arch, args.hardware.is_given()) {
+            estimator = Estimator::new(measurements.device(arch)?);
+        }
         let evaluation = Evaluation::of_estimate(&estimator, &measurements)?;
         return write(args, &evaluation, &measurements, None);
     };
@@ -90,8 +94,8 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         model = model.ranking_by(target)?;
     }
     model = args.estimate.place(model, &args.hardware)?;
-    let measurements = args.data.read_for(&model, args.estimate.arch)?;
-    let model = Arc::new(model);
+    let measurements = args.data.read_for(&model, asked_arch(args, &model))?;
+    let model = Arc::new(as_measured(model, &args.estimate, &args.hardware, &measurements)?);
     let evaluation = Evaluation::of_model(&model, &measurements)?;
     for (source, _) in
         measurements.sources().iter().zip(&evaluation.trained_files).filter(|(_, known)| **known)
@@ -102,6 +106,14 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         );
     }
     write(args, &evaluation, &measurements, Some(&model))
+}
+
+/// Rows of which architecture are evaluated; --hardware is that of a universal model alone.
+fn asked_arch(args: &Args, model: &Model) -> Option<Arch> {
+    match model.spec().prior {
+        Some(_) => args.estimate.asked_arch(&args.hardware),
+        None => args.estimate.arch,
+    }
 }
 
 /// Writes everything that was asked for.

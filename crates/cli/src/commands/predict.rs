@@ -3,8 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use ck_select::embedded;
+use ck_select::features::Schema;
 use ck_select::forest::Forest;
 use ck_select::model::{Model, Target};
+use ck_select::vocab::Op;
 use csv::StringRecord;
 
 use super::is_embedded;
@@ -147,7 +149,13 @@ fn columns(header: &StringRecord, names: &[String], path: &Path) -> Result<Vec<u
         .collect();
     let found: Vec<Option<usize>> =
         names.iter().map(|name| plain.iter().position(|column| column == name)).collect();
-    if found.iter().all(Option::is_none) && plain.len() == names.len() {
+    let fault = |message: String| Err(CliError::failed(format!("{}: line 1: {message}", path.display())));
+    let is_repeated = |name: &&&str| plain.iter().filter(|other| other == name).count() > 1;
+    if let Some(name) = plain.iter().filter(|name| !name.is_empty()).find(is_repeated) {
+        return fault(format!("column '{name}' appears twice"));
+    }
+    let is_feature = |name: &&str| Op::ALL.iter().any(|&op| Schema::by_names(op, &[name]).is_ok());
+    if found.iter().all(Option::is_none) && plain.len() == names.len() && !plain.iter().any(is_feature) {
         // Names of some other kind: the order has to be the model's.
         return Ok((0..names.len()).collect());
     }
@@ -160,7 +168,7 @@ fn columns(header: &StringRecord, names: &[String], path: &Path) -> Result<Vec<u
     if missing.is_empty() {
         return Ok(found.into_iter().flatten().collect());
     }
-    Err(CliError::failed(format!("{}: line 1: no column for {}", path.display(), missing.join(", "))))
+    fault(format!("no column for {}", missing.join(", ")))
 }
 
 /// Fills a feature row from the columns that hold it.

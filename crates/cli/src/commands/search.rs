@@ -54,13 +54,13 @@ pub(crate) struct Args {
     #[arg(long, value_name = "STRATEGY", default_value = "random", value_parser = strategy)]
     strategy: Strategy,
     /// Points to score; exhaustive scores all
-    #[arg(long, value_name = "COUNT", default_value_t = 500)]
+    #[arg(long, value_name = "COUNT", default_value_t = 500, value_parser = count)]
     budget: usize,
     /// The same seed finds the same kernels
     #[arg(long, value_name = "NUMBER", default_value_t = 42)]
     seed: u64,
     /// Only the best COUNT kernels
-    #[arg(long, value_name = "COUNT", default_value_t = 10)]
+    #[arg(long, value_name = "COUNT", default_value_t = 10, value_parser = count)]
     top: usize,
     /// Which kernels are allowed: buildable (accepted by the tile engine's validator for the architecture),
     /// memory (fit into shared memory) or upstream (the same with one byte per element). The last two also
@@ -84,6 +84,13 @@ fn one_of<T: Copy>(word: &str, words: &[(&'static str, T)]) -> Result<T, String>
         let known: Vec<&str> = words.iter().map(|(known, _)| *known).collect();
         format!("expected one of {}{}", known.join(", "), Hint::new(word, known.iter().copied()))
     })
+}
+
+fn count(text: &str) -> Result<usize, String> {
+    text.parse()
+        .ok()
+        .filter(|count| *count > 0)
+        .ok_or_else(|| "expected a whole number, 1 or more".to_owned())
 }
 
 fn strategy(word: &str) -> Result<Strategy, String> {

@@ -45,8 +45,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE", group = "source")]
     driver: Option<PathBuf>,
     /// Draw this many problems for the evaluation of a model
-    #[arg(long, value_name = "COUNT", groups = ["source", "avoiding"])]
-    validation: Option<usize>,
+    #[arg(long, value_name = "COUNT", groups = ["source", "avoiding"], value_parser = clap::value_parser!(u64).range(1..))]
+    validation: Option<u64>,
     /// The `oof_predictions.parquet` of a trained model of convolutions: a dense grid of the strata where it
     /// chooses badly, of the file's direction and type, without the problems that it was trained on
     #[arg(long, value_name = "FILE", groups = ["source", "avoiding"])]
@@ -62,9 +62,9 @@ pub(crate) struct Args {
     /// 300 in all (or --count)
     #[arg(long, requires = "driver")]
     training_set: bool,
-    /// The operation of --validation
-    #[arg(long, value_name = "OP", default_value = "grouped_conv", value_parser = word::<Op>)]
-    op: Op,
+    /// The operation of --validation [default: grouped_conv]
+    #[arg(long, value_name = "OP", requires = "validation", value_parser = word::<Op>)]
+    op: Option<Op>,
     /// Make every sixth convolution of --validation three-dimensional
     #[arg(long, requires = "validation")]
     three_d: bool,
@@ -78,21 +78,21 @@ pub(crate) struct Args {
     /// benchmark CSVs
     #[arg(long, value_name = "FILE", requires = "avoiding", num_args = 1..)]
     apart_from: Vec<PathBuf>,
-    /// Seed of --validation and --training-set: the same seed draws the same problems
-    #[arg(long, default_value_t = 42)]
-    seed: u64,
-    /// Direction of convolutions
-    #[arg(long, value_name = "DIRECTION", default_value = "forward", value_parser = word::<Direction>)]
-    direction: Direction,
+    /// Seed of --validation and --training-set: the same seed draws the same problems [default: 42]
+    #[arg(long, value_name = "NUMBER")]
+    seed: Option<u64>,
+    /// Direction of convolutions [default: forward]
+    #[arg(long, value_name = "DIRECTION", value_parser = word::<Direction>)]
+    direction: Option<Direction>,
     /// Element type; by default bf16 for convolutions and attention, fp16 for GEMMs. Upstream's sets of
     /// attention have types of their own; of these it takes those of this type
     #[arg(long, value_name = "TYPE", value_parser = word::<Dtype>)]
     dtype: Option<Dtype>,
-    /// Dimensions of the sets `synthetic`, `conv-wide` and `conv-edge`
-    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u8).range(2..=3))]
-    ndim: u8,
-    /// Batch sizes of the networks' layers
-    #[arg(long, value_delimiter = ',', default_value = "1,8,32", value_parser = clap::value_parser!(i64).range(1..=65536))]
+    /// Dimensions of the sets `synthetic`, `conv-wide` and `conv-edge` [default: 2]
+    #[arg(long, value_parser = clap::value_parser!(u8).range(2..=3))]
+    ndim: Option<u8>,
+    /// Batch sizes of the networks' layers [default: 1,8,32]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = clap::value_parser!(i64).range(1..=65536))]
     batches: Vec<i64>,
     /// At most this many problems, evenly spaced
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
@@ -140,6 +140,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     if args.list {
         return list(args);
     }
+    check(args)?;
     let mut problems = Vec::new();
     for &set in &args.set {
         problems.extend(shapes::generate(set, &choice(args, set.op())));
@@ -170,6 +171,9 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     if let Some(Shard { part, parts }) = args.shard {
         problems = problems.into_iter().skip(part).step_by(parts).collect();
     }
+    if problems.is_empty() {
+        return Err(CliError::failed("no problem is left of what was asked for"));
+    }
     let is_json = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "json");
     let by_name = if args.output.as_ref().is_some_and(is_json) { Written::Json } else { Written::Csv };
     let mut out = Output::create(args.output.as_deref())?;
@@ -181,14 +185,44 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     out.finish()
 }
 
+/// Options that change nothing of what is asked for are mistakes.
+fn check(args: &Args) -> Result<(), CliError> {
+    let has = |sets: &[Set]| args.set.iter().any(|set| sets.contains(set));
+    let drawn = args.validation.map(|_| args.op.unwrap_or(Op::GroupedConv));
+    let convs = args.driver.is_some()
+        || drawn == Some(Op::GroupedConv)
+        || args.set.iter().any(|set| set.op() == Op::GroupedConv);
+    let batches = args.set.iter().any(|set| set.has_batches());
+    let shaped = [Set::Synthetic, Set::ConvWide, Set::ConvEdge];
+    let rules = [
+        ("--direction", args.direction.is_some(), convs, "convolutions from --set, --driver or --validation"),
+        ("--ndim", args.ndim.is_some(), has(&shaped), "the sets synthetic, conv-wide and conv-edge"),
+        ("--batches", !args.batches.is_empty(), batches, "sets of networks' layers"),
+        (
+            "--seed",
+            args.seed.is_some(),
+            args.validation.is_some() || args.training_set,
+            "--validation and --training-set",
+        ),
+        ("--three-d", args.three_d, drawn == Some(Op::GroupedConv), "--validation of convolutions"),
+        ("--any-channels", args.any_channels, drawn == Some(Op::GroupedConv), "--validation of convolutions"),
+    ];
+    match rules.into_iter().find(|(_, is_given, is_used, _)| *is_given && !is_used) {
+        Some((option, _, _, what)) => Err(CliError::usage(format!("{option} is for {what}"))),
+        None => Ok(()),
+    }
+}
+
+const SEED: u64 = 42;
+
 fn choice(args: &Args, op: Op) -> Choice {
-    let dtype = args.dtype.unwrap_or(if op == Op::Gemm { Dtype::Fp16 } else { Dtype::Bf16 });
+    let usual = Choice::new(args.dtype.unwrap_or(if op == Op::Gemm { Dtype::Fp16 } else { Dtype::Bf16 }));
     Choice {
-        direction: args.direction,
-        dtype,
+        direction: args.direction.unwrap_or(usual.direction),
         any_dtype: args.dtype.is_none(),
-        ndim: args.ndim,
-        batches: args.batches.clone(),
+        ndim: args.ndim.unwrap_or(usual.ndim),
+        batches: if args.batches.is_empty() { usual.batches } else { args.batches.clone() },
+        ..usual
     }
 }
 
@@ -206,7 +240,7 @@ fn list(args: &Args) -> Result<(), CliError> {
 fn imported(path: &Path, args: &Args) -> Result<Vec<Problem>, CliError> {
     let text =
         ck_select::files::read_to_string(path).map_err(|error| CliError::io(path.display(), &error))?;
-    let (problems, skipped) = driver::import(&text, args.direction);
+    let (problems, skipped) = driver::import(&text, args.direction.unwrap_or(Direction::Forward));
     for skip in skipped.iter().take(SHOWN) {
         say!("ckselect: {}: line {}: {}", path.display(), skip.line, skip.reason);
     }
@@ -217,19 +251,25 @@ fn imported(path: &Path, args: &Args) -> Result<Vec<Problem>, CliError> {
         return Err(CliError::failed(format!("{}: no convolution found", path.display())));
     }
     let count = args.count.map_or(300, |count| usize::try_from(count).unwrap_or(usize::MAX));
-    Ok(if args.training_set { driver::training_set(&problems, count, args.seed) } else { problems })
+    Ok(if args.training_set {
+        driver::training_set(&problems, count, args.seed.unwrap_or(SEED))
+    } else {
+        problems
+    })
 }
 
-fn validation(count: usize, args: &Args) -> Result<Vec<Problem>, CliError> {
-    let known = known(args, args.op)?;
+fn validation(count: u64, args: &Args) -> Result<Vec<Problem>, CliError> {
+    let count = usize::try_from(count).unwrap_or(usize::MAX);
+    let op = args.op.unwrap_or(Op::GroupedConv);
+    let known = known(args, op)?;
     let draw = Draw {
         count,
-        seed: args.seed,
+        seed: args.seed.unwrap_or(SEED),
         three_d: args.three_d,
         any_channels: args.any_channels,
         most_gflop: args.most_gflop,
     };
-    let problems = shapes::validation(args.op, &choice(args, args.op), &draw, &known);
+    let problems = shapes::validation(op, &choice(args, op), &draw, &known);
     if problems.len() < count {
         return Err(CliError::failed(format!("only {} of {count} problems could be drawn", problems.len())));
     }
@@ -243,7 +283,7 @@ fn known(args: &Args, op: Op) -> Result<Vec<Problem>, CliError> {
     for path in &args.apart_from {
         let usual = ProblemDefaults::of(op);
         let defaults = ProblemDefaults { direction: choice.direction, dtype: choice.dtype, ..usual };
-        let mut problems = Problems::open(path, args.op, &defaults)?;
+        let mut problems = Problems::open(path, op, &defaults)?;
         while let Some((_, problem)) = problems.next()? {
             if known.last() != Some(&problem) {
                 known.push(problem);

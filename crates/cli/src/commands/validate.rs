@@ -13,7 +13,7 @@ use ck_select_offline::predictions::{Labels, Predictions};
 use ck_select_offline::validate::Validation;
 
 use super::Force;
-use super::data::Data;
+use super::data::{Data, as_measured};
 use super::estimate::EstimateOption;
 use super::hardware::HardwareOption;
 use crate::error::CliError;
@@ -98,8 +98,12 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     };
     let (measurements, validation) = match (model, &args.predictions) {
         (Some(model), _) => {
-            let model = Arc::new(model);
-            let measurements = args.data.read_for(&model, args.estimate.arch)?;
+            let arch = match model.spec().prior {
+                Some(_) => args.estimate.asked_arch(&args.hardware),
+                None => args.estimate.arch,
+            };
+            let measurements = args.data.read_for(&model, arch)?;
+            let model = Arc::new(as_measured(model, &args.estimate, &args.hardware, &measurements)?);
             let pool = Arc::new(match &args.pool {
                 Some(path) => Pool::read(path)?,
                 None => Pool::new(measurements.kernels().to_vec())?,

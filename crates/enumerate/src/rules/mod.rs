@@ -70,6 +70,7 @@ impl Rules {
             let reason = "no such directory".to_owned();
             return Err(RulesError { file: directory.display().to_string(), reason });
         }
+        check_names(directory)?;
         Self::from_texts(|file, text| {
             let path = directory.join(file);
             let label = path.display().to_string();
@@ -97,6 +98,23 @@ impl Rules {
             fmha: parse(&labelled(fmha)?)?,
         })
     }
+}
+
+/// Refuses a folder without rules, and a file under another name, which would not be read.
+fn check_names(directory: &Path) -> Result<(), RulesError> {
+    let known = FILES.map(|(file, _)| file);
+    let fault = |reason: String| RulesError { file: directory.display().to_string(), reason };
+    let entries = std::fs::read_dir(directory).map_err(|error| fault(error.to_string()))?;
+    let mut any = false;
+    for entry in entries {
+        let name = entry.map_err(|error| fault(error.to_string()))?.file_name();
+        let name = name.to_string_lossy();
+        any |= known.contains(&&*name);
+        if name.ends_with(".json") && !known.contains(&&*name) {
+            return Err(fault(format!("found {name}, expected only {}", known.join(", "))));
+        }
+    }
+    if any { Ok(()) } else { Err(fault(format!("found no rules, expected some of {}", known.join(", ")))) }
 }
 
 /// Line and column are in serde's message.

@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use ck_select::kernel::Kernel;
-use ck_select::problem::{CONV_COLUMNS, FMHA_COLUMNS, Problem};
+use ck_select::problem::{CONV_COLUMNS, FMHA_COLUMNS, FmhaProblem, Problem};
 use ck_select::vocab::Op;
 use serde_json::{Value, json};
 
@@ -91,6 +91,25 @@ impl ExecutableRunner {
         Some(command)
     }
 
+    /// A field of the problem that differs from what a program assumes and that no argument passes on: its time
+    /// would be another problem's.
+    fn dropped(&self, job: &Job<'_>) -> Option<Failure> {
+        let passes = |name: &str| {
+            let marked = format!("{{{name}}}");
+            self.arguments.iter().any(|argument| argument.as_str().contains(&marked))
+        };
+        let fields = fields(&job.problem);
+        let dropped = fields.into_iter().find(|(name, value, usual)| value != usual && !passes(name));
+        let said =
+            dropped.map(|(name, value, _)| format!("{name} = {value}")).or_else(|| match &job.problem {
+                Problem::Gemm(p) if p.request.batch > 0 => Some(format!("batch = {}", p.request.batch)),
+                Problem::Gemm(p) if !p.request.groups.is_empty() => Some("a list of GEMMs".to_owned()),
+                _ => None,
+            })?;
+        let message = format!("the problem has {said}, which no argument of the executable passes on");
+        Some(Failure::new(FailureClass::Unsupported, message))
+    }
+
     /// One sample.
     fn sample(&self, job: &Job<'_>, gpu: &Gpu, context: Context<'_>) -> Result<Sample, MeasureError> {
         let Some(command) = self.command(job, gpu, context.settings) else {
@@ -160,6 +179,9 @@ impl ExecutableRunner {
         best_ms: Option<f64>,
         context: Context<'_>,
     ) -> Result<Result<Outcome, StopReason>, MeasureError> {
+        if let Some(failure) = self.dropped(job) {
+            return Ok(Ok(Outcome::Failed(failure)));
+        }
         let mut samples: Vec<Measurement> = Vec::new();
         for _ in 0..context.settings.samples.max(1) {
             match self.sample(job, batch.gpu, context)? {
@@ -217,23 +239,36 @@ fn value(name: &str, job: &Job<'_>, settings: &Settings) -> Option<String> {
         "repeat" => return Some(settings.repeat.to_string()),
         _ => {}
     }
-    let number = match &job.problem {
-        Problem::Gemm(p) => match name {
-            "m" => p.m,
-            "n" => p.n,
-            "k" => p.k,
-            "split_k" => p.split_k.into(),
-            _ => return None,
-        },
-        Problem::Fmha(p) => FMHA_COLUMNS.into_iter().zip(p.columns()).find(|(known, _)| *known == name)?.1,
-        Problem::Conv(p) => {
-            let usual = CONV_COLUMNS.into_iter().zip(p.columns());
-            let [d, h, w] = p.pad_right;
-            let others = CONV.into_iter().zip([d, h, w, p.ndim.into(), p.split_k.into()]);
-            usual.chain(others).find(|(known, _)| *known == name)?.1
+    let (_, value, _) = fields(&job.problem).into_iter().find(|(known, ..)| *known == name)?;
+    Some(value.to_string())
+}
+
+/// The fields of a problem that arguments may ask for, with the values that a program assumes without them.
+fn fields(problem: &Problem) -> Vec<(&'static str, i64, i64)> {
+    match problem {
+        Problem::Gemm(p) => {
+            let values = [p.m, p.n, p.k, p.split_k.into()];
+            GEMM.into_iter().zip(values).map(|(name, value)| (name, value, 1)).collect()
         }
-    };
-    Some(number.to_string())
+        Problem::Conv(p) => {
+            let columns = CONV_COLUMNS.into_iter().zip(p.columns());
+            let usual = columns.map(|(name, value)| (name, value, i64::from(!name.starts_with("pad"))));
+            let ([d, h, w], [left_d, left_h, left_w], ndim) = (p.pad_right, p.pad_left, p.ndim.into());
+            let values = [(d, left_d), (h, left_h), (w, left_w), (ndim, ndim), (p.split_k.into(), 1)];
+            let others = CONV.into_iter().zip(values).map(|(name, (value, usual))| (name, value, usual));
+            usual.chain(others).collect()
+        }
+        Problem::Fmha(p) => {
+            let sizes = FmhaProblem {
+                seqlen_k: p.seqlen_q,
+                nhead_k: p.nhead_q,
+                hdim_v: p.hdim_q,
+                ..FmhaProblem::USUAL
+            };
+            let columns = FMHA_COLUMNS.into_iter().zip(p.columns()).zip(sizes.columns());
+            columns.map(|((name, value), usual)| (name, value, usual)).collect()
+        }
+    }
 }
 
 impl Runner for ExecutableRunner {

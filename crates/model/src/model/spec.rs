@@ -10,6 +10,7 @@ use crate::features::{
     ElementBytes, Engine, Extractor, FmhaEncoding, KTile, KernelMapping, MemPads, PipelineCodes, Rules,
     Schema, Uncoded,
 };
+use crate::json::Strict;
 use crate::problem::{InvalidField, ProblemDefaults};
 use crate::vocab::{Arch, Direction, Dtype, Op, UnknownWord};
 
@@ -94,8 +95,9 @@ impl FeatureSpec {
             let found = String::from_utf8_lossy(text.get(..20).unwrap_or(text)).into_owned();
             return Err(field(InvalidField::new("document", format_args!("'{found}'"), "a JSON object")));
         }
-        let parsed: File = serde_json::from_slice(text)
-            .map_err(|source| ModelError::Json { file: file.to_owned(), source })?;
+        let json = |source| ModelError::Json { file: file.to_owned(), source };
+        serde_json::from_slice::<Strict>(text).map_err(json)?;
+        let parsed: File = serde_json::from_slice(text).map_err(json)?;
         let kind = kind(&parsed).map_err(field)?;
         let version = parsed.feature_encoding_version.unwrap_or(0);
         if version != kind.encoding_version() {
@@ -127,6 +129,12 @@ impl FeatureSpec {
             }
             let reason = "it is not in feature_names, so that no column can be it";
             filled.push(Filled { field: "categorical_features", value: format!("without {stray}"), reason });
+        }
+        if let (Some(hardware), Some(profile)) = (&parsed.hardware, &parsed.hw_profile)
+            && hardware != profile
+        {
+            let found = Value::Object(profile.clone());
+            return Err(field(InvalidField::new("hw_profile", found, "the same constants as in hardware")));
         }
         let hardware = match parsed.hardware.as_ref().or(parsed.hw_profile.as_ref()) {
             Some(fields) => kind.engine().hardware().overridden_by(fields).map_err(field)?,
@@ -269,7 +277,18 @@ fn kind(file: &File) -> Result<Kind, InvalidField> {
     // Upstream's trainer of attention has the key `op`, and a word of its own there.
     let attention = [&file.op_type, &file.op].iter().any(|name| name.as_deref() == Some("fmha_fwd"));
     let by_op = if attention { Some(Kind::Fmha) } else { find("op_type", &file.op_type, Kind::op_type)? };
-    Ok(by_class.or(by_op).unwrap_or(Kind::Gemm))
+    let kind = by_class.or(by_op).unwrap_or(Kind::Gemm);
+    // Of an engine of another operation, the columns would be those of other problems.
+    let ops = [("op_type", &file.op_type), ("op", &file.op)];
+    let said = ops.iter().filter_map(|(field, name)| Some((field, name.as_deref()?)));
+    for (field, word) in said {
+        let op = if word == "fmha_fwd" { Ok(Op::Fmha) } else { word.parse() };
+        if op.is_ok_and(|op| op != kind.op()) {
+            let expected = format!("{}, the operation of {}", kind.op(), kind.class());
+            return Err(InvalidField::new(*field, format_args!("'{word}'"), expected));
+        }
+    }
+    Ok(kind)
 }
 
 fn word<T: std::str::FromStr<Err = UnknownWord>>(

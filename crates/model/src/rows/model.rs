@@ -196,6 +196,24 @@ pub(super) fn refuse_others(model: &Model, row: &dyn Fields) -> Result<(), Inval
         refuse_other("variant", key.direction, row)?;
         refuse_other("dtype_in", key.dtype, row)?;
         refuse_other("dtype_a", key.dtype, row)?;
+        let own = model.extractor().hardware;
+        for (name, column) in Hardware::NAMES.into_iter().zip(Hardware::COLUMNS) {
+            let found = match row.cell(column) {
+                Some(Cell::Whole(value)) => Some(value as f64),
+                Some(Cell::Number(value)) => Some(value),
+                Some(Cell::Word(word)) => word.parse().ok(),
+                None => continue,
+            };
+            let (own, cell) = (own.get(name).unwrap_or_default(), row.cell(column));
+            if found != Some(own as f64) {
+                let found = cell.map_or_else(String::new, |cell| cell.to_string());
+                return Err(InvalidField::new(
+                    column,
+                    found,
+                    format!("{own}, with which the model is asked"),
+                ));
+            }
+        }
     }
     refuse_other("direction", key.direction, row)?;
     refuse_other("dtype", key.dtype, row)?;
@@ -250,6 +268,7 @@ pub(super) fn problem_inputs(extractor: &Extractor) -> Vec<&'static str> {
     let mut inputs = cells::of_problem(op);
     if extractor.rules.uncoded == Uncoded::Error {
         inputs.extend(cells::beside_problem(op));
+        inputs.extend(Hardware::COLUMNS);
     }
     inputs
 }

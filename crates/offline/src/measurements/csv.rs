@@ -12,12 +12,13 @@ use std::collections::HashMap;
 use std::io::BufRead;
 
 use ck_select_types::cells::Fields;
+use ck_select_types::hardware::Hardware;
 use ck_select_types::problem::Problem;
 use ck_select_types::vocab::Dtype;
 
 use super::names::{Named, Names};
 use super::problems::{Problems, check_columns, columns as problem_columns, need_columns, problem_of};
-use super::record::{Counts, Figures, Measured, Sink};
+use super::record::{Counts, Figures, Measured, SharedHardware, Sink};
 use super::{DataError, numbers};
 use cells::{Cells, Cutter};
 use lines::{Line, Lines};
@@ -32,7 +33,7 @@ pub(super) fn read(
     let mut lines = Lines::new(reader);
     let columns = names_of(file, &mut lines)?;
     let unknown = check_columns(file, &columns, names.filter().op, true)?;
-    let mut rows = Rows::new(Header::new(file, &columns, names.filter().dtype)?);
+    let mut rows = Rows::new(file, Header::new(file, &columns, names.filter().dtype)?);
     need_columns(file, &columns, names.filter().op)?;
     let mut counts = Counts { unknown, ..Counts::default() };
     while let Some(line) = lines.next().map_err(|error| DataError::io(file, error))? {
@@ -107,6 +108,8 @@ struct Header {
     error: Option<usize>,
     /// What a benchmark of attention found of the result.
     status: Option<usize>,
+    /// Columns of constants of the GPU, with their names without `hw_`.
+    hardware: Vec<(&'static str, usize)>,
     /// Columns of the problem, with their names.
     problem: Vec<(&'static str, usize)>,
     /// The first and the last of them, when they stand side by side: then their text is one stretch of the
@@ -118,8 +121,8 @@ struct Header {
 
 /// Where a row says its kernel.
 enum KernelCells {
-    /// Its name.
-    Name(usize),
+    /// Its name, and perhaps once more in another column.
+    Name(usize, Option<usize>),
     /// Tile m, n, k and pipeline of a kernel of CK DSL, whose sweeps have forward convolutions in 2D of one
     /// type.
     Tile([usize; 4], Dtype),
@@ -128,7 +131,19 @@ enum KernelCells {
 impl KernelCells {
     fn name<'a>(&self, cells: Cells<'a>) -> Result<Cow<'a, [u8]>, Fault> {
         match self {
-            Self::Name(column) => Ok(Cow::Borrowed(cells.get(*column))),
+            Self::Name(column, again) => {
+                let name = cells.get(*column);
+                let other = again.map(|column| cells.get(column)).filter(|other| !other.is_empty());
+                match other {
+                    Some(other) if other != name => {
+                        let [other, name] = [other, name].map(String::from_utf8_lossy);
+                        Err(Fault::Row(format!(
+                            "kernel_name: found '{other}', expected '{name}' as in kernel"
+                        )))
+                    }
+                    _ => Ok(Cow::Borrowed(name)),
+                }
+            }
             Self::Tile(columns, dtype) => {
                 let text =
                     |column| std::str::from_utf8(cells.get(column)).map_err(|_| "not UTF-8".to_owned());
@@ -166,11 +181,22 @@ impl Header {
                 })?;
                 KernelCells::Tile([m, n, k, pipeline], dtype)
             }
-            (column, _) => KernelCells::Name(column?),
+            (column, _) => {
+                let again = index.get("kernel_name").copied().filter(|_| index.contains_key("kernel"));
+                KernelCells::Name(column?, again)
+            }
         };
+        for (one, other) in [("latency_ms", "latency_us"), ("tflops", "measured_tflops")] {
+            if index.contains_key(one) && index.contains_key(other) {
+                let reason = format!(
+                    "header: columns '{one}' and '{other}' are the same figure, expected one of them"
+                );
+                return Err(DataError::format(file, reason));
+            }
+        }
         let (latency, latency_unit) = match index.get("latency_us") {
-            Some(&column) if !index.contains_key("latency_ms") => (column, 1e-3),
-            _ => (need(&["latency_ms"])?, 1.0),
+            Some(&column) => (column, 1e-3),
+            None => (need(&["latency_ms"])?, 1.0),
         };
         let problem: Vec<_> = problem_columns().filter_map(|name| Some((name, *index.get(name)?))).collect();
         let mut places: Vec<usize> = problem.iter().map(|&(_, place)| place).collect();
@@ -188,6 +214,11 @@ impl Header {
             run_id: index.get("run_id").copied(),
             error: index.get("error_msg").copied(),
             status: index.get("status").copied().filter(|_| index.contains_key("seqlen_q")),
+            hardware: Hardware::NAMES
+                .into_iter()
+                .zip(Hardware::COLUMNS)
+                .filter_map(|(name, column)| Some((name, *index.get(column)?)))
+                .collect(),
             stretch: stretch(&places),
             last_problem: if places.first() == Some(&0) { 0 } else { places.last().copied().unwrap_or(0) },
             problem,
@@ -201,8 +232,10 @@ fn stretch(places: &[usize]) -> Option<(usize, usize)> {
     Some((*places.first()?, *places.last()?)).filter(|_| adjacent)
 }
 
-struct Rows {
+struct Rows<'f> {
+    file: &'f str,
     header: Header,
+    hardware: SharedHardware,
     cutter: Cutter,
     problems: Problems,
     key: Vec<u8>,
@@ -210,15 +243,16 @@ struct Rows {
     last: Option<(u64, u32)>,
 }
 
-impl Rows {
-    fn new(header: Header) -> Self {
+impl<'f> Rows<'f> {
+    fn new(file: &'f str, header: Header) -> Self {
         let cutter = Cutter::new(header.last_problem);
-        Self { header, cutter, problems: Problems::default(), key: Vec::new(), last: None }
+        let (problems, hardware) = (Problems::default(), SharedHardware::default());
+        Self { file, header, hardware, cutter, problems, key: Vec::new(), last: None }
     }
 
     /// Takes the row of a line without quotes; false when it is of a kernel that was not asked for.
     fn take_plain(&mut self, line: &[u8], names: &mut Names, sink: &mut dyn Sink) -> Result<bool, Fault> {
-        let Self { header, cutter, problems, key, last } = self;
+        let Self { file, header, hardware, cutter, problems, key, last } = self;
         let (cells, model) = cutter.cut(line);
         let row = header.named(cells, names)?;
         let Some(row) = row else { return Ok(false) };
@@ -237,12 +271,12 @@ impl Rows {
                 found
             }
         };
-        row.give(found, names, sink)
+        row.give(found, names, (file, hardware), sink)
     }
 
     /// The same of a line with quotes.
     fn take_quoted(&mut self, line: &[u8], names: &mut Names, sink: &mut dyn Sink) -> Result<bool, Fault> {
-        let Self { header, cutter, problems, key, last } = self;
+        let Self { file, header, hardware, cutter, problems, key, last } = self;
         let row = header.named(cutter.cut_quoted(line)?, names)?;
         let Some(row) = row else { return Ok(false) };
         key.clear();
@@ -250,7 +284,7 @@ impl Rows {
         row.push_cells(key);
         let found = problems.get(key, || row.problem(names))?;
         *last = None;
-        row.give(found, names, sink)
+        row.give(found, names, (file, hardware), sink)
     }
 }
 
@@ -299,6 +333,7 @@ impl Row<'_> {
         &self,
         &(ref problem, serial): &(Problem, u64),
         names: &Names,
+        (file, hardware): (&str, &mut SharedHardware),
         sink: &mut dyn Sink,
     ) -> Result<bool, Fault> {
         let Self { header, cells, id, .. } = self;
@@ -307,8 +342,18 @@ impl Row<'_> {
             sink.other_arch(problem.arch());
             return Ok(false);
         }
+        for &(name, column) in &header.hardware {
+            if let Some(value) =
+                numbers::whole(name, cells.get(column)).map_err(|reason| format!("hw_{reason}"))?
+            {
+                hardware.take(file, name, value, sink).map_err(Fault::Sink)?;
+            }
+        }
         let non_zero = self.whole("non_zero", header.non_zero)?;
+        let failed = header.error.is_some_and(|column| !cells.get(column).is_empty());
         let recorded = match (header.is_valid, header.status) {
+            // Whatever else the row has.
+            _ if failed => Some(false),
             (Some(column), _) => numbers::flag("is_valid", cells.get(column))?,
             (None, Some(column)) => numbers::status(cells.get(column))?,
             (None, None) => None,

@@ -20,7 +20,7 @@ use super::names::{Named, Names};
 use super::problems::{
     OwnedCells, Problems, check_columns, columns as problem_columns, need_columns, problem_of,
 };
-use super::record::{Counts, Figures, Measured, Sink};
+use super::record::{Counts, Figures, Measured, SharedHardware, Sink};
 use batches::Table;
 use columns::{Batch, Cell, Column, Part};
 
@@ -58,7 +58,7 @@ pub(super) fn read(
         problems: Problems::default(),
         counts: Counts::default(),
         constants: &constants,
-        hardware: Shared::default(),
+        hardware: SharedHardware::default(),
         changes: 0,
         problem_at: None,
         hardware_at: None,
@@ -122,6 +122,11 @@ pub(crate) fn numbers_of(
 fn check(file: &str, table: &Table, figures: bool) -> Result<(), DataError> {
     let all: [&[&'static str]; 3] = [&KERNEL, &["tflops", "measured_tflops"], &["latency_ms"]];
     for names in if figures { &all[..] } else { &all[..1] } {
+        let mut there = names.iter().filter(|name| table.columns().any(|column| column == **name));
+        if let (Some(one), Some(other)) = (there.next(), there.next()) {
+            let reason = format!("columns '{one}' and '{other}' are the same, expected one of them");
+            return Err(DataError::format(file, reason));
+        }
         if !table.columns().any(|column| names.contains(&column)) {
             let found = table.columns().filter(|column| is_used(column)).map(str::to_owned).collect();
             return Err(DataError::NoColumn { file: file.to_owned(), column: names[0], found });
@@ -165,7 +170,7 @@ struct Rows<'a> {
     counts: Counts,
     /// Columns with one value in all rows.
     constants: &'a [(String, i64)],
-    hardware: Shared,
+    hardware: SharedHardware,
     /// How often the cells of problem and hardware changed so far.
     changes: u64,
     /// The number of changes at the last problem, and the class of its kernel.
@@ -275,7 +280,11 @@ impl Rows<'_> {
             problem_idx = columns.problem_idx.whole("problem_idx", row)?;
         }
         if self.hardware_at != Some(self.changes) {
-            self.hardware.take(self.file, columns, row, self.sink)?;
+            for (name, column) in &columns.hardware {
+                if let Some(value) = column.whole(name, row).map_err(|reason| format!("hw_{reason}"))? {
+                    self.hardware.take(self.file, name, value, self.sink).map_err(Fault::Sink)?;
+                }
+            }
             self.hardware_at = Some(self.changes);
         }
         let measured = Measured {
@@ -314,32 +323,6 @@ impl Rows<'_> {
         };
         self.problems.get(&self.key, read)?;
         self.problem_at = now;
-        Ok(())
-    }
-}
-
-/// The hardware constants of the rows so far, which all rows must share.
-#[derive(Default)]
-struct Shared(Vec<(&'static str, i64)>);
-
-impl Shared {
-    fn take(&mut self, file: &str, columns: &Batch, row: usize, sink: &mut dyn Sink) -> Result<(), Fault> {
-        for (name, column) in &columns.hardware {
-            let Some(value) = column.whole(name, row).map_err(|reason| format!("hw_{reason}"))? else {
-                continue;
-            };
-            match self.0.iter().find(|(known, _)| known == name) {
-                None => {
-                    self.0.push((name, value));
-                    sink.hardware(file, &[(name, value)]).map_err(Fault::Sink)?;
-                }
-                Some(&(_, expected)) if expected != value => {
-                    let file = file.to_owned();
-                    return Err(Fault::Sink(DataError::Hardware { file, name, found: value, expected }));
-                }
-                Some(_) => {}
-            }
-        }
         Ok(())
     }
 }

@@ -167,7 +167,7 @@ impl Fields for Sizes<'_> {
 
 /// The problem of a row: extents from its cells, direction, dimensions, types and layout from its kernel's
 /// name.
-pub(super) fn problem_of(kernel: &Kernel, cells: &dyn Fields, arch: Option<Arch>) -> Result<Problem, String> {
+pub(crate) fn problem_of(kernel: &Kernel, cells: &dyn Fields, arch: Option<Arch>) -> Result<Problem, String> {
     let mut defaults = ProblemDefaults { arch, ..ProblemDefaults::of(kernel.op()) };
     let mut ndim = None;
     if let KernelKind::Conv(conv) = &kernel.kind {

@@ -89,6 +89,32 @@ pub(crate) trait Sink {
     fn hardware(&mut self, file: &str, constants: &[(&'static str, i64)]) -> Result<(), DataError>;
 }
 
+/// The hardware constants of the rows so far, which all rows must share.
+#[derive(Debug, Default)]
+pub(crate) struct SharedHardware(Vec<(&'static str, i64)>);
+
+impl SharedHardware {
+    /// Takes a row's constant, by its name without `hw_`.
+    pub(crate) fn take(
+        &mut self,
+        file: &str,
+        name: &'static str,
+        value: i64,
+        sink: &mut dyn Sink,
+    ) -> Result<(), DataError> {
+        match self.0.iter().find(|(known, _)| *known == name) {
+            None => {
+                self.0.push((name, value));
+                sink.hardware(file, &[(name, value)])
+            }
+            Some(&(_, expected)) if expected != value => {
+                Err(DataError::Hardware { file: file.to_owned(), name, found: value, expected })
+            }
+            Some(_) => Ok(()),
+        }
+    }
+}
+
 /// What one file gave.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Counts {

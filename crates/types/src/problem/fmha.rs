@@ -52,7 +52,8 @@ macro_rules! fields {
         const EXTENTS: usize = [$(stringify!($number),)+].len();
 
         impl FmhaProblem {
-            const USUAL: Self = Self {
+            /// What a text without any field but the sizes describes.
+            pub const USUAL: Self = Self {
                 $($word: $wusual,)+ $($number: $nusual,)+ $($flag: $fusual,)+ arch: None,
             };
 

@@ -241,8 +241,8 @@ pub fn check_names(op: Op, columns: &[&str], also: &[&'static str]) -> Result<Ve
 }
 
 fn is_hardware(column: &str) -> bool {
-    let name = column.strip_prefix("hw_");
-    name.is_some_and(|name| Hardware::NAMES.contains(&name) || HARDWARE_BESIDE.contains(&name))
+    let beside = || column.strip_prefix("hw_").is_some_and(|name| HARDWARE_BESIDE.contains(&name));
+    Hardware::COLUMNS.contains(&column) || beside()
 }
 
 /// The known names that are most like this one. A field that has its own column was not misspelt by a letter.
@@ -258,7 +258,10 @@ fn nearest(op: Op, name: &str, also: &[&'static str], has: impl Fn(&str) -> bool
     if SHORT.contains(&plain.as_str()) {
         return Vec::new();
     }
-    let measured = keys(op).iter().chain(also).map(|&known| (distance(&plain, &self::plain(known)), known));
+    // The constants of GPUs have long names, of which people leave out parts.
+    let (limit, known) =
+        if plain.starts_with("hw") { (3, &Hardware::COLUMNS[..]) } else { (limit, keys(op)) };
+    let measured = known.iter().chain(also).map(|&known| (distance(&plain, &self::plain(known)), known));
     let mut near: Vec<_> =
         measured.filter(|&(far, known)| far == 0 || (far <= limit && !has(known))).collect();
     let least = near.iter().map(|&(far, _)| far).min();

@@ -15,6 +15,7 @@ use super::header::{HeaderError, check_columns};
 use super::source::{Lines, Seen, Table, unreadable};
 use super::{InvalidField, Problem, ProblemDefaults, ProblemError, fmha};
 use crate::cells::Fields;
+use crate::hardware::Hardware;
 use crate::vocab::{Op, UnknownWord};
 
 /// The problems of a file, in its order.
@@ -257,6 +258,9 @@ impl<'a> ProblemReader<'a> {
             let table = Table::new(&mut self.lines)?;
             let names: Vec<&str> = table.record.iter().collect();
             self.passed.unknown = check_columns(self.op, &names, &[]).map_err(ProblemLineFault::Header)?;
+            // Models and devices have constants of their own.
+            let hardware = names.iter().filter(|name| Hardware::COLUMNS.contains(name));
+            self.passed.unknown.extend(hardware.map(|&name| name.to_owned()));
             return Ok(Format::Table(table));
         }
         self.lines.again = true;
