@@ -10,7 +10,11 @@ use crate::nearest::Hint;
 
 /// A word outside its vocabulary.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("unknown {what} '{found}', expected one of: {}{}", accepted.join(", "), Hint::new(found, accepted.iter().copied()))]
+#[error(
+    "unknown {what} '{found}', expected one of: {}{}",
+    accepted.join(", "),
+    Hint::new(found, accepted.iter().copied())
+)]
 pub struct UnknownWord {
     /// What kind of word was expected, such as `pipeline`.
     pub what: &'static str,
@@ -23,7 +27,9 @@ pub struct UnknownWord {
 /// Declares an enum whose variants are words: one table feeds printing, parsing, the list of accepted words
 /// and the tests. Words after `|` are accepted on reading and never printed.
 macro_rules! vocabulary {
-    ($(#[$meta:meta])* $name:ident, $what:literal { $($(#[$vmeta:meta])* $variant:ident = $word:literal $(| $alias:literal)*),+ $(,)? }) => {
+    ($(#[$meta:meta])* $name:ident, $what:literal {
+        $($(#[$vmeta:meta])* $variant:ident = $word:literal $(| $alias:literal)*),+ $(,)?
+    }) => {
         $(#[$meta])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[repr(u8)]
@@ -79,7 +85,11 @@ vocabulary! {
 
 vocabulary! {
     /// Memory order of one GEMM operand.
-    Major, "operand layout" { Row = "r" | "row" | "RowMajor" | "row_major", Col = "c" | "col" | "ColMajor" | "ColumnMajor" | "col_major", Packed = "p" | "packed" | "packed_external" }
+    Major, "operand layout" {
+        Row = "r" | "row" | "RowMajor" | "row_major",
+        Col = "c" | "col" | "ColMajor" | "ColumnMajor" | "col_major",
+        Packed = "p" | "packed" | "packed_external",
+    }
 }
 
 vocabulary! {
@@ -96,11 +106,11 @@ vocabulary! {
     Pipeline, "pipeline" {
         CompV1 = "compv1", CompV2 = "compv2", CompV3 = "compv3", CompV4 = "compv4", CompV5 = "compv5",
         CompV6 = "compv6", Mem = "mem", BasicV1 = "basic_v1", BasicV2 = "basic_v2",
-        BasicAsyncV1 = "basic_async_v1", CompAsync = "comp_async", CompAsyncEightWaves = "comp_async_eight_waves",
-        CompTdm = "comp_tdm", CompTdmV2 = "comp_tdm_v2", PreshuffleV1 = "preshufflev1",
-        PreshuffleV2 = "preshufflev2", WeightPreshuffle = "weight_preshuffle", Wavelet = "wavelet",
-        EightWaves = "eightwaves", PreshuffleB = "preshuffleb", Microscale = "microscale",
-        CompTdmV1 = "comp_tdm_v1", PreshuffleTdm = "preshuffle_tdm",
+        BasicAsyncV1 = "basic_async_v1", CompAsync = "comp_async",
+        CompAsyncEightWaves = "comp_async_eight_waves", CompTdm = "comp_tdm", CompTdmV2 = "comp_tdm_v2",
+        PreshuffleV1 = "preshufflev1", PreshuffleV2 = "preshufflev2", WeightPreshuffle = "weight_preshuffle",
+        Wavelet = "wavelet", EightWaves = "eightwaves", PreshuffleB = "preshuffleb",
+        Microscale = "microscale", CompTdmV1 = "comp_tdm_v1", PreshuffleTdm = "preshuffle_tdm",
     }
 }
 
@@ -120,7 +130,8 @@ vocabulary! {
 vocabulary! {
     /// Which of the three convolutions is computed.
     Direction, "direction" {
-        Forward = "forward" | "fwd" | "2d_fwd" | "3d_fwd", BwdData = "bwd_data" | "bwdd" | "2d_bwdd" | "3d_bwdd",
+        Forward = "forward" | "fwd" | "2d_fwd" | "3d_fwd",
+        BwdData = "bwd_data" | "bwdd" | "2d_bwdd" | "3d_bwdd",
         BwdWeight = "bwd_weight" | "bwdw" | "2d_bwdw" | "3d_bwdw",
     }
 }
@@ -128,21 +139,23 @@ vocabulary! {
 vocabulary! {
     /// What a convolution kernel takes for granted about its problem.
     Specialization, "specialization" {
-        Default = "default", Filter1x1Pad0 = "filter1x1_pad0", Filter1x1Stride1Pad0 = "filter1x1_stride1_pad0",
-        Filter3x3 = "filter3x3",
+        Default = "default", Filter1x1Pad0 = "filter1x1_pad0",
+        Filter1x1Stride1Pad0 = "filter1x1_stride1_pad0", Filter3x3 = "filter3x3",
     }
 }
 
 vocabulary! {
     /// How a stream-K kernel adds its partial results.
-    StreamKReduction, "stream-K reduction" { None = "none", Tree = "tree", Linear = "linear", Atomic = "atomic" }
+    StreamKReduction, "stream-K reduction" {
+        None = "none", Tree = "tree", Linear = "linear", Atomic = "atomic",
+    }
 }
 
 vocabulary! {
     /// Which operands of a GEMM come with scales, and for how many elements each.
     QuantMode, "quantisation" {
-        A = "aquant", B = "bquant", AB = "abquant", RowCol = "rowcolquant", Tensor = "tensor_quant" | "tensorquant",
-        Mx = "mx",
+        A = "aquant", B = "bquant", AB = "abquant", RowCol = "rowcolquant",
+        Tensor = "tensor_quant" | "tensorquant", Mx = "mx",
     }
 }
 

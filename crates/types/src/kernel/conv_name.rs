@@ -35,9 +35,9 @@ use crate::vocab::{
 
 const SHORT_SUFFIXES: &str =
     "the end or, in this order, _intrawave or _interwave, _gm{N} (2 or more), _dsb, _si, _2stage";
-const LONG_SUFFIXES: &str = "the end or, in this order and only when not the default, _vec{A}_{B}_{C}, _bpc{N}, \
-                             _wg{N}, _gm{N}, _dsb, _2stage, a specialization, _explicit_gemm, _streamk_{reduction}, \
-                             _persistent, _large_tensor";
+const LONG_SUFFIXES: &str = "the end or, in this order and only when not the default, _vec{A}_{B}_{C}, \
+                             _bpc{N}, _wg{N}, _gm{N}, _dsb, _2stage, a specialization, _explicit_gemm, \
+                             _streamk_{reduction}, _persistent, _large_tensor";
 /// The specializations that names spell out.
 const SPECIALIZATIONS: &[&str] = {
     // `default` comes first and is never written.
@@ -304,7 +304,8 @@ impl ConvKernel {
         let Self { dtype_in, layout, ndim, pipeline, epilogue, scheduler, tile, wave, warp_tile, .. } = self;
         let direction = self.direction.short();
         format!(
-            "grouped_conv_{direction}_{dtype_in}_{layout}_{ndim}d_{pipeline}_{epilogue}_{scheduler}_{tile}_{wave}_{warp_tile}"
+            "grouped_conv_{direction}_{dtype_in}_{layout}_{ndim}d_{pipeline}_{epilogue}_{scheduler}_{tile}\
+             _{wave}_{warp_tile}"
         )
     }
 

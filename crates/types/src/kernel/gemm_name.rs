@@ -119,8 +119,9 @@ impl GemmKernel {
         let mut scan = Scan::whole(identifier)?;
         if scan.token().contains('x') && identifier.starts_with(|c: char| c.is_ascii_digit()) {
             return Err(scan.fail(
-                "an identifier of an older dispatcher: it begins with the tile and lacks dtype, layout, pipeline and \
-                 pads; export the registry with a dispatcher whose identifiers begin with the dtype",
+                "an identifier of an older dispatcher: it begins with the tile and lacks dtype, layout, \
+                 pipeline and pads; export the registry with a dispatcher whose identifiers begin with the \
+                 dtype",
             ));
         }
         if Family::of_name(identifier).is_some_and(|family| family.batched || family.quant.is_some()) {

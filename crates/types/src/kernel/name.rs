@@ -54,8 +54,9 @@ impl Kernel {
             KernelKind::Gemm(GemmKernel::parse_identifier(name).map_err(|mut error| {
                 if error.at == 0 && !name.starts_with(|c: char| c.is_ascii_digit()) {
                     error.reason = format!(
-                        "begins neither with 'grouped_conv_' nor with 'fmha_' nor with 'gemm_' or another family of GEMM \
-                         kernels nor, as the dispatcher's identifiers of GEMMs do, with a dtype: {}",
+                        "begins neither with 'grouped_conv_' nor with 'fmha_' nor with 'gemm_' or another \
+                         family of GEMM kernels nor, as the dispatcher's identifiers of GEMMs do, \
+                         with a dtype: {}",
                         Dtype::ELEMENTS.join(", ")
                     );
                 }

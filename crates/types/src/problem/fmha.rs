@@ -16,7 +16,9 @@ use crate::vocab::{
 macro_rules! fields {
     (
         words { $($word:ident: $type:ty = $wusual:expr, [$($walias:literal),*], $wdoc:literal;)+ }
-        numbers { $($number:ident: $least:literal = $nusual:literal, [$($nalias:literal),*], $ndoc:literal;)+ }
+        numbers {
+            $($number:ident: $least:literal = $nusual:literal, [$($nalias:literal),*], $ndoc:literal;)+
+        }
         flags { $($flag:ident = $fusual:literal, [$($falias:literal),*], $fdoc:literal;)+ }
     ) => {
         /// Attention: `softmax(Q·Kᵀ)·V` for each sequence and head, and what belongs to it.
@@ -43,10 +45,14 @@ macro_rules! fields {
             &[$(stringify!($number),)+ $(stringify!($flag),)+ $(stringify!($word),)+ "arch", "features"];
         /// All names that text and tables may use.
         pub(super) const KEYS: &[&str] = &[
-            $(stringify!($word), $($walias,)*)+ $(stringify!($number), $($nalias,)*)+ $(stringify!($flag), $($falias,)*)+ "arch",
+            $(stringify!($word), $($walias,)*)+
+            $(stringify!($number), $($nalias,)*)+
+            $(stringify!($flag), $($falias,)*)+
+            "arch",
         ];
         /// Those of words and flags.
-        const WORDS_AND_FLAGS: &[&str] = &[$(stringify!($word), $($walias,)*)+ $(stringify!($flag), $($falias,)*)+];
+        const WORDS_AND_FLAGS: &[&str] =
+            &[$(stringify!($word), $($walias,)*)+ $(stringify!($flag), $($falias,)*)+];
         pub(super) const NUMBERS: usize = [$(stringify!($number),)+ $(stringify!($flag),)+].len();
         pub(super) const CODES: usize = [$(stringify!($word),)+].len();
         const EXTENTS: usize = [$(stringify!($number),)+].len();
@@ -106,9 +112,15 @@ macro_rules! fields {
         }
 
         fn fill(cells: &Cells<'_>, problem: &mut FmhaProblem) -> Result<(), InvalidField> {
-            $(if let Some(value) = cells.word_of(&[stringify!($word), $($walias),*])? { problem.$word = value; })+
-            $(if let Some(value) = cells.int_of(&[stringify!($number), $($nalias),*])? { problem.$number = value; })+
-            $(if let Some(value) = cells.flag_of(&[stringify!($flag), $($falias),*])? { problem.$flag = value; })+
+            $(if let Some(value) = cells.word_of(&[stringify!($word), $($walias),*])? {
+                problem.$word = value;
+            })+
+            $(if let Some(value) = cells.int_of(&[stringify!($number), $($nalias),*])? {
+                problem.$number = value;
+            })+
+            $(if let Some(value) = cells.flag_of(&[stringify!($flag), $($falias),*])? {
+                problem.$flag = value;
+            })+
             Ok(())
         }
 
@@ -146,13 +158,16 @@ fields! {
     words {
         api_family: FmhaApi = FmhaApi::Fwd, [], "The requested operation.";
         family: FmhaFamily = FmhaFamily::Fwd, ["requested_family"], "The stage for which a kernel is chosen.";
-        dtype: Dtype = Dtype::Fp16, ["data_type"], "Element types of operands and, for the mixed words, of the result.";
-        mode: FmhaMode = FmhaMode::Batch, ["group_mode", "is_group_mode"], "Whether all sequences have the same length, or each its own.";
+        dtype: Dtype = Dtype::Fp16, ["data_type"],
+            "Element types of operands and, for the mixed words, of the result.";
+        mode: FmhaMode = FmhaMode::Batch, ["group_mode", "is_group_mode"],
+            "Whether all sequences have the same length, or each its own.";
         mask: FmhaMask = FmhaMask::No, ["mask_type"], "Which keys a query does not attend to.";
         bias: FmhaBias = FmhaBias::No, ["bias_type"], "What is added to the scores.";
         qscale: FmhaQscale = FmhaQscale::No, ["qscale_type"], "How 8-bit operands are scaled.";
         rope: FmhaRope = FmhaRope::None, ["rope_type"], "How appended keys are rotated.";
-        kv_layout: FmhaKvLayout = FmhaKvLayout::Vectorized, ["kv_memory_layout"], "Memory order of a paged cache.";
+        kv_layout: FmhaKvLayout = FmhaKvLayout::Vectorized, ["kv_memory_layout"],
+            "Memory order of a paged cache.";
         kv_lookup: FmhaKvLookup = FmhaKvLookup::Vllm, ["kv_lookup_table"], "How pages are found.";
     }
     numbers {
@@ -167,8 +182,10 @@ fields! {
         max_seqlen_k: 0 = 0, [], "Keys of the longest sequence; 0: `seqlen_k`.";
         page_size: 1 = 1, [], "Keys per page.";
         num_splits: 1 = 1, [], "Parts into which the keys of a sequence are split.";
-        window_left: -1 = 0, ["window_size_left"], "Keys that a query attends to before its own position; -1 for all.";
-        window_right: -1 = 0, ["window_size_right"], "Keys that a query attends to after its own position; -1 for all.";
+        window_left: -1 = 0, ["window_size_left"],
+            "Keys that a query attends to before its own position; -1 for all.";
+        window_right: -1 = 0, ["window_size_right"],
+            "Keys that a query attends to after its own position; -1 for all.";
         sink_size: 0 = 0, [], "Number of first keys that every query attends to.";
         min_seqlen_q: 0 = 0, [], "Sequences with fewer queries are skipped.";
         rotary_dim: 0 = 0, [], "Number of elements that are rotated.";
@@ -323,9 +340,14 @@ mod tests {
     fn what_is_not_said_follows() {
         let problem = parse("seqlen_q=1024,nhead_q=16,hdim_q=64").unwrap();
         assert_eq!(problem, FmhaProblem::new([1024, 1024], 16, 64));
-        let text = "api_family=fwd,family=fwd,dtype=fp16,batch=1,seqlen_q=1024,seqlen_k=1024,nhead_q=16,nhead_k=16,hdim_q=64,hdim_v=64";
+        let text = "api_family=fwd,family=fwd,dtype=fp16,batch=1,seqlen_q=1024,seqlen_k=1024,nhead_q=16,\
+                    nhead_k=16,hdim_q=64,hdim_v=64";
         assert_eq!(problem.to_string(), text);
-        let split = parse("family=fwd_splitkv_combine seqlen_q=1 seqlen_k=4096 nhead_q=32 nhead_k=8 hdim_q=128 num_splits=8 has_lse=1").unwrap();
+        let split = parse(
+            "family=fwd_splitkv_combine seqlen_q=1 seqlen_k=4096 nhead_q=32 nhead_k=8 \
+             hdim_q=128 num_splits=8 has_lse=1",
+        )
+        .unwrap();
         assert_eq!((split.api_family, split.num_splits, split.lse), (FmhaApi::FwdSplitkv, 8, true));
         assert_eq!(
             parse("api_family=bwd,seqlen_q=8,nhead_q=1,hdim_q=32").unwrap().family,
@@ -335,9 +357,14 @@ mod tests {
 
     #[test]
     fn upstreams_names_and_numbers_are_understood() {
-        let ours = parse("seqlen_q=8,nhead_q=1,hdim_q=32,mask=top_left,bias=alibi,dtype=bf16,mode=group,max_seqlen_q=8,lse=1").unwrap();
+        let ours = parse(
+            "seqlen_q=8,nhead_q=1,hdim_q=32,mask=top_left,bias=alibi,dtype=bf16,mode=group,\
+             max_seqlen_q=8,lse=1",
+        )
+        .unwrap();
         let upstreams = parse(
-            "seqlen_q=8,nhead_q=1,hdim_q=32,mask_type=1,bias_type=2,data_type=bf16,is_group_mode=true,max_seqlen_q=8,has_lse=true",
+            "seqlen_q=8,nhead_q=1,hdim_q=32,mask_type=1,bias_type=2,data_type=bf16,is_group_mode=true,\
+             max_seqlen_q=8,has_lse=true",
         );
         assert_eq!(upstreams.unwrap(), ours);
         let twice = parse("seqlen_q=8,nhead_q=1,hdim_q=32,mask=no,mask_type=1").unwrap_err();
@@ -369,7 +396,8 @@ mod tests {
             ),
             (
                 "seqlen_q=8,nhead_q=1,hdim_q=32,dtype=int8",
-                "dtype: found 'int8', expected one of fp16, bf16, fp32, fp8, bf8, fp8fp16, fp8bf16, fp8fp32, mxfp8, mxfp4",
+                "dtype: found 'int8', expected one of fp16, bf16, fp32, fp8, bf8, fp8fp16, fp8bf16, fp8fp32, \
+                 mxfp8, mxfp4",
             ),
         ] {
             assert_eq!(parse(text).unwrap_err(), message);

@@ -361,7 +361,8 @@ mod tests {
             (&[], "found nothing, expected a header with the columns C, K, Hi, Wi, Y, X"),
             (
                 &["N", "C", "K"],
-                "no column 'Hi', expected C, K, Hi, Wi, Y, X for a grouped_conv problem; the columns are N, C, K",
+                "no column 'Hi', expected C, K, Hi, Wi, Y, X for a grouped_conv problem; the columns are N, \
+                 C, K",
             ),
             (&["C", "K", "C"], "column 'C' appears twice"),
             (

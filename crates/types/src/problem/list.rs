@@ -506,7 +506,8 @@ mod tests {
 
     #[test]
     fn tables_are_read_by_their_columns() {
-        let text = "\u{feff}# shapes\n\nproblem_idx,C,K,Hi,Wi,Y,X,variant,note\n7,64,64,8,8,1,1,bwd_data,x\n\n\
+        let text = "\u{feff}# shapes\n\nproblem_idx,C,K,Hi,Wi,Y,X,variant,note\n\
+                    7,64,64,8,8,1,1,bwd_data,x\n\n\
                     7,64,64,8,8,1,1,bwd_data,\n9,64,64,8,8,3,3,forward,y\n";
         let list = conv(text).unwrap();
         let numbers: Vec<_> = list.problems.iter().map(|listed| listed.number.unwrap()).collect();
@@ -531,7 +532,8 @@ mod tests {
             ("\nC;K;Hi\n1;2;3\n", "l: line 2: the columns are separated by ';', expected ','"),
             (
                 "a,b\n1,2\n",
-                "l: line 1: no column 'C', expected C, K, Hi, Wi, Y, X for a grouped_conv problem; the columns are a, b",
+                "l: line 1: no column 'C', expected C, K, Hi, Wi, Y, X for a grouped_conv problem; \
+                 the columns are a, b",
             ),
             ("C,K,Hi,Wi,Y,X\n64,64,8,8,1\n", "l: line 2: found 5 cells, expected 6 as in the header"),
             ("C,K,Hi,Wi,Y,X\n# x\n64,64,8,8,1,\n", "l: line 3: X: found nothing, expected a whole number"),

@@ -185,7 +185,8 @@ mod tests {
             ("64x0x64", "groups: found 0, expected numbers of 1 to 2147483647"),
             (
                 "1x1x1+2x1x1+3x1x1+4x1x1+5x1x1+6x1x1+7x1x1+8x1x1+9x1x1",
-                "groups: found more than 8 different GEMMs, expected at most 8; round extents so that some are equal",
+                "groups: found more than 8 different GEMMs, expected at most 8; \
+                 round extents so that some are equal",
             ),
         ] {
             assert_eq!(text.parse::<Groups>().unwrap_err().to_string(), message);

@@ -552,7 +552,8 @@ mod tests {
 
     #[test]
     fn texts_read_back() {
-        let three_d = "ndim=3,C=8,K=16,G=4,Di=5,Hi=6,Wi=7,Z=2,Y=3,X=1,pad_h_left=2,stride_w=3,dtype_out=fp32,arch=gfx950";
+        let three_d = "ndim=3,C=8,K=16,G=4,Di=5,Hi=6,Wi=7,Z=2,Y=3,X=1,pad_h_left=2,stride_w=3,dtype_out=fp32,\
+                       arch=gfx950";
         for problem in [conv(RESNET).unwrap(), conv(three_d).unwrap()] {
             assert_eq!(conv(&problem.to_string()), Ok(problem), "{problem}");
         }
@@ -567,9 +568,12 @@ mod tests {
     #[test]
     fn variants_read_back_and_their_mistakes_are_named() {
         for text in [
-            "M=1,N=2,K=3,split_k=1,dtype_a=fp8,dtype_b=fp8,dtype_c=fp16,layout=rcr,batch=4,stream_k=tree,num_d=2",
-            "M=1,N=2,K=3,split_k=1,dtype_a=fp8,dtype_b=fp8,dtype_c=fp16,layout=rcr,preshuffle=true,quant=abquant,group_a=1x1x128,group_b=1x128x128",
-            "M=9,N=2,K=3,split_k=1,dtype_a=fp8,dtype_b=fp8,dtype_c=fp16,layout=rcr,groups=1x2x3*5+9x2x3,arch=gfx950",
+            "M=1,N=2,K=3,split_k=1,dtype_a=fp8,dtype_b=fp8,dtype_c=fp16,layout=rcr,batch=4,stream_k=tree,\
+             num_d=2",
+            "M=1,N=2,K=3,split_k=1,dtype_a=fp8,dtype_b=fp8,dtype_c=fp16,layout=rcr,preshuffle=true,\
+             quant=abquant,group_a=1x1x128,group_b=1x128x128",
+            "M=9,N=2,K=3,split_k=1,dtype_a=fp8,dtype_b=fp8,dtype_c=fp16,layout=rcr,groups=1x2x3*5+9x2x3,\
+             arch=gfx950",
         ] {
             assert_eq!(gemm(text).unwrap().to_string(), text);
         }

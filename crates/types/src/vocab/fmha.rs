@@ -17,15 +17,18 @@ vocabulary! {
 vocabulary! {
     /// What one kernel of attention does.
     FmhaFamily, "attention family" {
-        Fwd = "fwd", FwdPagedkv = "fwd_pagedkv", FwdSplitkv = "fwd_splitkv", FwdSplitkvCombine = "fwd_splitkv_combine",
-        FwdAppendkv = "fwd_appendkv", BatchPrefill = "batch_prefill", BwdDotDoO = "bwd_dot_do_o",
-        BwdDqDkDv = "bwd_dq_dk_dv", BwdConvertDq = "bwd_convert_dq",
+        Fwd = "fwd", FwdPagedkv = "fwd_pagedkv", FwdSplitkv = "fwd_splitkv",
+        FwdSplitkvCombine = "fwd_splitkv_combine", FwdAppendkv = "fwd_appendkv",
+        BatchPrefill = "batch_prefill", BwdDotDoO = "bwd_dot_do_o", BwdDqDkDv = "bwd_dq_dk_dv",
+        BwdConvertDq = "bwd_convert_dq",
     }
 }
 
 vocabulary! {
     /// Whether all sequences of a batch have one length (`batch`) or each its own (`group`).
-    FmhaMode, "attention mode" { Batch = "batch" | "0" | "false" | "False", Group = "group" | "1" | "true" | "True" }
+    FmhaMode, "attention mode" {
+        Batch = "batch" | "0" | "false" | "False", Group = "group" | "1" | "true" | "True",
+    }
 }
 
 vocabulary! {
@@ -40,7 +43,8 @@ vocabulary! {
 vocabulary! {
     /// What is added to the scores.
     FmhaBias, "attention bias" {
-        No = "no" | "0", Elementwise = "bias" | "elementwise" | "elementwise_bias" | "1", Alibi = "alibi" | "2",
+        No = "no" | "0", Elementwise = "bias" | "elementwise" | "elementwise_bias" | "1",
+        Alibi = "alibi" | "2",
     }
 }
 
@@ -73,10 +77,10 @@ vocabulary! {
 vocabulary! {
     /// How an attention kernel brings keys and values to the matrix units.
     FmhaPipeline, "attention pipeline" {
-        Qr = "qr", QrAsync = "qr_async", QrAsyncTrload = "qr_async_trload", QrAsyncTrloadV3 = "qr_async_trload_v3",
-        QrPagedkv = "qr_pagedkv", Qs = "qs", QrNwarpSshuffle = "qr_nwarp_sshuffle", V3 = "v3",
-        SplitkvCombine = "splitkv_combine", Appendkv = "appendkv", Bwd = "bwd",
-        BatchPrefillGfx11 = "batch_prefill_gfx11",
+        Qr = "qr", QrAsync = "qr_async", QrAsyncTrload = "qr_async_trload",
+        QrAsyncTrloadV3 = "qr_async_trload_v3", QrPagedkv = "qr_pagedkv", Qs = "qs",
+        QrNwarpSshuffle = "qr_nwarp_sshuffle", V3 = "v3", SplitkvCombine = "splitkv_combine",
+        Appendkv = "appendkv", Bwd = "bwd", BatchPrefillGfx11 = "batch_prefill_gfx11",
     }
 }
 

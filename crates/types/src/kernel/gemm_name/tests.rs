@@ -160,7 +160,8 @@ fn bad_names_say_where_and_what() {
 fn identifiers_print_back_byte_for_byte() {
     for identifier in [
         "bf16_rcr_compv4_cshuffle_intrawave_True_True_True_False_128x256x32_2x2x1_32x32x16",
-        "fp8_rrr_mem_default_interwave_False_False_False_True_64x64x128_1x4x1_16x16x64_splitk4_Relu_d1_preshuffle",
+        "fp8_rrr_mem_default_interwave_False_False_False_True_64x64x128_1x4x1_16x16x64_splitk4_Relu_d1\
+         _preshuffle",
         "int4_cpp_wavelet_bias_activation_auto_False_True_False_True_1x1x1_1x1x1_1x1x1_MultiDAdd_d255_sparse",
         "fp64_ccc_compv1_none_auto_False_True_False_True_65535x1x1_255x1x1_255x1x1_splitk255",
     ] {
@@ -238,8 +239,10 @@ fn variants_are_read_in_both_spellings() {
     // Microscaling and lists of quantised GEMMs without groups have flags.
     for name in [
         "mx_gemm_fp4_rcr_comp_async_cshuffle_intrawave_False_False_False_False_128x256x256_1x4x1_16x16x128",
-        "grouped_gemm_rowcolquant_fp8_rcr_compv3_cshuffle_intrawave_True_False_True_False_128x128x64_2x2x1_32x32x16",
-        "grouped_gemm_tensorquant_bf8_rcr_compv3_cshuffle_intrawave_True_False_True_True_128x128x64_2x2x1_32x32x16",
+        "grouped_gemm_rowcolquant_fp8_rcr_compv3_cshuffle_intrawave_True_False_True_False_128x128x64_2x2x1\
+         _32x32x16",
+        "grouped_gemm_tensorquant_bf8_rcr_compv3_cshuffle_intrawave_True_False_True_True_128x128x64_2x2x1\
+         _32x32x16",
     ] {
         let kernel = parse(name).kernel;
         assert_eq!((kernel.name().as_str(), kernel.generated_name().as_str()), (name, name));
