@@ -67,7 +67,10 @@ pub struct Device {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DeviceError {
     /// There is no profile.
-    #[error("the estimate has no profile of {arch}, there are {}; describe the GPU in a hardware file", Device::PROFILES.join(", "))]
+    #[error(
+        "the estimate has no profile of {arch}, there are {}; describe the GPU in a hardware file",
+        Device::PROFILES.join(", ")
+    )]
     NoProfile {
         /// The architecture.
         arch: Arch,

@@ -66,7 +66,10 @@ pub enum EstimateError {
     #[error("problem: {0}")]
     Problem(#[from] InvalidField),
     /// No kernel of the pool computes the problem and has an estimate.
-    #[error("the estimate can rank none of the {kernels} kernels for the problem{}", .why.map_or_else(String::new, |why| format!(": {why}")))]
+    #[error(
+        "the estimate can rank none of the {kernels} kernels for the problem{}",
+        .why.map_or_else(String::new, |why| format!(": {why}"))
+    )]
     NothingToRank {
         /// Kernels in the pool.
         kernels: usize,

@@ -32,7 +32,8 @@ const NAMES: [&str; 11] = [
     "grouped_conv_bwd_weight_bf16_2d_64x128x64_compv3_intrawave_2stage",
     "grouped_conv_bwd_weight_bf16_2d_16x64x128_compv4_intrawave_2stage",
     "grouped_conv_forward_bf16_2d_64x64x64_compv3_intrawave_gm8",
-    "grouped_conv_forward_bf16_nhwgc_2d_compv3_cshuffle_intrawave_128x128x64_4x4x1_32x32x16_streamk_tree_persistent",
+    "grouped_conv_forward_bf16_nhwgc_2d_compv3_cshuffle_intrawave_128x128x64_4x4x1_32x32x16_streamk_tree\
+     _persistent",
 ];
 
 /// Computed once by the Python prototype of the formula, with the constants of `constants.rs`.
@@ -242,7 +243,8 @@ prop_compose! {
         n in 1_i64..300, c in 1_i64..600, k in 1_i64..600, g in prop::sample::select(vec![1_i64, 1, 2, 32]),
         side in 3_i64..80, filter in prop::sample::select(vec![1_i64, 3]), stride in 1_i64..3,
     ) -> ConvProblem {
-        let problem = ConvProblem { n, c: c * g, k: k * g, g, ..ConvProblem::new_2d([side, side], [filter, filter]) };
+        let problem =
+            ConvProblem { n, c: c * g, k: k * g, g, ..ConvProblem::new_2d([side, side], [filter, filter]) };
         ConvProblem { stride: [1, stride, stride], ..problem.padded([filter / 2, filter / 2]) }
     }
 }
@@ -250,7 +252,10 @@ prop_compose! {
 proptest! {
     /// Finite and positive, and the terms are none negative and add up.
     #[test]
-    fn terms_add_up(problem in problems(), name in prop::sample::select(NAMES.to_vec()), arch in prop::sample::select(Device::PROFILES.to_vec())) {
+    fn terms_add_up(
+        problem in problems(), name in prop::sample::select(NAMES.to_vec()),
+        arch in prop::sample::select(Device::PROFILES.to_vec()),
+    ) {
         let (estimator, kernel) = (estimator(arch), Kernel::from_name(name).unwrap());
         let KernelKind::Conv(conv) = &kernel.kind else { panic!() };
         let problem = ConvProblem { direction: conv.direction, ..problem };
@@ -266,7 +271,9 @@ proptest! {
     /// More images, larger images and more taps are no faster. Channels may be: they change what lies
     /// together.
     #[test]
-    fn times_grow_with_the_problem(problem in problems(), place in 0_usize..5, arch in prop::sample::select(Device::PROFILES.to_vec())) {
+    fn times_grow_with_the_problem(
+        problem in problems(), place in 0_usize..5, arch in prop::sample::select(Device::PROFILES.to_vec()),
+    ) {
         let of = |problem: ConvProblem| time(arch, problem, NAMES[place]);
         let own = of(problem);
         let least = own * (1.0 - 1e-12);

@@ -232,8 +232,10 @@ pub static FEATURES: &[Feature<ConvSide, ConvKernelSide>] = features! { <ConvSid
         rows * columns * depth
     }, "product of the three";
     Pair rounds = |_, _, _, m| m.work.rounds, "workgroups of the busiest compute unit";
-    Pair blocks_per_cu = |_, _, _, m| m.work.blocks_per_cu, "workgroups that a compute unit holds, by shared memory and waves";
-    Pair resident_rounds = |_, _, _, m| m.work.resident_rounds, "times that the device is filled with all workgroups it holds";
+    Pair blocks_per_cu = |_, _, _, m| m.work.blocks_per_cu,
+        "workgroups that a compute unit holds, by shared memory and waves";
+    Pair resident_rounds = |_, _, _, m| m.work.resident_rounds,
+        "times that the device is filled with all workgroups it holds";
     Pair resident_fill = |_, _, _, m| m.work.resident_fill, "share of those places that get a workgroup";
     Pair cu_steps = |_, _, _, m| m.work.cu_steps, "steps of the busiest compute unit";
     Pair serial_steps = |_, _, _, m| m.work.resident_rounds * m.work.steps, "steps that follow each other";
@@ -244,9 +246,12 @@ pub static FEATURES: &[Feature<ConvSide, ConvKernelSide>] = features! { <ConvSid
         let work = &m.work;
         work.cu_steps * work.step_elements / p.work.accesses[0]
     }, "elements that the busiest compute unit loads / elements of one access";
-    Pair cu_stores = |p, _, _, m| m.work.cu_results() / p.work.accesses[1], "elements that the busiest compute unit stores / elements of one access";
-    Pair taps_per_step = |p, _, _, m| taps_per_step(p, &m.work), "filter taps that one step covers, for bwd_weight one tile";
-    Pair reread_bytes = |_, _, _, m| m.work.reread_bytes, "bytes if every tile row and column reads its operand anew";
+    Pair cu_stores = |p, _, _, m| m.work.cu_results() / p.work.accesses[1],
+        "elements that the busiest compute unit stores / elements of one access";
+    Pair taps_per_step = |p, _, _, m| taps_per_step(p, &m.work),
+        "filter taps that one step covers, for bwd_weight one tile";
+    Pair reread_bytes = |_, _, _, m| m.work.reread_bytes,
+        "bytes if every tile row and column reads its operand anew";
     Pair reread_ratio = |p, _, _, m| share(m.work.reread_bytes, p.bytes), "reread_bytes / bytes_moved";
     Pair active_waves = |_, _, _, m| {
         let work = &m.work;
@@ -254,7 +259,8 @@ pub static FEATURES: &[Feature<ConvSide, ConvKernelSide>] = features! { <ConvSid
     }, "waves at once on a busy compute unit";
     Pair macs_per_byte = |p, _, _, m| share(m.work.cu_macs, p.bytes), "cu_macs / bytes_moved";
     Pair staged_ratio = |p, _, _, m| share(m.work.staged_bytes, p.bytes), "staged_bytes / bytes_moved";
-    Pair last_round_share = |_, _, h, m| last_round_share(&m.work, compute_units(h)), "share of the compute units that the last round uses";
+    Pair last_round_share = |_, _, h, m| last_round_share(&m.work, compute_units(h)),
+        "share of the compute units that the last round uses";
 };
 
 #[cfg(test)]

@@ -263,12 +263,15 @@ pub static FEATURES: &[Feature<FmhaSide, FmhaKernelSide>] = features! { <FmhaSid
     Pair total_output_tiles = |_, _, _, m| m.tiles, "tiles of scores, of all heads";
     Pair tile_eff_sq = |_, _, _, m| m.axes[0].efficiency, "share of the last tile of queries that is used";
     Pair tile_eff_sk = |_, _, _, m| m.axes[1].efficiency, "share of the last tile of keys that is used";
-    Pair overall_tile_efficiency = |_, _, _, m| m.axes[0].efficiency * m.axes[1].efficiency, "product of the two";
-    Pair cu_utilization = |_, _, h, m| m.tiles / h.num_cus.max(1) as f64, "tiles for each compute unit, not clamped";
+    Pair overall_tile_efficiency = |_, _, _, m| m.axes[0].efficiency * m.axes[1].efficiency,
+        "product of the two";
+    Pair cu_utilization = |_, _, h, m| m.tiles / h.num_cus.max(1) as f64,
+        "tiles for each compute unit, not clamped";
     Kernel tile_volume = |k| k.tile_of([0, 1, 2]), "volume of the first product's tile";
     Kernel tile_area_m0_n0 = |k| k.tile_of([0, 1]), "scores of a tile";
     Pair lds_estimate = |_, _, _, m| m.lds, "bytes of shared memory for one step";
-    Pair lds_ratio = |_, _, h, m| m.lds / h.lds_capacity.max(1) as f64, "share of the shared memory for one step";
+    Pair lds_ratio = |_, _, h, m| m.lds / h.lds_capacity.max(1) as f64,
+        "share of the shared memory for one step";
     Pair ratio_dq_to_k0 = |_, _, _, m| m.axes[2].quotient, "elements of a query / those of a step";
     Pair ratio_dv_to_n1 = |p, k, _, _| if k.tile[3] > 0 { ratio(p.dv, k.tile[3].into()) } else { 0.0 },
         "elements of a value / those of a tile";
@@ -277,8 +280,10 @@ pub static FEATURES: &[Feature<FmhaSide, FmhaKernelSide>] = features! { <FmhaSid
     Problem hdim_q_eq_hdim_v = |p| flag(p.dq == p.dv), "queries and values are of one size";
     Problem is_gqa = |p| flag(p.hq != p.hk), "heads of queries share keys";
     Problem total_q_elements = |p| p.product([p.batch, p.hq, p.sq, p.dq]), "elements of all queries";
-    Problem total_kv_elements = |p| p.product([p.batch, p.hk, p.sk, p.dq.saturating_add(p.dv)]), "elements of all keys and values";
-    Kernel feature_count = FmhaKernelSide::feature_count, "how many of mask, bias and the flags the kernel has";
+    Problem total_kv_elements = |p| p.product([p.batch, p.hk, p.sk, p.dq.saturating_add(p.dv)]),
+        "elements of all keys and values";
+    Kernel feature_count = FmhaKernelSide::feature_count,
+        "how many of mask, bias and the flags the kernel has";
     Hardware hw_num_cus = |h| h.num_cus as f64, "compute units";
     Hardware hw_simds_per_cu = |h| h.simds_per_cu as f64, "SIMD units of a compute unit";
     Hardware hw_total_simds = |h| h.total_simds() as f64, "SIMD units of the device";

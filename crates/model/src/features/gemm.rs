@@ -187,7 +187,9 @@ pub static FEATURES: &[Feature<GemmSide, GemmKernelSide>] = hardware_features! {
     Pair tile_eff_m = |_, _, _, m| m.axes[0].efficiency, "share of the last tile along m that is used";
     Pair tile_eff_n = |_, _, _, m| m.axes[1].efficiency, "share of the last tile along n that is used";
     Pair tile_eff_k = |_, _, _, m| m.axes[2].efficiency, "share of the last step along k that is used";
-    Pair overall_tile_efficiency = |_, _, _, m| m.axes[0].efficiency * m.axes[1].efficiency * m.axes[2].efficiency, "product of the three";
+    Pair overall_tile_efficiency = |_, _, _, m|
+        m.axes[0].efficiency * m.axes[1].efficiency * m.axes[2].efficiency,
+        "product of the three";
     Pair cu_utilization = |_, _, h, m| m.output_tiles / compute_units(h),
         "tiles for each compute unit, not clamped";
     Pair ratio_M_to_tile_m = |_, _, _, m| m.axes[0].quotient, "rows / tile rows";
@@ -201,12 +203,15 @@ pub static FEATURES: &[Feature<GemmSide, GemmKernelSide>] = hardware_features! {
     Pair needs_padding_n = |_, _, _, m| m.axes[1].uneven, "the tile does not divide the columns";
     Pair needs_padding_k = |_, _, _, m| m.axes[2].uneven, "the tile does not divide the depth";
     Pair has_padding_when_needed_m = |_, k, _, m| m.axes[0].uneven * flag(k.pad[0]), "needed and there, rows";
-    Pair has_padding_when_needed_n = |_, k, _, m| m.axes[1].uneven * flag(k.pad[1]), "needed and there, columns";
-    Pair has_padding_when_needed_k = |_, k, _, m| m.axes[2].uneven * flag(k.pad[2]), "needed and there, depth";
+    Pair has_padding_when_needed_n = |_, k, _, m| m.axes[1].uneven * flag(k.pad[1]),
+        "needed and there, columns";
+    Pair has_padding_when_needed_k = |_, k, _, m| m.axes[2].uneven * flag(k.pad[2]),
+        "needed and there, depth";
     Pair missing_required_padding_m = |_, k, _, m| misses_padding(k, m, 0), "needed and not there, rows";
     Pair missing_required_padding_n = |_, k, _, m| misses_padding(k, m, 1), "needed and not there, columns";
     Pair missing_required_padding_k = |_, k, _, m| misses_padding(k, m, 2), "needed and not there, depth";
-    Pair missing_any_required_padding = |_, k, _, m| any([0, 1, 2].map(|axis| misses_padding(k, m, axis))), "any of the three";
+    Pair missing_any_required_padding = |_, k, _, m| any([0, 1, 2].map(|axis| misses_padding(k, m, axis))),
+        "any of the three";
     Kernel vec_a = |k| stored(k, Operand::A), "fixed vector width of A, 0 for the native one";
     Kernel vec_b = |k| stored(k, Operand::B), "fixed vector width of B, 0 for the native one";
     Kernel vec_c = |k| stored(k, Operand::C), "fixed vector width of C, 0 for the native one";

@@ -178,7 +178,8 @@ macro_rules! hardware_features {
             Hardware hw_total_simds = |h| h.total_simds() as f64, "SIMD units of the device";
             Hardware hw_shader_engines = |h| h.shader_engines as f64, "shader engines";
             Hardware hw_max_clock_mhz = |h| h.max_clock_mhz as f64, "highest clock in MHz";
-            Hardware hw_max_waves_per_cu = |h| h.max_waves_per_cu as f64, "waves that a compute unit can hold";
+            Hardware hw_max_waves_per_cu = |h| h.max_waves_per_cu as f64,
+                "waves that a compute unit can hold";
             Hardware hw_wavefront_size = |h| h.wavefront_size as f64, "threads of a wave";
             Hardware hw_lds_capacity = |h| h.lds_capacity as f64, "shared memory of a compute unit in bytes";
             Hardware hw_l1_cache_kb = |h| h.l1_cache_kb as f64, "first-level cache in KiB";

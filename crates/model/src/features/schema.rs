@@ -16,7 +16,10 @@ use crate::vocab::{Arch, Direction, Epilogue, Op, Scheduler};
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SchemaError {
     /// Names that no feature of the operation has.
-    #[error("no {op} feature is named {}; the {known} names are listed by `ckselect features --list`", names.join(", "))]
+    #[error(
+        "no {op} feature is named {}; the {known} names are listed by `ckselect features --list`",
+        names.join(", ")
+    )]
     Unknown {
         /// The operation.
         op: Op,
@@ -51,7 +54,8 @@ pub enum SideError {
     },
     /// A kernel by itself, of which a universal model knows nothing.
     #[error(
-        "the columns of a universal model are relative to the kernels of a pool, so that a kernel alone has none"
+        "the columns of a universal model are relative to the kernels of a pool, \
+         so that a kernel alone has none"
     )]
     Universal,
 }
@@ -232,7 +236,10 @@ impl Schema {
 
     /// Number of columns.
     pub fn len(&self) -> usize {
-        of_any!(&self.columns, features => features.len(), columns, own => columns.len() + own.as_ref().map_or(0, |own| own.len()))
+        of_any!(
+            &self.columns, features => features.len(),
+            columns, own => columns.len() + own.as_ref().map_or(0, |own| own.len())
+        )
     }
 
     /// Never: a schema has at least one column.

@@ -121,7 +121,8 @@ mod tests {
             backwards.features.reverse();
             prop_assert_eq!(backwards.raw_score(), score);
 
-            let size: f64 = given.features.iter().map(|part| part.abs()).sum::<f64>() + bias.abs() + score.abs();
+            let size: f64 =
+                given.features.iter().map(|part| part.abs()).sum::<f64>() + bias.abs() + score.abs();
             for (made, given) in made.features.iter().zip(&given.features) {
                 prop_assert!((made - given).abs() <= 1e-15 * size);
             }

@@ -298,7 +298,9 @@ mod tests {
 
         /// LightGBM's own spelling: as C's `%.17g` and `%g`, whose exponents have a sign and two digits.
         #[test]
-        fn floats_are_read_as_lightgbm_writes_them(size in -12i32..18, value in 1.0..10.0f64, negative: bool) {
+        fn floats_are_read_as_lightgbm_writes_them(
+            size in -12i32..18, value in 1.0..10.0f64, negative: bool
+        ) {
             for digits in [5, 16] {
                 let value = if negative { -value } else { value };
                 let text = if (-4..=digits as i32).contains(&size) {

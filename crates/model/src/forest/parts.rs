@@ -540,7 +540,8 @@ mod tests {
         }
     }
 
-    const SMALL: &str = "tree\nversion=v4\nnum_class=1\nmax_feature_idx=0\nfeature_names=x\nfeature_infos=none\n\n\
+    const SMALL: &str = "tree\nversion=v4\nnum_class=1\nmax_feature_idx=0\nfeature_names=x\n\
+        feature_infos=none\n\n\
         Tree=0\nnum_leaves=1\nnum_cat=0\nleaf_value=1\n\nTree=1\nnum_leaves=1\nnum_cat=0\nleaf_value=2\n\n\
         Tree=2\nnum_leaves=2\nnum_cat=0\nsplit_feature=0\nthreshold=1\nleft_child=-1\nright_child=-2\n\
         leaf_value=6 7\n\nend of trees\n\nparameters:\nTree=9\nend of trees\nend of parameters\n";
@@ -577,12 +578,19 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 4 } else { 2000 }, failure_persistence: None, ..Default::default() })]
+        #![proptest_config(ProptestConfig {
+            cases: if cfg!(miri) { 4 } else { 2000 },
+            failure_persistence: None,
+            ..Default::default()
+        })]
 
         /// Damaged anywhere, the text is refused for the same reason at the same place, however it is cut.
         #[test]
         fn faults_are_where_they_are(
-            at in 0..SMALL.len(), with in prop::sample::select(vec!["", "\n", "\r\n", "#", "9", " ", "Tree=", "=", "\nend of trees\n"]),
+            at in 0..SMALL.len(),
+            with in prop::sample::select(
+                vec!["", "\n", "\r\n", "#", "9", " ", "Tree=", "=", "\nend of trees\n"]
+            ),
             gone in 0usize..30, part in 1usize..400, threads in 1usize..3
         ) {
             let text = format!("{}{with}{}", &SMALL[..at], &SMALL[(at + gone).min(SMALL.len())..]);

@@ -56,7 +56,8 @@ mod tests {
     /// One split, at `tile_m0`, column 21.
     fn forest() -> String {
         let names: Vec<String> = (0..68).map(|column| format!("Column_{column}")).collect();
-        let tree = "Tree=0\nnum_leaves=2\nnum_cat=0\nsplit_feature=21\nsplit_gain=1\nthreshold=64\ndecision_type=2\n\
+        let tree = "Tree=0\nnum_leaves=2\nnum_cat=0\nsplit_feature=21\nsplit_gain=1\nthreshold=64\n\
+                    decision_type=2\n\
                     left_child=-1\nright_child=-2\nleaf_value=1.5 2.5\nleaf_weight=1 1\nleaf_count=1 1\n\
                     internal_value=0\ninternal_weight=2\ninternal_count=2\nis_linear=0\nshrinkage=1\n\n\n";
         format!(
@@ -86,7 +87,8 @@ mod tests {
 
         let name = |m0: u16| {
             format!(
-                "fmha_fwd_fp16_batch_h128_qr_async_t{m0}x128x32x128x32x128_w32x32x16_pad1111_mask=no_bias=no_bpc=-1"
+                "fmha_fwd_fp16_batch_h128_qr_async_t{m0}x128x32x128x32x128_w32x32x16_pad1111_mask=no_bias=no\
+                 _bpc=-1"
             )
         };
         let names = [name(64), name(128)].join("\n");
@@ -113,7 +115,8 @@ mod tests {
         let backward = backward.stage(crate::vocab::FmhaFamily::BwdDqDkDv);
         let misfits = crate::model::listed(&key.misfits(&backward.into(), None));
         assert_eq!(misfits, "family is bwd_dq_dk_dv, the model is for forward");
-        let combine = "fmha_fwd_splitkv_combine_fp16_batch_h128_splitkv_combine_t32x128x32x32x0x0_w16x16x16_pad0111_mask=no_bias=no_lse=1_bpc=-1";
+        let combine = "fmha_fwd_splitkv_combine_fp16_batch_h128_splitkv_combine_t32x128x32x32x0x0_w16x16x16\
+                       _pad0111_mask=no_bias=no_lse=1_bpc=-1";
         assert!(!key.fits_kernel(&Kernel::from_name(combine).unwrap()));
     }
 

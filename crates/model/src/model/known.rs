@@ -108,8 +108,9 @@ mod tests {
 
     fn spec(folder: &str, more: &str) -> FeatureSpec {
         let text = format!(
-            r#"{{"op_type": "grouped_conv", "dtype": "fp16", "arch": "gfx942", "feature_names": ["N", "K_per_C", "hw_num_cus"],
-                "categorical_features": ["pipeline"], "tflops_log_transform": true, "feature_indices": [0, 1, 2]{more}}}"#
+            r#"{{"op_type": "grouped_conv", "dtype": "fp16", "arch": "gfx942",
+                "feature_names": ["N", "K_per_C", "hw_num_cus"], "categorical_features": ["pipeline"],
+                "tflops_log_transform": true, "feature_indices": [0, 1, 2]{more}}}"#
         );
         FeatureSpec::from_json(&format!("{folder}/feature_spec.json"), text.as_bytes()).unwrap()
     }

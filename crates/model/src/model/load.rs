@@ -116,7 +116,8 @@ impl Model {
         let names: Vec<&str> = universal_columns(op).iter().map(|column| column.name).collect();
         let forest = format!(
             "tree\nversion=v4\nnum_class=1\nnum_tree_per_iteration=1\nlabel_index=0\nmax_feature_idx={}\n\
-             objective=none\nfeature_names={}\nfeature_infos={}\n\nTree=0\nnum_leaves=1\nnum_cat=0\nleaf_value=0\n\
+             objective=none\nfeature_names={}\nfeature_infos={}\n\nTree=0\nnum_leaves=1\nnum_cat=0\n\
+             leaf_value=0\n\
              is_linear=0\nshrinkage=1\n\nend of trees\n",
             names.len() - 1,
             names.join(" "),

@@ -335,7 +335,8 @@ mod tests {
             ),
             (
                 r#"{"op_type":"softmax"}"#,
-                "op_type: found 'softmax', expected one of gemm_universal, gemm_universal_vec, grouped_conv, fmha",
+                "op_type: found 'softmax', expected one of gemm_universal, gemm_universal_vec, grouped_conv, \
+                 fmha",
             ),
             (
                 r#"{"feature_engine":"Magic"}"#,
@@ -359,7 +360,8 @@ mod tests {
             (r#"{"arch":"mi355x"}"#, "arch: found 'mi355x', expected one of gfx9xx"),
             (
                 r#"{"ck_select":{"trained_range":{"magic":[1,2]}}}"#,
-                "ck_select.trained_range.magic: found a range, expected none, as feature_names does not have it",
+                "ck_select.trained_range.magic: found a range, expected none, \
+                 as feature_names does not have it",
             ),
             (
                 r#"{"ck_select":{"trained_range":{"M":[3,2]}}}"#,

@@ -65,7 +65,10 @@ pub enum RowModelError {
         file: String,
     },
     /// An engine of the other operation.
-    #[error("{file}: the model is for {model}, the feature engine {engine} is for {op}", engine = .engine.as_str(), op = .engine.op())]
+    #[error(
+        "{file}: the model is for {model}, the feature engine {engine} is for {op}",
+        engine = .engine.as_str(), op = .engine.op()
+    )]
     Engine {
         /// The spec's file.
         file: String,
@@ -79,7 +82,8 @@ pub enum RowModelError {
     Hardware(InvalidField),
     /// A universal model, which knows nothing of single rows.
     #[error(
-        "{0}: a universal model ranks the kernels of a pool, relative to its best; rows alone have no features"
+        "{0}: a universal model ranks the kernels of a pool, relative to its best; \
+         rows alone have no features"
     )]
     Universal(String),
 }

@@ -361,10 +361,16 @@ fn pools_of_every_size_have_the_forests_bits() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 2 } else { 300 }, failure_persistence: None, ..Default::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: if cfg!(miri) { 2 } else { 300 },
+        failure_persistence: None,
+        ..Default::default()
+    })]
 
     #[test]
-    fn random_shortlists_have_the_best(seed: u64, trees in 1usize..30, leaves in 2usize..60, kernels in 33usize..400) {
+    fn random_shortlists_have_the_best(
+        seed: u64, trees in 1usize..30, leaves in 2usize..60, kernels in 33usize..400
+    ) {
         let trees = if cfg!(miri) { trees % 3 } else { trees };
         check_shortlists(seed, trees, leaves, kernels, 1);
     }

@@ -18,8 +18,9 @@ pub enum RankError {
     ProblemSide(SideError),
     /// The model is for other problems.
     #[error(
-        "the model is for {}, not for this problem: {}; use a model for it, the universal model or the estimate, or force \
-         this one (`--force-model` of ckselect, `force` of ck_model_options, `Model::forced`)",
+        "the model is for {}, not for this problem: {}; use a model for it, the universal model or the \
+         estimate, or force this one (`--force-model` of ckselect, `force` of ck_model_options, \
+         `Model::forced`)",
         .key, listed(.misfits)
     )]
     NotFor {
@@ -66,7 +67,8 @@ pub enum RankError {
     },
     /// A universal model that is not told which GPU to rank for.
     #[error(
-        "a universal model ranks for the GPU of the problem, and neither the problem, nor the caller, nor the kernels name an architecture"
+        "a universal model ranks for the GPU of the problem, and neither the problem, nor the caller, nor \
+         the kernels name an architecture"
     )]
     NoArch,
     /// A GPU that a universal model knows nothing of.

@@ -115,7 +115,8 @@ mod tests {
         let small = Pool::read(format!("{folder}/pool.txt")).unwrap();
         let name = |m: usize, n: usize, k: usize| {
             format!(
-                "gemm_universal_fp8_rcr_compv3_default_intrawave_True_True_True_False_{m}x{n}x{k}_2x2x1_32x32x16"
+                "gemm_universal_fp8_rcr_compv3_default_intrawave_True_True_True_False_{m}x{n}x{k}_2x2x1\
+                 _32x32x16"
             )
         };
         let sizes = [32, 64, 96, 128, 160, 192, 224, 256];

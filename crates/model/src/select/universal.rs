@@ -192,14 +192,19 @@ mod tests {
     use crate::problem::ConvProblem;
     use crate::select::{RankScratch, Ranker};
 
-    const SPEC: &str = r#"{"op_type":"grouped_conv","arch":"gfx950","feature_names":["est_slower","est_rounds","C","tile_mn"],
+    const SPEC: &str = r#"{"op_type":"grouped_conv","arch":"gfx950",
+        "feature_names":["est_slower","est_rounds","C","tile_mn"],
         "ck_select":{"prior":10,"rank_by":"relative"}}"#;
     /// Asks for a column of each kind.
-    const FOREST: &str = "tree\nversion=v4\nnum_class=1\nnum_tree_per_iteration=1\nlabel_index=0\nmax_feature_idx=3\n\
+    const FOREST: &str = "tree\nversion=v4\nnum_class=1\nnum_tree_per_iteration=1\nlabel_index=0\n\
+        max_feature_idx=3\n\
         objective=none\nfeature_names=est_slower est_rounds C tile_mn\nfeature_infos=none none none none\n\n\
-        Tree=0\nnum_leaves=4\nnum_cat=0\nsplit_feature=2 3 0\nsplit_gain=1 1 1\nthreshold=100 5000 1.5\ndecision_type=2 2 2\n\
-        left_child=-1 -2 -3\nright_child=1 2 -4\nleaf_value=0.5 1.5 2.5 3.5\nleaf_weight=1 1 1 1\nleaf_count=1 1 1 1\n\
-        internal_value=0 0 0\ninternal_weight=0 0 0\ninternal_count=4 3 2\nis_linear=0\nshrinkage=1\n\n\nend of trees\n";
+        Tree=0\nnum_leaves=4\nnum_cat=0\nsplit_feature=2 3 0\nsplit_gain=1 1 1\nthreshold=100 5000 1.5\n\
+        decision_type=2 2 2\n\
+        left_child=-1 -2 -3\nright_child=1 2 -4\nleaf_value=0.5 1.5 2.5 3.5\nleaf_weight=1 1 1 1\n\
+        leaf_count=1 1 1 1\n\
+        internal_value=0 0 0\ninternal_weight=0 0 0\ninternal_count=4 3 2\nis_linear=0\nshrinkage=1\n\n\n\
+        end of trees\n";
 
     /// Features that follow are what training reads, whatever kernels are left out.
     #[test]

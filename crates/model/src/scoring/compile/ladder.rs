@@ -209,7 +209,8 @@ mod tests {
 
     /// A forest of trees with one node each: thresholds, rising and falling, and categories.
     fn forest(sets: u32) -> Forest {
-        let mut text = "tree\nversion=v4\nnum_class=1\nnum_tree_per_iteration=1\nmax_feature_idx=1\nobjective=regression\n\
+        let mut text = "tree\nversion=v4\nnum_class=1\nnum_tree_per_iteration=1\nmax_feature_idx=1\n\
+                        objective=regression\n\
                         feature_names=a b\nfeature_infos=none none\n\n"
             .to_owned();
         for tree in 0..2 * sets {

@@ -274,7 +274,8 @@ mod tests {
         prop_oneof![
             8 => (-300..300_i32).prop_map(|number| f64::from(number) / 8.0),
             1 => prop::sample::select(vec![
-                0.0, -0.0, 1e-35, -1e-35, 1e-34, f64::INFINITY, f64::NEG_INFINITY, f64::NAN, f64::MAX, f64::MIN,
+                0.0, -0.0, 1e-35, -1e-35, 1e-34, f64::INFINITY, f64::NEG_INFINITY, f64::NAN, f64::MAX,
+                f64::MIN,
             ]),
         ]
     }
