@@ -253,7 +253,8 @@ mod tests {
         /// Wherever a crash tears the file, all whole rows are kept and nothing else.
         #[test]
         fn any_cut_keeps_the_whole_rows(rows in 0_usize..6, cut in 0_usize..400) {
-            let lines: Vec<String> = (0..rows).map(|row| format!("k{row},{row},0.5,1.0,\"e, {row}\"\n")).collect();
+            let lines: Vec<String> =
+                (0..rows).map(|row| format!("k{row},{row},0.5,1.0,\"e, {row}\"\n")).collect();
             let text = lines.concat();
             let (_folder, path) = written(&text);
             let whole = std::fs::read(&path).unwrap();

@@ -239,8 +239,10 @@ mod tests {
         Plan::new(&pool, &set.unwrap())
     }
 
-    const POOL: &str = "grouped_conv_forward_bf16_2d_64x64x64_compv3\ngrouped_conv_forward_bf16_3d_64x64x64_compv3\n\
-                        grouped_conv_forward_bf16_2d_64x64x64_compv4\ngrouped_conv_forward_bf16_2d_64x64x64_compv3\n";
+    const POOL: &str = "grouped_conv_forward_bf16_2d_64x64x64_compv3\n\
+                        grouped_conv_forward_bf16_3d_64x64x64_compv3\n\
+                        grouped_conv_forward_bf16_2d_64x64x64_compv4\n\
+                        grouped_conv_forward_bf16_2d_64x64x64_compv3\n";
     const PROBLEMS: &str = "C,K,Hi,Wi,Y,X,Di,Z,pad_d\n64,64,8,8,1,1,1,1,0\n64,64,8,8,1,1,4,3,1\n";
 
     #[test]

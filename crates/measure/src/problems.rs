@@ -211,7 +211,8 @@ mod tests {
     fn attention_of_a_signature_is_for_kernels_of_it() {
         let kernel = |mask: &str| {
             let name = format!(
-                "fmha_fwd_bf16_batch_h128_qr_t64x128x32x128x32x128_w16x16x32_pad1111_mask={mask}_bias=no_bpc=-1"
+                "fmha_fwd_bf16_batch_h128_qr_t64x128x32x128x32x128_w16x16x32_pad1111_mask={mask}_bias=no\
+                 _bpc=-1"
             );
             Kernel::from_name(&name).unwrap()
         };

@@ -218,8 +218,8 @@ mod tests {
             lines(&plan, &Outcome::Measured(Measurement { non_zero: Some(9), ..Measurement::of(0.25, 1e9) }));
         assert_eq!(
             header,
-            "kernel,problem_idx,N,C,K,G,Di,Hi,Wi,Z,Y,X,stride_d,stride_h,stride_w,pad_d,pad_h,pad_w,dilation_d,\
-             dilation_h,dilation_w,latency_ms,tflops,non_zero,error_msg\n"
+            "kernel,problem_idx,N,C,K,G,Di,Hi,Wi,Z,Y,X,stride_d,stride_h,stride_w,pad_d,pad_h,pad_w,\
+             dilation_d,dilation_h,dilation_w,latency_ms,tflops,non_zero,error_msg\n"
         );
         assert_eq!(row, format!("{CONV_POOL},5,2,64,128,1,1,28,29,1,3,3,1,1,1,0,1,1,1,1,1,0.25,4.0,9,\n"));
         let (_, row) = lines(&plan, &Outcome::failed(FailureClass::Crash, "signal 11, \"SIGSEGV\""));
@@ -238,12 +238,14 @@ mod tests {
 
     #[test]
     fn gemms_have_types_and_bandwidth() {
-        let pool = "gemm_universal_fp16_rcr_compv3_cshuffle_intrawave_False_False_False_False_256x256x64_2x2x1_32x32x16";
+        let pool = "gemm_universal_fp16_rcr_compv3_cshuffle_intrawave_False_False_False_False_256x256x64\
+                    _2x2x1_32x32x16";
         let plan = plan(pool, "m,n,k\n1000,500,100\n");
         let (header, row) = lines(&plan, &Outcome::Measured(Measurement::of(1.0, 1e8)));
         assert_eq!(
             header,
-            "kernel,problem_idx,m,n,k,split_k,dtype,layout,latency_ms,tflops,bandwidth_gb_s,non_zero,error_msg\n"
+            "kernel,problem_idx,m,n,k,split_k,dtype,layout,latency_ms,tflops,bandwidth_gb_s,non_zero,\
+             error_msg\n"
         );
         // (1000*100 + 100*500 + 1000*500) * 2 bytes in a millisecond
         assert!(row.ends_with(",0,1000,500,100,1,fp16,rcr,1.0,0.1,1.3,-1,\n"), "{row}");

@@ -211,12 +211,19 @@ mod tests {
             "#SBATCH --array=2,4\n",
             "#SBATCH --gpus=1\n",
             "output=/data/sweep.shard-\"$shard\"-of-4.csv\n",
-            "'/opt/ck select/ckselect' bench --pool 'it'\\''s' --shard \"$shard/4\" --output \"$output\" --resume",
+            "'/opt/ck select/ckselect' bench --pool 'it'\\''s' --shard \"$shard/4\" --output \"$output\" \
+             --resume",
         ] {
             assert!(script.contains(line), "{line}\n{script}");
         }
         let merge = job().merge_script();
-        assert!(merge.contains("merge /data/sweep.shard-1-of-4.csv /data/sweep.shard-2-of-4.csv /data/sweep.shard-4-of-4.csv --complete"), "{merge}");
+        assert!(
+            merge.contains(
+                "merge /data/sweep.shard-1-of-4.csv /data/sweep.shard-2-of-4.csv \
+                 /data/sweep.shard-4-of-4.csv --complete"
+            ),
+            "{merge}"
+        );
         assert!(merge.contains("#SBATCH --partition=gpu\n") && !merge.contains("--gpus"), "{merge}");
     }
 

@@ -21,7 +21,8 @@ enum Part {
 pub enum TemplateError {
     /// A brace without its partner.
     #[error(
-        "'{text}', byte {at}: found a single '{brace}', expected '{{name}}', or '{brace}{brace}' for the brace itself"
+        "'{text}', byte {at}: found a single '{brace}', expected '{{name}}', \
+         or '{brace}{brace}' for the brace itself"
     )]
     Brace {
         /// The whole text.

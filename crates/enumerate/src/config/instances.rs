@@ -188,8 +188,8 @@ fn depthwise_name(object: &mut Object<'_>, shared: &Shared) -> Result<String, Fa
     let (pad_h, pad_w) = (pad("pad_h")?, pad("pad_w")?);
     object.optional("id", count(0, u32::MAX))?;
     Ok(format!(
-        "grouped_conv_fwd_depthwise_{dtype}_{layout}_{ndim}d_{tile_h}x{tile_w}_f{filter}_s{stride_h}x{stride_w}\
-         _p{pad_h}x{pad_w}_nb{batch}_sub{sub_h}x{sub_w}_vec{input}_{output}"
+        "grouped_conv_fwd_depthwise_{dtype}_{layout}_{ndim}d_{tile_h}x{tile_w}_f{filter}\
+         _s{stride_h}x{stride_w}_p{pad_h}x{pad_w}_nb{batch}_sub{sub_h}x{sub_w}_vec{input}_{output}"
     ))
 }
 

@@ -74,7 +74,10 @@ pub enum EnumerateError {
     #[error(transparent)]
     Arch(#[from] UnknownWord),
     /// An architecture of which the rules know nothing: what another one has is no answer.
-    #[error("the rules know no architecture {arch}, expected one of {}; --rules takes an arch.json with others", known.join(", "))]
+    #[error(
+        "the rules know no architecture {arch}, expected one of {}; --rules takes an arch.json with others",
+        known.join(", ")
+    )]
     UnknownArch {
         /// What was asked for.
         arch: Arch,

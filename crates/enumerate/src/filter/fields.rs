@@ -133,5 +133,6 @@ pub const FMHA_FIELDS: &[Field<FmhaKernel>] = fields! {
     sink, "the first keys are seen by all", |_, k| Value::Bool(k.sink);
     skip, "skips short sequences", |_, k| Value::Bool(k.skip);
     paged_kv, "keys and values lie in pages", |_, k| Value::Bool(k.paged_kv);
-    block_per_cu, "workgroups per compute unit, 255 when the pipeline decides", |_, k| int(k.block_per_cu.into());
+    block_per_cu,
+        "workgroups per compute unit, 255 when the pipeline decides", |_, k| int(k.block_per_cu.into());
 };

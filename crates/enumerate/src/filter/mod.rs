@@ -130,8 +130,8 @@ fn python(text: &str) -> Option<FilterError> {
                 FilterFault::Syntax,
                 text,
                 start..start + word.len(),
-                "this is Python code, which is never executed; the file must hold one expression, such as what \
-                 filter_config returns: c.tile_n >= 128 and c.pipeline == 'compv5'",
+                "this is Python code, which is never executed; the file must hold one expression, such as \
+                 what filter_config returns: c.tile_n >= 128 and c.pipeline == 'compv5'",
             ));
         }
     }

@@ -49,7 +49,8 @@ impl ExecutableRunner {
             (None, op) => {
                 let kernels = if op == Op::Fmha { "attention" } else { "convolutions" };
                 return Err(MeasureError::Settings(format!(
-                    "executables of {kernels} have no standard flags: give 'arguments' in a runner configuration"
+                    "executables of {kernels} have no standard flags: \
+                     give 'arguments' in a runner configuration"
                 )));
             }
         };

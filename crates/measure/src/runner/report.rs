@@ -122,7 +122,8 @@ mod tests {
 
     fn object(result: &str) -> String {
         format!(
-            "{{\"name\": \"gemm_k\", \"problem\": {{\"m\": 1000, \"n\": 1000, \"k\": 500}}, \"perf_result\": {{{result}}}}}"
+            "{{\"name\": \"gemm_k\", \"problem\": {{\"m\": 1000, \"n\": 1000, \"k\": 500}}, \"perf_result\": \
+             {{{result}}}}}"
         )
     }
 
