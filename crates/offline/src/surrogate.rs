@@ -74,7 +74,10 @@ pub struct Outcome {
 #[derive(Debug, thiserror::Error)]
 pub enum SearchError {
     /// Convolutions have no space of parameters.
-    #[error("the model is for {0}; only {gemm} has a space of parameters to search, give a pool", gemm = Op::Gemm)]
+    #[error(
+        "the model is for {0}; only {gemm} has a space of parameters to search, give a pool",
+        gemm = Op::Gemm
+    )]
     NoSpace(Op),
     /// The problem is not a GEMM.
     #[error("the problem is not a GEMM")]

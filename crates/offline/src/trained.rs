@@ -64,7 +64,8 @@ pub fn limits(schema: &Schema, trained_on: &TrainedOn, range: &TrainedRange) -> 
     let suffixes = if suffixes.is_empty() { "none" } else { suffixes.as_str() };
     let _ = writeln!(
         text,
-        "\nKernels with other pipelines or suffixes are marked. Pipelines: {pipelines}. Suffixes: {suffixes}.\n\n\
+        "\nKernels with other pipelines or suffixes are marked. Pipelines: {pipelines}. Suffixes: \
+         {suffixes}.\n\n\
          Features of the problem, as it was trained:\n\n| feature | from | to |\n|---|---|---|"
     );
     for (name, scope) in schema.names().into_iter().zip(schema.scopes()) {

@@ -147,12 +147,15 @@ mod tests {
 
     #[test]
     fn the_first_gpu_is_read() {
-        let text = "ROCk module is loaded\n=====\nHSA Agents\n=====\n*******\nAgent 1\n*******\n  Name:                    AMD EPYC\n  \
-                    Compute Unit:            128\n*******\nAgent 2\n*******\n  Name:                    gfx950\n  \
-                    Marketing Name:          AMD Instinct MI355X\n  Chip ID:                 30114(0x75a2)\n  \
-                    Cache Info:\n    L1:                      32(0x20) KB\n    L2:                      4096(0x1000) KB\n  \
+        let text = "ROCk module is loaded\n=====\nHSA Agents\n=====\n*******\nAgent 1\n*******\n  \
+                    Name:                    AMD EPYC\n  Compute Unit:            128\n*******\nAgent 2\n\
+                    *******\n  Name:                    gfx950\n  \
+                    Marketing Name:          AMD Instinct MI355X\n  \
+                    Chip ID:                 30114(0x75a2)\n  Cache Info:\n    \
+                    L1:                      32(0x20) KB\n    L2:                      4096(0x1000) KB\n  \
                     Max Clock Freq. (MHz):   2400\n  Compute Unit:            256\n  \
-                    Wavefront Size:          64(0x40)\n  ISA Info:\n    ISA 1\n      Name:                    amdgcn-amd-amdhsa--gfx950\n";
+                    Wavefront Size:          64(0x40)\n  ISA Info:\n    ISA 1\n      \
+                    Name:                    amdgcn-amd-amdhsa--gfx950\n";
         let capture = parse(text);
         assert_eq!(capture.gfx_name(), Some("gfx950"));
         assert_eq!(capture.number("hw_num_cus"), Some(256));

@@ -162,7 +162,8 @@ mod tests {
             bits in 1..=16u32,
             runs in prop::collection::vec((any::<u16>(), prop_oneof![1..3u32, 1..40u32]), 0..100),
         ) {
-            let runs: Vec<_> = runs.into_iter().map(|(value, count)| (value & (0xffff >> (16 - bits)), count)).collect();
+            let runs: Vec<_> =
+                runs.into_iter().map(|(value, count)| (value & (0xffff >> (16 - bits)), count)).collect();
             let mut expected: Vec<u16> =
                 runs.iter().flat_map(|&(value, count)| std::iter::repeat_n(value, count as usize)).collect();
             let found = decoded(&encoded(&runs, bits), bits);

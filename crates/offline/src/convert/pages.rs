@@ -192,8 +192,10 @@ mod tests {
         ) {
             let stretches: Vec<(u32, u32)> =
                 runs.iter().map(|(index, rows)| (index.index(values.len()) as u32, *rows)).collect();
-            let rows: Vec<u32> =
-                stretches.iter().flat_map(|&(place, rows)| std::iter::repeat_n(place, rows as usize)).collect();
+            let rows: Vec<u32> = stretches
+                .iter()
+                .flat_map(|&(place, rows)| std::iter::repeat_n(place, rows as usize))
+                .collect();
             // Places that no row names have values, too: statistics may count them, rows may not.
             let values: Vec<Option<i64>> = (0..values.len() as u32)
                 .map(|place| values[place as usize].filter(|_| rows.contains(&place)))
@@ -216,9 +218,12 @@ mod tests {
 
         #[test]
         fn figures_and_flags_are_read(
-            figures in prop::collection::vec(prop_oneof![Just(f64::NAN), Just(0.5), -1e300..1e300f64], 1..300),
+            figures in prop::collection::vec(
+                prop_oneof![Just(f64::NAN), Just(0.5), -1e300..1e300f64], 1..300
+            ),
         ) {
-            let rows: Vec<Option<f64>> = figures.iter().map(|&value| Some(value).filter(|v| !v.is_nan())).collect();
+            let rows: Vec<Option<f64>> =
+                figures.iter().map(|&value| Some(value).filter(|v| !v.is_nan())).collect();
             prop_assert_eq!(read(file(&Content::Figures(&figures))), expected(&rows, f64::total_cmp));
             let flags: Vec<bool> = figures.iter().map(|value| value.is_nan()).collect();
             let rows: Vec<Option<bool>> = flags.iter().copied().map(Some).collect();

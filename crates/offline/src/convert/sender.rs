@@ -153,8 +153,8 @@ impl Sink for Sender {
                 return Err(DataError::format(
                     &self.file,
                     format_args!(
-                        "run_id: found '{run}', expected a whole number, as the table of convolutions has it; \
-                         --run-id gives another"
+                        "run_id: found '{run}', expected a whole number, \
+                         as the table of convolutions has it; --run-id gives another"
                     ),
                 ));
             }

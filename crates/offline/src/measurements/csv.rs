@@ -160,8 +160,8 @@ impl Header {
         let kernel = match (need(&["kernel", "kernel_name"]), tile) {
             (Err(_), [Some(m), Some(n), Some(k), Some(pipeline)]) if index.contains_key("Hi") => {
                 let dtype = dtype.ok_or_else(|| {
-                    let reason = "header: kernels are given by their tiles, as CK DSL's sweeps have them, and no column says \
-                                  their type: say --dtype fp16 or bf16";
+                    let reason = "header: kernels are given by their tiles, as CK DSL's sweeps have them, \
+                                  and no column says their type: say --dtype fp16 or bf16";
                     DataError::format(file, reason)
                 })?;
                 KernelCells::Tile([m, n, k, pipeline], dtype)

@@ -72,7 +72,8 @@ pub enum DataError {
     },
     /// Hardware constants that differ between rows.
     #[error(
-        "{file}: hw_{name} is {found}, {expected} before: rows measured on different hardware cannot be used together"
+        "{file}: hw_{name} is {found}, {expected} before: \
+         rows measured on different hardware cannot be used together"
     )]
     Hardware {
         /// The file.

@@ -162,7 +162,8 @@ pub(super) fn roofline(roofline: &Roofline, shown: &[(usize, String)]) -> String
         let point = roofline.points[*place];
         let (x, y) = (Plot::x(x(point.intensity)), plot.y(y(point.tflops)));
         plot.add(format_args!(
-            "<circle class=\"dot\" data-row=\"{row}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3\"><title>{says}</title></circle>\n"
+            "<circle class=\"dot\" data-row=\"{row}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3\">\
+             <title>{says}</title></circle>\n"
         ));
     }
     plot.finish()
@@ -172,7 +173,8 @@ pub(super) fn roofline(roofline: &Roofline, shown: &[(usize, String)]) -> String
 pub(super) fn bar(share: f64) -> String {
     let width = (share.clamp(0.0, 1.0) * 120.0).max(1.0);
     format!(
-        "<svg class=\"bar\" viewBox=\"0 0 120 10\" aria-hidden=\"true\"><path d=\"M0 0H{width:.1}V10H0Z\"/></svg>"
+        "<svg class=\"bar\" viewBox=\"0 0 120 10\" aria-hidden=\"true\"><path d=\"M0 0H{width:.1}V10H0Z\"/>\
+         </svg>"
     )
 }
 
@@ -181,7 +183,8 @@ pub(super) fn diverging(share: f64) -> String {
     let end = 80.0 + share.clamp(-1.0, 1.0) * 80.0;
     let (from, width, side) = if end < 80.0 { (end, 80.0 - end, "less") } else { (80.0, end - 80.0, "more") };
     format!(
-        "<svg class=\"bar diverging\" viewBox=\"0 0 160 10\" aria-hidden=\"true\"><path class=\"{side}\" d=\"M{from:.1} 0h{width:.1}v10h-{width:.1}Z\"/>\
+        "<svg class=\"bar diverging\" viewBox=\"0 0 160 10\" aria-hidden=\"true\">\
+         <path class=\"{side}\" d=\"M{from:.1} 0h{width:.1}v10h-{width:.1}Z\"/>\
          <path class=\"middle\" d=\"M80 0V10\"/></svg>"
     )
 }
@@ -190,7 +193,9 @@ pub(super) fn diverging(share: f64) -> String {
 pub(super) fn place(share: f64) -> String {
     let x = 4.0 + share.clamp(0.0, 1.0) * 112.0;
     format!(
-        "<svg class=\"bar\" viewBox=\"0 0 120 10\" aria-hidden=\"true\"><path class=\"scale\" d=\"M4 4.5H116V5.5H4Z\"/><circle class=\"dot\" cx=\"{x:.1}\" cy=\"5\" r=\"4\"/></svg>"
+        "<svg class=\"bar\" viewBox=\"0 0 120 10\" aria-hidden=\"true\">\
+         <path class=\"scale\" d=\"M4 4.5H116V5.5H4Z\"/>\
+         <circle class=\"dot\" cx=\"{x:.1}\" cy=\"5\" r=\"4\"/></svg>"
     )
 }
 

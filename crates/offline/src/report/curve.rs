@@ -30,7 +30,8 @@ pub struct CurvePoint {
 pub fn curve(points: &[CurvePoint], device: &str, at: &str) -> String {
     let mut page = Page::new(&format!("{device}: learning curve"));
     page.text(&format!(
-        "Made {at} by ckselect {}. Efficiency on problems that were not measured, by the number of problems that were.",
+        "Made {at} by ckselect {}. Efficiency on problems that were not measured, \
+         by the number of problems that were.",
         env!("CARGO_PKG_VERSION")
     ));
     for (title, chart) in pictures(points) {

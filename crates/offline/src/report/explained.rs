@@ -56,8 +56,8 @@ pub fn explained(explained: &Explained<'_>, made: &Made) -> String {
     );
     if let Some(most) = comparison.terms.first() {
         page.text(&format!(
-            "The raw score of the first is {sign} that of the second by {}. The feature with the largest part in it is {}: {} of the first and {} of \
-             the second.",
+            "The raw score of the first is {sign} that of the second by {}. The feature with the largest \
+             part in it is {}: {} of the first and {} of the second.",
             number((ours - theirs).abs()),
             most.feature,
             number(most.values[0]),
@@ -100,8 +100,9 @@ fn ranking(page: &mut Page, explained: &Explained<'_>) {
 fn terms(page: &mut Page, comparison: &Comparison) {
     let most = comparison.terms.iter().map(|term| term.difference().abs()).fold(0.0, f64::max);
     page.text(
-        "What a feature adds is what the splits on it add along the kernel's path through the trees. Bias, features and rounding add up to the raw \
-         score exactly. To the right is what speaks for the first kernel.",
+        "What a feature adds is what the splits on it add along the kernel's path through the trees. Bias, \
+         features and rounding add up to the raw score exactly. To the right is what speaks for the first \
+         kernel.",
     );
     let bias = comparison.parts.each_ref().map(|part| part.bias);
     let rounding = comparison.parts.each_ref().map(|part| part.rounding);
@@ -156,8 +157,9 @@ fn estimate(page: &mut Page, explained: &Explained<'_>) {
         return page.text("Nothing: it does not know a kernel of this kind.");
     };
     page.text(
-        "The estimate is a formula that never saw the measurements, so it can disagree with the model; its terms, in microseconds, are what each \
-         cause adds to the time. To the right is what makes the first kernel faster.",
+        "The estimate is a formula that never saw the measurements, so it can disagree with the model; its \
+         terms, in microseconds, are what each cause adds to the time. To the right is what makes the first \
+         kernel faster.",
     );
     let differences = first.values.iter().zip(&second.values).map(|(first, second)| second - first);
     let most = differences.fold(0.0_f64, |most, difference| most.max(difference.abs()));

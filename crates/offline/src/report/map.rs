@@ -67,8 +67,8 @@ impl Shown {
         let trials = survey.trials.len() - self.trials.len();
         (kernels + trials > 0).then(|| {
             format!(
-                "The page shows {} of {} kernels, those that win first, and {} of {} problems, evenly chosen; all figures \
-                 beside the map and the tables are of all.",
+                "The page shows {} of {} kernels, those that win first, and {} of {} problems, evenly \
+                 chosen; all figures beside the map and the tables are of all.",
                 count(self.kernels.len()),
                 count(survey.kernels.len()),
                 count(self.trials.len()),
@@ -83,22 +83,25 @@ impl Shown {
         let step = match levels {
             EXACT_LEVELS => String::new(),
             levels => format!(
-                " Because there are so many cells, speeds are rounded to {levels} steps, which are finest near the fastest."
+                " Because there are so many cells, speeds are rounded to {levels} steps, \
+                 which are finest near the fastest."
             ),
         };
         page.text(&format!(
-            "A row is a kernel, a column is a problem, and similar ones are adjacent: kernels that are good at the same problems, and \
-             problems that the same kernels are good at.{step} Point at a cell for its figures, click it for the problem's ranking; filters \
-             of the tables below narrow the map."
+            "A row is a kernel, a column is a problem, and similar ones are adjacent: kernels that are good \
+             at the same problems, and problems that the same kernels are good at.{step} Point at a cell for \
+             its figures, click it for the problem's ranking; filters of the tables below narrow the map."
         ));
         page.raw(TOOLS);
         let wide = if wide { " data-wide=\"1\"" } else { "" };
         page.raw(&format!(
-            "<div class=\"map\" id=\"map\" tabindex=\"0\" role=\"application\" aria-label=\"efficiency of {} kernels on {} problems; arrow \
-             keys go from cell to cell, Enter opens the problem; the tables below have the same as text\" data-levels=\"{levels}\"{wide}>\
-             <div><canvas></canvas></div></div>\n\
+            "<div class=\"map\" id=\"map\" tabindex=\"0\" role=\"application\" aria-label=\"efficiency of {} \
+             kernels on {} problems; arrow keys go from cell to cell, Enter opens the problem; the tables \
+             below have the same as text\" data-levels=\"{levels}\"{wide}><div><canvas></canvas></div>\
+             </div>\n\
              <output class=\"said\" id=\"said\" aria-live=\"polite\"></output>\n\
-             <noscript><p>Without scripts the map stays empty; the tables below have what it shows.</p></noscript>\n",
+             <noscript><p>Without scripts the map stays empty; \
+             the tables below have what it shows.</p></noscript>\n",
             self.mapped_kernels.len(),
             self.mapped_trials.len()
         ));
@@ -191,16 +194,21 @@ fn base64(bytes: &[u8]) -> String {
 }
 
 const TOOLS: &str = "<div class=\"tools\">\n\
-    <label>kernels <select id=\"order-kernels\"><option value=\"like\">by likeness</option><option value=\"table\">as in their table</option></select></label>\n\
-    <label>problems <select id=\"order-problems\"><option value=\"like\">by likeness</option><option value=\"table\">as in their table</option></select></label>\n\
-    <span><button type=\"button\" id=\"zoom-fit\">fit</button> <button type=\"button\" id=\"zoom-out\" aria-label=\"smaller\">−</button> \
-    <button type=\"button\" id=\"zoom-in\" aria-label=\"larger\">+</button></span>\n\
-    <span class=\"legend\">0 % <i style=\"background: linear-gradient(90deg, #440154, #3b528b, #21918c, #5ec962, #fde725)\"></i> 100 %</span>\n\
+    <label>kernels <select id=\"order-kernels\"><option value=\"like\">by likeness</option>\
+    <option value=\"table\">as in their table</option></select></label>\n\
+    <label>problems <select id=\"order-problems\"><option value=\"like\">by likeness</option>\
+    <option value=\"table\">as in their table</option></select></label>\n\
+    <span><button type=\"button\" id=\"zoom-fit\">fit</button> <button type=\"button\" id=\"zoom-out\" \
+    aria-label=\"smaller\">−</button> <button type=\"button\" id=\"zoom-in\" \
+    aria-label=\"larger\">+</button></span>\n\
+    <span class=\"legend\">0 % <i style=\"background: linear-gradient(90deg, #440154, #3b528b, #21918c, \
+    #5ec962, #fde725)\"></i> 100 %</span>\n\
     <span class=\"legend\"><i style=\"width: .7rem; background: #ff3b30\"></i> the fastest</span>\n</div>\n";
 
-const DIALOG: &str = "<dialog id=\"one\" aria-labelledby=\"one-title\"><form method=\"dialog\"><button>close</button></form>\
-    <h2 id=\"one-title\"></h2><p></p><div class=\"table\" tabindex=\"0\"><table><thead><tr><th scope=\"col\"></th><th scope=\"col\">efficiency</th>\
-    <th scope=\"col\"></th></tr></thead><tbody></tbody></table></div><p class=\"rest\"></p></dialog>\n";
+const DIALOG: &str = "<dialog id=\"one\" aria-labelledby=\"one-title\"><form method=\"dialog\">\
+    <button>close</button></form><h2 id=\"one-title\"></h2><p></p><div class=\"table\" tabindex=\"0\"><table>\
+    <thead><tr><th scope=\"col\"></th><th scope=\"col\">efficiency</th><th scope=\"col\"></th></tr></thead>\
+    <tbody></tbody></table></div><p class=\"rest\"></p></dialog>\n";
 
 #[cfg(test)]
 mod tests {

@@ -70,7 +70,8 @@ impl Plot {
     pub(super) fn dot(&mut self, x: f64, y: f64, radius: f64, says: &str) {
         let (x, y) = (Self::x(x), self.y(y));
         self.add(format_args!(
-            "<circle class=\"dot\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{radius}\"><title>{says}</title></circle>\n"
+            "<circle class=\"dot\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{radius}\"><title>{says}</title>\
+             </circle>\n"
         ));
     }
 
@@ -79,7 +80,8 @@ impl Plot {
         let (from, to, top, ground) = (Self::x(from), Self::x(to), self.y(height), self.y(0.0));
         let (width, height) = ((to - from).max(0.5), (ground - top).max(0.0));
         self.add(format_args!(
-            "<rect class=\"column\" x=\"{from:.1}\" y=\"{top:.1}\" width=\"{width:.1}\" height=\"{height:.1}\"><title>{says}</title></rect>\n"
+            "<rect class=\"column\" x=\"{from:.1}\" y=\"{top:.1}\" width=\"{width:.1}\" \
+             height=\"{height:.1}\"><title>{says}</title></rect>\n"
         ));
     }
 
@@ -88,7 +90,8 @@ impl Plot {
         let (from, to, height) = (Self::x(from), Self::x(to), self.height - BOTTOM - TOP);
         let width = to - from;
         self.add(format_args!(
-            "<rect class=\"ask\" x=\"{from:.1}\" y=\"{TOP}\" width=\"{width:.1}\" height=\"{height:.1}\"><title>{says}</title></rect>\n"
+            "<rect class=\"ask\" x=\"{from:.1}\" y=\"{TOP}\" width=\"{width:.1}\" height=\"{height:.1}\">\
+             <title>{says}</title></rect>\n"
         ));
     }
 

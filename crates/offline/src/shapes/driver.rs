@@ -250,10 +250,12 @@ mod tests {
 
     #[test]
     fn lines_in_long_and_short_form_agree() {
-        let long = "./bin/MIOpenDriver convbfp16 --batchsize 16 --in_channels 256 --in_h 28 --in_w 30 --out_channels 128 \
-                    --fil_h 3 --fil_w 5 --pad_h 1 --pad_w 2 --conv_stride_h 2 --conv_stride_w 1 --dilation_h 2 \
-                    --dilation_w 1 --group_count 4 --forw 1 --mode conv --in_layout NHWC -t 1";
-        let short = "12:01 MIOpenDriver convbfp16 -n 16 -c 256 -H 28 -W 30 -k 128 -y 3 -x 5 -p 1 -q 2 -u 2 -v 1 -l 2 -j 1 -g 4 -F 1 -m conv";
+        let long = "./bin/MIOpenDriver convbfp16 --batchsize 16 --in_channels 256 --in_h 28 --in_w 30 \
+                    --out_channels 128 --fil_h 3 --fil_w 5 --pad_h 1 --pad_w 2 --conv_stride_h 2 \
+                    --conv_stride_w 1 --dilation_h 2 --dilation_w 1 --group_count 4 --forw 1 --mode conv \
+                    --in_layout NHWC -t 1";
+        let short = "12:01 MIOpenDriver convbfp16 -n 16 -c 256 -H 28 -W 30 -k 128 -y 3 -x 5 -p 1 -q 2 -u 2 \
+                     -v 1 -l 2 -j 1 -g 4 -F 1 -m conv";
         let expected = ConvProblem {
             n: 16,
             c: 256,
@@ -270,7 +272,8 @@ mod tests {
 
     #[test]
     fn three_dimensions_and_directions() {
-        let line = "MIOpenDriver conv --spatial_dim 3 -n 1 -c 64 -k 64 --in_d 8 -H 16 -W 16 --fil_d 3 -y 3 -x 3 --pad_d 1 -p 1 -q 1 --conv_stride_d=2 -F 4";
+        let line = "MIOpenDriver conv --spatial_dim 3 -n 1 -c 64 -k 64 --in_d 8 -H 16 -W 16 \
+                    --fil_d 3 -y 3 -x 3 --pad_d 1 -p 1 -q 1 --conv_stride_d=2 -F 4";
         let read = problem(line).unwrap();
         assert_eq!((read.ndim, read.direction, read.dtype_in), (3, Direction::BwdWeight, Dtype::Fp32));
         assert_eq!((read.input, read.filter, read.stride), ([8, 16, 16], [3, 3, 3], [2, 1, 1]));
@@ -279,7 +282,8 @@ mod tests {
 
     #[test]
     fn lines_that_are_no_convolution_say_why() {
-        let text = "# list\n\nMIOpenDriver bnorm -n 1\nhello\nMIOpenDriver conv -k many\nMIOpenDriver conv -c 64 -k 64 -g 3\n\
+        let text = "# list\n\nMIOpenDriver bnorm -n 1\nhello\nMIOpenDriver conv -k many\n\
+                    MIOpenDriver conv -c 64 -k 64 -g 3\n\
                     MIOpenDriver conv -c 64 -k 64 -m trans\nconvfp16 -k\nconv -c 64 -k 64\n";
         let (problems, skipped) = import(text, Direction::Forward);
         assert_eq!(problems.len(), 1);

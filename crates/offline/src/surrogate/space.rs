@@ -66,8 +66,8 @@ impl<'a> Space<'a> {
         arch: &'a str,
     ) -> Result<Self, SearchError> {
         if constraints == Constraints::Buildable && arch.is_empty() {
-            let message = "what can be built depends on the architecture: give arch=… with the problem, or constraints other \
-                           than buildable";
+            let message = "what can be built depends on the architecture: give arch=… with the problem, or \
+                           constraints other than buildable";
             return Err(SearchError::Constraints(message.to_owned()));
         }
         let unknown =
@@ -206,8 +206,10 @@ mod tests {
 
     const SPEC: &str =
         r#"{"op_type": "gemm_universal", "feature_names": ["M", "tile_m"], "hardware": HARDWARE}"#;
-    const FOREST: &[u8] = b"tree\nversion=v4\nnum_class=1\nnum_tree_per_iteration=1\nlabel_index=0\nmax_feature_idx=1\n\
-objective=regression\nfeature_names=M tile_m\nfeature_infos=[0:1] [32:256]\n\nTree=0\nnum_leaves=2\nnum_cat=0\n\
+    const FOREST: &[u8] = b"tree\nversion=v4\nnum_class=1\nnum_tree_per_iteration=1\nlabel_index=0\n\
+max_feature_idx=1\n\
+objective=regression\nfeature_names=M tile_m\nfeature_infos=[0:1] [32:256]\n\nTree=0\nnum_leaves=2\n\
+num_cat=0\n\
 split_feature=1\nsplit_gain=1\nthreshold=64\ndecision_type=2\nleft_child=-1\nright_child=-2\nleaf_value=1 2\n\
 internal_value=1\nis_linear=0\nshrinkage=1\n\nend of trees\n";
 

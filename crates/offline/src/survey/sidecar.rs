@@ -254,12 +254,12 @@ mod tests {
         let log = folder.path().join("sweep.csv");
         let line = |kernel: &str, cv: f64, unstable: bool| {
             format!(
-                "{{\"problem_idx\":3,\"kernel\":\"{kernel}\",\"outcome\":{{\"measured\":{{\"latency_ms\":1.0,\"cv\":{cv}}}}},\
-                 \"unstable\":{unstable},\"gpu\":0,\"at\":1}}\n"
+                "{{\"problem_idx\":3,\"kernel\":\"{kernel}\",\"outcome\":{{\"measured\":{{\"latency_ms\":1.0,\
+                 \"cv\":{cv}}}}},\"unstable\":{unstable},\"gpu\":0,\"at\":1}}\n"
             )
         };
-        let failed = "{\"problem_idx\":3,\"kernel\":\"c\",\"outcome\":{\"failed\":{\"class\":\"crash\",\"message\":\"\"}},\
-                      \"unstable\":false,\"gpu\":1,\"at\":1}\n";
+        let failed = "{\"problem_idx\":3,\"kernel\":\"c\",\"outcome\":{\"failed\":{\"class\":\"crash\",\
+                      \"message\":\"\"}},\"unstable\":false,\"gpu\":1,\"at\":1}\n";
         let text =
             [line("a", 0.5, true), line("b", 0.3, true), line("a", 0.1, false), failed.to_owned()].concat();
         std::fs::write(folder.path().join("sweep.csv.details.jsonl"), text + "{\"problem_idx\":3,\"ker")
@@ -278,7 +278,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let table = folder.path().join("sweep.parquet");
         let text = r#"{"sessions": [{"began": 10, "ended": 70, "end": "completed", "rows": 5,
-            "gpus": {"0": {"name": "X", "pci_bus_id": "0000:c1:00.0"}, "1": {"name": "X"}}}, {"began": 80, "ended": null, "end": null, "rows": 1}]}"#;
+            "gpus": {"0": {"name": "X", "pci_bus_id": "0000:c1:00.0"}, "1": {"name": "X"}}},
+            {"began": 80, "ended": null, "end": null, "rows": 1}]}"#;
         std::fs::write(folder.path().join("sweep.meta.json"), text).unwrap();
         let sessions = Sidecar::beside(&table).unwrap().sessions;
         assert_eq!(

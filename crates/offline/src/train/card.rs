@@ -150,8 +150,8 @@ fn validation(out: &mut String, plan: &Plan, trained: &[Trained]) {
     let (what, stop) = (way(plan, folds), stopping(plan.stop));
     let _ = writeln!(
         out,
-        "{what}; no problem is on both sides. {stop}\nEfficiency is the chosen kernel's TFLOPS as a share of the \
-         fastest measured kernel's, by problem.\n"
+        "{what}; no problem is on both sides. {stop}\n\
+         Efficiency is the chosen kernel's TFLOPS as a share of the fastest measured kernel's, by problem.\n"
     );
     out.push_str(
         "| target | problems | mean | median | P10 | min | best of top 3 |\n|---|---|---|---|---|---|---|\n",
@@ -178,9 +178,10 @@ fn limits(out: &mut String, plan: &Plan, trained: &[Trained], trained_on: &Train
     if let Some(prior) = plan.prior {
         let _ = writeln!(
             out,
-            "\n## Limits\n\nA universal model: it answers for every GPU that the estimate knows, whatever it was trained on, and \
-             selections by it are flagged as generic. A score is the forest's less {prior} times the logarithm of the estimated \
-             time over the pool's shortest, so that scores order the kernels of one problem and pool, and say nothing else."
+            "\n## Limits\n\nA universal model: it answers for every GPU that the estimate knows, whatever it \
+             was trained on, and selections by it are flagged as generic. A score is the forest's less \
+             {prior} times the logarithm of the estimated time over the pool's shortest, so that scores \
+             order the kernels of one problem and pool, and say nothing else."
         );
         return;
     }

@@ -166,7 +166,8 @@ impl<'a> Task<'a> {
         let categories: Vec<String> = self.categories.iter().map(ToString::to_string).collect();
         let mut params = format!(
             // The bins must not depend on the seed, or forests of several seeds could not be averaged.
-            "{} {} seed={seed} data_random_seed={} num_threads=1 deterministic=true force_row_wise=true verbosity=-1",
+            "{} {} seed={seed} data_random_seed={} num_threads=1 deterministic=true force_row_wise=true \
+             verbosity=-1",
             self.objective.lightgbm(),
             recipe.params.to_lightgbm(),
             self.seed,

@@ -29,8 +29,8 @@ pub(super) fn places(text: &str, fields: &str) -> Result<Places, String> {
     }
     let is_told = fields.contains("quant=") && (has("q_dtype_w") || fields.contains("dtype"));
     if !has("dtype") && !is_told {
-        return Err("no column 'dtype': such tables are of scaled operands, and none says how they are scaled; give it as fields, \
-                    such as dtype=fp8,quant=rowcolquant"
+        return Err("no column 'dtype': such tables are of scaled operands, and none says how they are \
+                    scaled; give it as fields, such as dtype=fp8,quant=rowcolquant"
             .to_owned());
     }
     let row = |(index, line): (usize, &str)| {

@@ -35,9 +35,15 @@ impl Roof {
             }
             match ProblemLine::parse(line).map_err(|error| wrong(error.to_string()))? {
                 ProblemLine::Problem(problem) => {
-                    let time = time.take().filter(|time: &f64| *time > 0.0 && time.is_finite()).ok_or_else(|| {
-                        wrong("no time before the problem, expected a line '# 0.25 ms: KERNEL' as ckselect import writes it".to_owned())
-                    })?;
+                    let time = time.take().filter(|time: &f64| *time > 0.0 && time.is_finite()).ok_or_else(
+                        || {
+                            wrong(
+                                "no time before the problem, expected a line '# 0.25 ms: KERNEL' \
+                                 as ckselect import writes it"
+                                    .to_owned(),
+                            )
+                        },
+                    )?;
                     self.0.entry(what(&problem)).or_default().push((problem.arch(), time));
                 }
                 ProblemLine::Nothing => {}
