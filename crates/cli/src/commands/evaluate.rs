@@ -37,7 +37,10 @@ some back, or use the cross-validation of `ckselect train`.";
 
 /// Evaluate a model's choices against measurements
 #[derive(clap::Args)]
-#[command(after_help = EXAMPLES, mut_arg("estimate", |estimate| estimate.conflicts_with_all(["unknown", "rank_by", "force_model"])))]
+#[command(
+    after_help = EXAMPLES,
+    mut_arg("estimate", |estimate| estimate.conflicts_with_all(["unknown", "rank_by", "force_model"]))
+)]
 pub(crate) struct Args {
     /// Model directory, or embedded:NAME
     #[arg(long, value_name = "DIR", conflicts_with = "estimate", required_unless_present = "estimate")]

@@ -40,7 +40,8 @@ impl HardwareOption {
         profile.ok_or_else(|| {
             let known = Hardware::PROFILES.join(", ");
             CliError::usage(format!(
-                "--hardware: '{asked}' is neither a file nor an architecture with a profile; there are {known}{}",
+                "--hardware: '{asked}' is neither a file nor an architecture with a profile; \
+                 there are {known}{}",
                 Hint::new(asked, Hardware::PROFILES)
             ))
         })

@@ -235,7 +235,8 @@ pub(crate) fn say_left_out(ranker: &Ranker) {
     if count > 0 {
         let words = words.into_iter().collect::<Vec<_>>().join(", ");
         say!(
-            "ckselect: {count} of {kernels} kernels are unlike those that were measured for the model: it has no measurements of {words}"
+            "ckselect: {count} of {kernels} kernels are unlike those that were measured for the model: it \
+             has no measurements of {words}"
         );
     }
 }

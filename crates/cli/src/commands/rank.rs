@@ -28,9 +28,9 @@ const EXAMPLES: &str = "Examples:
       --problem 'C=64,K=64,Hi=56,Wi=56,Y=3,X=3,pad_h=1,pad_w=1'
 
 A grouped convolution needs C, K, Hi, Wi, Y, X; N, G, Di, Z, stride_d/h/w, pad_d/h/w (or pad_h_left, \
-pad_h_right, …), dilation_d/h/w, direction, dtype, layout, split_k, ndim and arch are optional. A GEMM needs \
-M, N, K; split_k, dtype, layout and arch are optional. Attention needs seqlen_q, nhead_q, hdim_q; seqlen_k, \
-nhead_k, hdim_v default to the same numbers; batch, dtype, mask, bias, lse and so on are optional \
+pad_h_right, …), dilation_d/h/w, direction, dtype, layout, split_k, ndim and arch are optional. A GEMM \
+needs M, N, K; split_k, dtype, layout and arch are optional. Attention needs seqlen_q, nhead_q, hdim_q; \
+seqlen_k, nhead_k, hdim_v default to the same numbers; batch, dtype, mask, bias, lse and so on are optional \
 (docs/fmha.md). Direction, dtype and arch default to the model's.
 
 A model answers only for its own direction, type and architecture: other problems are refused (in a file, \
@@ -45,7 +45,12 @@ fastest kernel first, with its time and the terms that add up to it, in microsec
 
 /// Rank the kernels of a pool for a problem
 #[derive(clap::Args)]
-#[command(after_help = EXAMPLES, group = clap::ArgGroup::new("asked").required(true), mut_arg("model", |model| model.required(false).conflicts_with_all(["estimate"])), mut_arg("estimate", |estimate| estimate.conflicts_with_all(["unknown", "rank_by", "force_model"])))]
+#[command(
+    after_help = EXAMPLES,
+    group = clap::ArgGroup::new("asked").required(true),
+    mut_arg("model", |model| model.required(false).conflicts_with_all(["estimate"])),
+    mut_arg("estimate", |estimate| estimate.conflicts_with_all(["unknown", "rank_by", "force_model"]))
+)]
 pub(crate) struct Args {
     #[command(flatten)]
     ranker: ModelAndPool,

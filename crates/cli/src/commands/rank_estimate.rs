@@ -95,7 +95,8 @@ pub(super) fn run(asked: &Asked<'_>) -> Result<(), CliError> {
     }
     if passed > 0 && rows.is_some() {
         say!(
-            "ckselect: {passed} problems are left out: no kernel of the pool computes them, or they name another arch"
+            "ckselect: {passed} problems are left out: no kernel of the pool computes them, \
+             or they name another arch"
         );
     }
     match rows {

@@ -96,7 +96,8 @@ impl<'a> Notes<'a> {
                 .map(|(name, count)| format!("{name} ({count})"))
                 .collect();
             say!(
-                "ckselect: {file}: {outside} of {ranked} problems are outside the model's training range, in {}",
+                "ckselect: {file}: {outside} of {ranked} problems are outside the model's training range, \
+                 in {}",
                 fields.join(", ")
             );
         }

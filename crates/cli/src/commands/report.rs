@@ -66,7 +66,13 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     prune_pool: Option<PathBuf>,
     /// The most kernels that --prune-pool keeps
-    #[arg(long, value_name = "COUNT", requires = "prune_pool", conflicts_with = "keep_share", value_parser = at_least_one)]
+    #[arg(
+        long,
+        value_name = "COUNT",
+        requires = "prune_pool",
+        conflicts_with = "keep_share",
+        value_parser = at_least_one
+    )]
     keep_kernels: Option<usize>,
     /// The share of the fastest kernels' speed that --prune-pool keeps; 0.99 by default
     #[arg(long, value_name = "SHARE", requires = "prune_pool", value_parser = share)]

@@ -92,13 +92,23 @@ pub(crate) struct Args {
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u8).range(2..=3))]
     ndim: u8,
     /// Batch sizes of the networks' layers
-    #[arg(long, value_delimiter = ',', default_value = "1,8,32", value_parser = clap::value_parser!(i64).range(1..=65536))]
+    #[arg(
+        long,
+        value_delimiter = ',',
+        default_value = "1,8,32",
+        value_parser = clap::value_parser!(i64).range(1..=65536)
+    )]
     batches: Vec<i64>,
     /// At most this many problems, evenly spaced
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
     /// At most this many convolutions, evenly over the strata (filter, stride, groups, maps, channels)
-    #[arg(long, value_name = "COUNT", conflicts_with = "count", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(
+        long,
+        value_name = "COUNT",
+        conflicts_with = "count",
+        value_parser = clap::value_parser!(u64).range(1..)
+    )]
     stratify: Option<u64>,
     /// Only the I-th of N equal parts, for sweeps on N GPUs; every N-th problem, so that parts are alike
     #[arg(long, value_name = "I/N", value_parser = shard)]

@@ -52,7 +52,13 @@ pub(crate) struct Args {
     #[command(flatten)]
     data: Data,
     /// The operation, if no model determines it
-    #[arg(long, value_name = "OP", value_parser = super::data::op, default_value = "grouped_conv", conflicts_with = "model")]
+    #[arg(
+        long,
+        value_name = "OP",
+        value_parser = super::data::op,
+        default_value = "grouped_conv",
+        conflicts_with = "model"
+    )]
     op: Op,
     #[command(flatten)]
     force: Force,

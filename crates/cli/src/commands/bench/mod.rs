@@ -93,7 +93,14 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with = "overwrite")]
     resume: bool,
     /// With --resume: measure failed rows again, all or only those of some classes, such as load,timeout
-    #[arg(long, value_name = "CLASS", requires = "resume", num_args = 0..=1, value_delimiter = ',', value_parser = class)]
+    #[arg(
+        long,
+        value_name = "CLASS",
+        requires = "resume",
+        num_args = 0..=1,
+        value_delimiter = ',',
+        value_parser = class
+    )]
     retry_failed: Option<Vec<FailureClass>>,
     /// Discard an existing output
     #[arg(long)]
@@ -152,7 +159,12 @@ struct Care {
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
     repeat: Option<u32>,
     /// How often to run an executable, which itself averages over --repeat; the median counts
-    #[arg(long, value_name = "COUNT", default_value = "1", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(
+        long,
+        value_name = "COUNT",
+        default_value = "1",
+        value_parser = clap::value_parser!(u32).range(1..)
+    )]
     samples: u32,
     /// Abandon kernels that are this many times slower than the problem's best: 5x
     #[arg(long, value_name = "FACTOR", value_parser = factor)]
@@ -167,7 +179,12 @@ struct Care {
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = duration)]
     kernel_timeout: Duration,
     /// Number of kernels that one worker process measures
-    #[arg(long, value_name = "COUNT", default_value = "20", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(
+        long,
+        value_name = "COUNT",
+        default_value = "20",
+        value_parser = clap::value_parser!(u64).range(1..)
+    )]
     batch: u64,
     /// A first look: 1 warm-up run, 3 timed runs, a cut-off of 3x, 10 problems evenly over the file
     #[arg(long)]
@@ -354,7 +371,8 @@ fn exit_code(ran: &Summary, output: &Path) -> ExitCode {
     match ran.stopped {
         Some(StopReason::Signal(signal)) => {
             say!(
-                "ckselect: {output}: ended by signal {signal}, {remaining} rows remain: continue with --resume"
+                "ckselect: {output}: ended by signal {signal}, {remaining} rows remain: continue with \
+                 --resume"
             );
             ExitCode::from(u8::try_from(128 + signal).unwrap_or(1))
         }

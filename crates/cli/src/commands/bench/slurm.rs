@@ -26,7 +26,12 @@ pub(super) struct Options {
     #[arg(long, value_name = "OPTION", requires = "slurm", allow_hyphen_values = true)]
     slurm_option: Vec<String>,
     /// How often a failing task of the array is started
-    #[arg(long, value_name = "COUNT", default_value = "3", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(
+        long,
+        value_name = "COUNT",
+        default_value = "3",
+        value_parser = clap::value_parser!(u32).range(1..)
+    )]
     slurm_attempts: u32,
 }
 
@@ -136,7 +141,8 @@ mod tests {
 
     #[test]
     fn tasks_get_what_is_not_about_slurm() {
-        let line = "--pool p --slurm 4 --slurm-option=--gpus=1 --slurm-option --time=1 --output o --resume --cutoff=5x";
+        let line = "--pool p --slurm 4 --slurm-option=--gpus=1 --slurm-option --time=1 --output o --resume \
+                    --cutoff=5x";
         let shared = shared_arguments(line.split(' ').map(str::to_owned));
         assert_eq!(shared, ["--pool", "p", "--cutoff=5x"]);
     }

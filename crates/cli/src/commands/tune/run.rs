@@ -37,7 +37,8 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
             }
             let [mean, p10] = [expected.mean, expected.p10].map(|share| share * 100.0);
             say!(
-                "ckselect: {problems} problems measured; expected for others: mean {mean:.2} %, P10 {p10:.2} %"
+                "ckselect: {problems} problems measured; expected for others: mean {mean:.2} %, \
+                 P10 {p10:.2} %"
             );
         }
         if args.output.is_some() {
