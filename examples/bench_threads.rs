@@ -189,7 +189,8 @@ fn run(seconds: f64, threads: &[usize]) -> Result<(), Failure> {
     let cores = std::thread::available_parallelism()?.get();
     println!("{cores} cores, {seconds} s a case\n");
     println!(
-        "| kernels | asked | writer | threads | calls/s | efficiency | median us | p99.99 us | ratio | changes/s |"
+        "| kernels | asked | writer | threads | calls/s | efficiency | median us | p99.99 us | ratio | \
+         changes/s |"
     );
     println!("|---:|---|---|---:|---:|---:|---:|---:|---:|---:|");
     let models = [Arc::new(ck_select::embedded::open(MODEL)?), Arc::new(ck_select::embedded::open(MODEL)?)];
@@ -228,7 +229,8 @@ fn run(seconds: f64, threads: &[usize]) -> Result<(), Failure> {
                     let one = *alone.get_or_insert(rate / threads.min(cores) as f64);
                     let (median, worst) = (times.quantile(0.5), times.quantile(0.9999));
                     println!(
-                        "| {count} | {} | {} | {threads} | {rate:.0} | {:.1} % | {:.3} | {:.3} | {:.1} | {:.1} |",
+                        "| {count} | {} | {} | {threads} | {rate:.0} | {:.1} % | {:.3} | {:.3} | {:.1} | \
+                         {:.1} |",
                         if asked == Asked::Repeated { "repeated" } else { "new" },
                         match way {
                             Way::Shared => "no",

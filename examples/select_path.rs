@@ -115,7 +115,8 @@ fn run(case: &str) -> Result<(), Box<dyn std::error::Error>> {
         "conv-again" | "conv-counted" | "c-again" | "fmha-again" => vec![problem(1); CALLS as usize],
         "conv-new" | "gemm-new" | "fmha-new" | "estimate-new" => (1000..1000 + CALLS).map(problem).collect(),
         other => {
-            let known = "conv-new, conv-again, conv-counted, c-again, gemm-new, fmha-new, fmha-again, estimate-new, register";
+            let known = "conv-new, conv-again, conv-counted, c-again, gemm-new, fmha-new, fmha-again, \
+                         estimate-new, register";
             return Err(format!("no case is called '{other}': {known}").into());
         }
     };

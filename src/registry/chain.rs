@@ -172,7 +172,8 @@ pub enum SelectError {
     Rank(#[from] RankError),
     /// No kernel computes the problem, or none of those that do is supported.
     #[error(
-        "none of the {kernels} kernels fits the problem: {unfit} compute something else, {unsupported} do not support it"
+        "none of the {kernels} kernels fits the problem: {unfit} compute something else, \
+         {unsupported} do not support it"
     )]
     NoKernel {
         /// All kernels.

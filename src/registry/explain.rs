@@ -44,8 +44,8 @@ impl Registry {
             log::caution(
                 "select",
                 format_args!(
-                    "{problem}: {name}, by a model for {}, which may not be the architecture of this device: neither the \
-                     problem nor the options (`arch`) name one",
+                    "{problem}: {name}, by a model for {}, which may not be the architecture of this device: \
+                     neither the problem nor the options (`arch`) name one",
                     loaded.key
                 ),
             );

@@ -116,7 +116,8 @@ mod tests {
 
     #[test]
     fn rules_are_found_by_problem() {
-        let text = "# comment\n\nC=8,K=8,Hi=8,Wi=8,Y=1,X=1 -> conv_kernel # why\r\nM=1,N=2,K=3 ->gemm_kernel\n\
+        let text = "# comment\n\nC=8,K=8,Hi=8,Wi=8,Y=1,X=1 -> conv_kernel # why\r\n\
+             M=1,N=2,K=3 ->gemm_kernel\n\
              mask=top_left seqlen_q=8 nhead_q=2 hdim_q=64 -> fmha_kernel\n";
         let overrides = Overrides::parse("rules", text).unwrap();
         let gemm = GemmProblem::new(1, 2, 3);

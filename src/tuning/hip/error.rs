@@ -26,7 +26,11 @@ pub enum HipError {
         symbol: &'static str,
     },
     /// The runtime is older than version 5, whose queries have other numbers.
-    #[error("{library} is HIP {}.{}, expected version 5 or later", version / 10_000_000, version / 100_000 % 100)]
+    #[error(
+        "{library} is HIP {}.{}, expected version 5 or later",
+        version / 10_000_000,
+        version / 100_000 % 100
+    )]
     TooOld {
         /// What the library was found as.
         library: String,

@@ -247,7 +247,8 @@ pub(super) fn read_only(path: &Path, options: &StoreOptions) -> Result<Option<Li
                 return Err(StoreError::Unreachable {
                     path: path.display().to_string(),
                     reason: format!(
-                        "{}; its journal holds winners that only a process with write access to the folder can recover",
+                        "{}; its journal holds winners that only a process with write access to the folder \
+                         can recover",
                         reason(&error)
                     ),
                 });
@@ -340,7 +341,8 @@ fn check(
         Contents::Foreign { application, objects } => Err(StoreError::NotAStore {
             path: path(),
             found: format!(
-                "an SQLite file of another program (application id {application}, {objects} tables and indices)"
+                "an SQLite file of another program (application id {application}, \
+                 {objects} tables and indices)"
             ),
         }),
     }

@@ -31,8 +31,8 @@ pub enum StoreError {
     },
     /// A file of a later version of this library. It is left as it is.
     #[error(
-        "store {path}: schema version {found} is newer than {supported}, the newest that ck_select {} reads; use a \
-         newer ck_select or another CK_SELECT_STORE",
+        "store {path}: schema version {found} is newer than {supported}, the newest that ck_select {} reads; \
+         use a newer ck_select or another CK_SELECT_STORE",
         super::Scope::LIBRARY
     )]
     NewerSchema {
@@ -45,7 +45,8 @@ pub enum StoreError {
     },
     /// A damaged file. It is left as it is.
     #[error(
-        "store {path}: damaged: {reason}; the file is left as it is: move it away, or try `sqlite3 {path} .recover`"
+        "store {path}: damaged: {reason}; the file is left as it is: move it away, \
+         or try `sqlite3 {path} .recover`"
     )]
     Damaged {
         /// The file.

@@ -97,7 +97,8 @@ fn rising(last: i64, row: &Row<'_>) -> rusqlite::Result<i64> {
 fn scope_id(connection: &Connection, scope: &Scope) -> rusqlite::Result<Option<i64>> {
     connection
         .query_row(
-            "SELECT id FROM scope WHERE arch = ?1 AND device = ?2 AND pool = ?3 AND library = ?4 AND driver = ?5",
+            "SELECT id FROM scope WHERE arch = ?1 AND device = ?2 AND pool = ?3 AND library = ?4 \
+             AND driver = ?5",
             scope_values(scope),
             |row| row.get(0),
         )
