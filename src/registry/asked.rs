@@ -221,8 +221,8 @@ impl Asked {
         }
     }
 
-    /// Forgets problems that have a winner now, each with the generation that it is of. Once kernels, models or
-    /// options have changed, that winner may be lost, and who has asked since was not noted, because the
+    /// Forgets problems that have a winner now, each with the generation that it is of. Once kernels, models
+    /// or options have changed, that winner may be lost, and who has asked since was not noted, because the
     /// problem was known: such a problem waits again.
     pub(super) fn settle(&self, settled: &[(Doubtful, u64)], generation: impl FnOnce() -> u64) {
         if settled.is_empty() {

@@ -2,8 +2,8 @@
 //!
 //! Writers take turns. A call sees one consistent state: all of a change or none of it. Changes of kernels
 //! are collected, and the first call that needs them builds a state from them, so that adding many kernels
-//! takes linear time. The first one after [`Registry::prepare`], as all changes of something else, is published
-//! atomically while readers continue with the previous state.
+//! takes linear time. The first one after [`Registry::prepare`], as all changes of something else, is
+//! published atomically while readers continue with the previous state.
 
 mod asked;
 mod atomic;

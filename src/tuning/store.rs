@@ -51,8 +51,8 @@
 //! # Threads and forks
 //! Everything here may be used from many threads. After `fork`, the child reopens the file by itself,
 //! provided that no other thread was inside the store at that moment. Several copies of this library in one
-//! process may use one store on Linux (x86-64 and 64-bit ARM). Elsewhere do not open the file with another copy
-//! of SQLite in the same process: closing it there would drop this one's locks.
+//! process may use one store on Linux (x86-64 and 64-bit ARM). Elsewhere do not open the file with another
+//! copy of SQLite in the same process: closing it there would drop this one's locks.
 
 mod backlog;
 mod connect;

@@ -42,8 +42,8 @@ impl Guard {
         }
     }
 
-    /// Starts a command as the leader of a group that the guard knows. The command is consumed: started again,
-    /// it would enroll with a guard that may be gone, and whose descriptor may be another file's.
+    /// Starts a command as the leader of a group that the guard knows. The command is consumed: started
+    /// again, it would enroll with a guard that may be gone, and whose descriptor may be another file's.
     pub(crate) fn spawn(&self, mut command: Command) -> std::io::Result<Child> {
         self.check()?;
         self.enroll(&mut command);

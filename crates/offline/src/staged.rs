@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use ck_select_types::files;
 use tempfile::{Builder, TempDir};
 
-/// A folder that is being written beside its place. [`Staged::commit`] moves it there when all of it is on the
-/// disk; dropped before, it disappears.
+/// A folder that is being written beside its place. [`Staged::commit`] moves it there when all of it is on
+/// the disk; dropped before, it disappears.
 #[derive(Debug)]
 pub struct Staged {
     folder: TempDir,

@@ -72,8 +72,8 @@ pub fn of_problem(op: Op) -> Vec<&'static str> {
 }
 
 /// The names of further cells that say something of a problem: its other fields, and other names of fields.
-/// Upstream's engines pass them over; where absent cells are errors, they are read as everywhere else, or must
-/// agree with the others.
+/// Upstream's engines pass them over; where absent cells are errors, they are read as everywhere else, or
+/// must agree with the others.
 pub fn beside_problem(op: Op) -> Vec<&'static str> {
     let (fields, names) = match op {
         Op::GroupedConv => (problem::keys(op), &["variant", "ndim_spatial", "op_type"][..]),

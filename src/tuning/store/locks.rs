@@ -2,8 +2,8 @@
 //!
 //! SQLite takes POSIX locks, which a process has as a whole: two copies of SQLite in one process, say of a
 //! program and its plugin that both bring this library, do not see each other's, and closing a file in one
-//! ends those of the other. Both then write at once, and the store is damaged. On Linux a lock may belong to an
-//! open file instead. So SQLite's calls of `fcntl` are led to one open file for each file that is locked,
+//! ends those of the other. Both then write at once, and the store is damaged. On Linux a lock may belong to
+//! an open file instead. So SQLite's calls of `fcntl` are led to one open file for each file that is locked,
 //! the *holder*, which the connections of this copy share as they would share their process.
 //!
 //! Where that is not possible (no `/proc`, a file that may only be read), the locks are the process's.

@@ -74,8 +74,8 @@ impl<R: Read> Parts<R> {
     }
 }
 
-/// Four sums side by side, so that none waits for another. Every change of one word changes a sum. The writer's
-/// is in `build/pack.rs`, which a published crate below the library's cannot share.
+/// Four sums side by side, so that none waits for another. Every change of one word changes a sum. The
+/// writer's is in `build/pack.rs`, which a published crate below the library's cannot share.
 fn checksum(bytes: &[u8]) -> u64 {
     let step = |sum: u64, word: u64| (sum ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
     let mut sums = [bytes.len() as u64; 4];

@@ -10,8 +10,8 @@
 // How the files divide the work. `compile` makes what a forest and a pool are once they have met. `narrow`
 // and `wide` walk, for pools of up to 32 lanes and of more, each with a form for CPUs with AVX-512 (`vectors`
 // is what these share); narrow pools are answered by `narrow::rungs` there, and their small trees are not
-// walked but `narrow::flat`. `shortlist` finds the best kernels of a wide pool alone. `rows` scores rows of any
-// problems as a narrow pool. `crate::isa` says which loops this CPU can run.
+// walked but `narrow::flat`. `shortlist` finds the best kernels of a wide pool alone. `rows` scores rows of
+// any problems as a narrow pool. `crate::isa` says which loops this CPU can run.
 
 // Loops are compiled once for each instruction set that calls them, so they must be inlined into the callers.
 // Branches that cannot be predicted are kept out by computing with booleans.

@@ -8,8 +8,8 @@ use crate::model::Target;
 use crate::problem::Problem;
 use crate::scoring::{CallValues, PoolScorer, ROWS, RowScorer, Scratch};
 
-/// The row of one kernel costs as much as scoring so many of the pool: of a small one, in which they are scored
-/// as rows are, and of others.
+/// The row of one kernel costs as much as scoring so many of the pool: of a small one, in which they are
+/// scored as rows are, and of others.
 const KERNELS_A_ROW: [usize; 2] = [3, 16];
 
 /// A target that does not rank, prepared for the pool of a [`Ranker`].

@@ -22,8 +22,8 @@ pub(super) struct Line {
     pub(super) marked: Option<usize>,
 }
 
-/// Draws lines. `first` is the number of the first place and `along` what the number counts; values are said by
-/// `say`.
+/// Draws lines. `first` is the number of the first place and `along` what the number counts; values are said
+/// by `say`.
 pub(super) fn lines(
     label: &str,
     along: &str,

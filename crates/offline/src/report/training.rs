@@ -1,5 +1,5 @@
-//! A trained model as an HTML page, beside its card: how it was cross-validated, what its forests ask about, and
-//! where it errs.
+//! A trained model as an HTML page, beside its card: how it was cross-validated, what its forests ask about,
+//! and where it errs.
 
 use ck_select_model::model::Target;
 
@@ -269,7 +269,8 @@ fn residuals(page: &mut Page, measurements: &Measurements, trained: &[Trained]) 
     }
 }
 
-/// How many values lie in each of some columns around 0; those further out than nearly all are in the outermost.
+/// How many values lie in each of some columns around 0; those further out than nearly all are in the
+/// outermost.
 fn histogram(values: &[f64]) -> Vec<(String, usize)> {
     let mut sizes: Vec<f64> = values.iter().map(|value| value.abs()).collect();
     sizes.sort_by(f64::total_cmp);

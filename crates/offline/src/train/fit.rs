@@ -113,7 +113,8 @@ impl<'a> Task<'a> {
         let matrix = self.matrix(watched, None);
         training.booster.watch(&matrix, &training.params)?;
         let patience = recipe.params.patience();
-        // The values of each metric, the lowest of them, and when it was reached. Whichever stalls first decides.
+        // The values of each metric, the lowest of them, and when it was reached. Whichever stalls first
+        // decides.
         let mut all: Vec<Vec<f64>> = Vec::new();
         let mut lowest: Vec<(f64, usize)> = Vec::new();
         let mut decides = 0;

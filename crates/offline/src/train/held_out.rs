@@ -12,8 +12,9 @@ use crate::measurements::Measurements;
 
 use super::{Objective, Plan, Trained};
 
-/// Judges the choices by what forests that had not seen a problem say of its rows. Each row is a candidate, as
-/// in the figures of the folds. `None` where the target that ranks does not choose, or nothing was held out.
+/// Judges the choices by what forests that had not seen a problem say of its rows. Each row is a candidate,
+/// as in the figures of the folds. `None` where the target that ranks does not choose, or nothing was held
+/// out.
 pub(crate) fn evaluation(
     measurements: &Measurements,
     plan: &Plan,

@@ -70,7 +70,8 @@ impl Objective {
         }
     }
 
-    /// What the loss is called that says when a training ends: the first, or the second where LightGBM says two.
+    /// What the loss is called that says when a training ends: the first, or the second where LightGBM says
+    /// two.
     pub(super) const fn loss_name(self, place: usize) -> &'static str {
         match (self, place) {
             (Self::Log1p | Self::Raw | Self::Relative, 0) => "root mean squared error",

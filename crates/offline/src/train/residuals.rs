@@ -9,7 +9,8 @@ use crate::measurements::Measurements;
 use super::held_out::value;
 use super::{Objective, Trained};
 
-/// Rows of one kind. A residual is ln(predicted / measured): 0.1 is a tenth too much, -0.1 a tenth too little.
+/// Rows of one kind. A residual is ln(predicted / measured): 0.1 is a tenth too much, -0.1 a tenth too
+/// little.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Residual {
     /// What these rows have in common.

@@ -13,10 +13,11 @@
 //! ```
 //!
 //! The flags are pad m, n, k and persistent; the shapes are tile, waves and instruction tile. The tile engine
-//! puts what a kernel is first (`batched_gemm_…`, `gemm_streamk_…`; `gemm_family.rs` has all of them), the
-//! code generator and the dispatcher put it last (`gemm_…_batched`, `gemm_…_streamk`). Batched kernels of the
-//! tile engine have three flags, its Stream-K kernels the reduction before them, those with D tensors a
-//! fourth letter of layout. Names of quantised kernels are the code generator's (`gemm_quant_name.rs`).
+//! puts what a kernel is first (`batched_gemm_…`, `gemm_streamk_…`; `gemm_family.rs` has all of them),
+//! the code generator and the dispatcher put it last (`gemm_…_batched`, `gemm_…_streamk`). Batched
+//! kernels of the tile engine have three flags, its Stream-K kernels the reduction before them, those with D
+//! tensors a fourth letter of layout. Names of quantised kernels are the code generator's
+//! (`gemm_quant_name.rs`).
 //!
 //! Read differently from upstream, on purpose:
 //! 1. Upstream splits at every `_`, so a word that holds one (`basic_v1`, `comp_async`, `bias_activation`,
@@ -69,9 +70,9 @@ impl GemmKernel {
     /// ([`Dtype::result`](crate::vocab::Dtype::result)), sums are kept in
     /// [`Dtype::accumulator`](crate::vocab::Dtype::accumulator); `block_size` is 0 (not known) until
     /// [`GemmKernel::set_arch`]; `double_buffer` follows from the pipeline; one wave group; no transposes. A
-    /// name `gemm_multi_d_…` without the operation has two D tensors and adds them, as upstream's own reader
-    /// takes it. Quantised kernels whose names have no flags pad the depth, but those with scales of both
-    /// operands do so only when the scales of B alone are shuffled; C of two operands with scales is
+    /// name `gemm_multi_d_…` without the operation has two D tensors and adds them, as upstream's own
+    /// reader takes it. Quantised kernels whose names have no flags pad the depth, but those with scales of
+    /// both operands do so only when the scales of B alone are shuffled; C of two operands with scales is
     /// transposed when B alone is shuffled; two workgroups of pipeline `preshuffleb` share a compute unit.
     pub fn parse_name(name: &str) -> Result<ParsedGemmName, NameError> {
         let whole = Scan::whole(name)?;

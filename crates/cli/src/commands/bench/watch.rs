@@ -1,6 +1,6 @@
-//! A page of a sweep that is under way. A process of its own makes it again and again from the log alone, so that the
-//! sweep waits for nothing. It is no thread: each start of a worker copies the tables of the memory of the process that
-//! starts it, and what a page needs would be part of that.
+//! A page of a sweep that is under way. A process of its own makes it again and again from the log alone, so
+//! that the sweep waits for nothing. It is no thread: each start of a worker copies the tables of the memory
+//! of the process that starts it, and what a page needs would be part of that.
 
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -60,8 +60,8 @@ impl PageOptions {
         self.html.is_some() || self.serve.is_some()
     }
 
-    /// Starts the process that watches a log, of which so many rows are planned. Nobody has to have written it
-    /// yet. `command` ends up in [`run`].
+    /// Starts the process that watches a log, of which so many rows are planned. Nobody has to have written
+    /// it yet. `command` ends up in [`run`].
     pub(super) fn start(
         &self,
         mut command: Command,
@@ -152,8 +152,8 @@ pub(crate) struct PageArgs {
     options: PageOptions,
 }
 
-/// `ckselect bench-page`: shows a log until standard input ends, which says how the sweep did; without a word the
-/// sweep was killed, and there is no last page.
+/// `ckselect bench-page`: shows a log until standard input ends, which says how the sweep did; without a word
+/// the sweep was killed, and there is no last page.
 pub(crate) fn run(args: &PageArgs) -> Result<(), CliError> {
     // Batch systems signal every process of a job; this one ends when the sweep has.
     for number in [SIGINT, SIGTERM, SIGHUP] {
@@ -273,7 +273,8 @@ impl Maker {
     }
 }
 
-/// The clocks of a sweep's GPUs, as far as their driver tells them: those of this moment, and in no file of the sweep.
+/// The clocks of a sweep's GPUs, as far as their driver tells them: those of this moment, and in no file of
+/// the sweep.
 fn clocks(session: &Session) -> Vec<Clock> {
     let of_device = |device: &Device| {
         let host::CoreClock { now, most } = host::core_clock(device.bus.as_deref()?)?;
