@@ -7,7 +7,8 @@
 //! part   = length in bytes, checksum of 8 bytes, bytes
 //! tree   = lines
 //! line   = 0, text                      as it stands
-//!        | kind, key, list              kind: bytes of an integer, `f` for single or `d` for double precision
+//!        | kind, key, list              kind: bytes of an integer, `f` for single or `d` for double
+//!                                     precision
 //! ```
 //!
 //! Texts, keys and lists have their length before them. A file is read part by part, and a part whose

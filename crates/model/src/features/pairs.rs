@@ -2,9 +2,9 @@
 //!
 //! ```text
 //! for each block of kernels:
-//!     for each axis, for each extent of the block's tiles: an Axis       exact integers, one by one
-//!     for each kernel: a Pair                                            a loop over the block
-//!     for each feature: for each kernel: its value                       a loop over the block, with the formula inlined
+//!     for each axis, for each extent of the block's tiles: an Axis   exact integers, one by one
+//!     for each kernel: a Pair                                        a loop over the block
+//!     for each feature: for each kernel: its value                   a loop over the block, formula inlined
 //! ```
 //!
 //! The loops over blocks are compiled for AVX2, too; a form for AVX-512 gained nothing worth its code

@@ -2,9 +2,9 @@
 //!
 //! ```text
 //! F = a power of two, such that all sums of leaf values times F fit into 32 bits
-//! about[lane]  = sum over trees of round(F * leaf value)        whole numbers, in any order, sixteen to a vector
+//! about[lane]  = sum over trees of round(F * leaf value)      whole numbers, in any order, 16 to a vector
 //! cutoff       = about[the count-th best kernel] - 2 E
-//! score[lane]  = the exact sum, tree after tree                 only for lanes with about[lane] >= cutoff
+//! score[lane]  = the exact sum, tree after tree               only for lanes with about[lane] >= cutoff
 //! ```
 //!
 //! Why that misses no kernel. Let `s` be a kernel's score, `r` the same sum in real numbers, `a` its whole

@@ -2,11 +2,13 @@
 //!
 //! ```text
 //! name      := "grouped_conv_" direction "_" dtype "_" (short | key | long | dsl)
-//! short     := int "d_" tile "_" pipeline ["_intrawave" | "_interwave"] ["_gm" int] ["_dsb"] ["_si"] ["_2stage"]
+//! short     := int "d_" tile "_" pipeline ["_intrawave" | "_interwave"] ["_gm" int] ["_dsb"] ["_si"]
+//!              ["_2stage"]
 //! key       := int "d_" tile "_" waves "_" warp-tile "_" pipeline ["_" specialization]
 //! long      := layout "_" int "d_" pipeline "_" epilogue "_" scheduler "_" tile "_" waves "_" warp-tile
 //!              ["_vec" int "_" int "_" int] ["_bpc" int] ["_wg" int] ["_gm" int] ["_dsb"] ["_2stage"]
-//!              ["_" specialization] ["_explicit_gemm"] ["_streamk_" reduction ["_persistent"]] ["_large_tensor"]
+//!              ["_" specialization] ["_explicit_gemm"] ["_streamk_" reduction ["_persistent"]]
+//!              ["_large_tensor"]
 //! dsl       := layout "_" int "d_" pipeline "_" scheduler "_" tile
 //! ```
 //!

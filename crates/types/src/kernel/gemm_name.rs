@@ -1,8 +1,8 @@
 //! GEMM kernel names: those of the tile engine and of the code generator, and the dispatcher's identifiers.
 //!
 //! ```text
-//! name       := family "_" types "_" layout "_" pipeline "_" epilogue "_" scheduler ["_" reduction] flags shapes
-//!               [vec] (suffixes | groups) tail
+//! name       := family "_" types "_" layout "_" pipeline "_" epilogue "_" scheduler ["_" reduction] flags
+//!               shapes [vec] (suffixes | groups) tail
 //! identifier := body suffixes
 //! body       := dtype "_" [rcp]{3} "_" pipeline "_" epilogue "_" scheduler flags shapes
 //! flags      := 4("_" ("True" | "False"))

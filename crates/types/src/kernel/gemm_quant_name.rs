@@ -4,7 +4,8 @@
 //! ```text
 //! types  := ["mx_"] word [word]                     word := "fp8" | "bf8" | "fp4" | "i4" | …
 //! groups := ["_qg" mnk | "_aqg" mnk] ["_bqg" mnk]   by what has scales
-//! flags  := ["_preshuffleb"] ["_preshuffleaq" | "_preshufflequant"] ["_preshufflebq"] ["_eightwaves"] ["_transposec"]
+//! flags  := ["_preshuffleb"] ["_preshuffleaq" | "_preshufflequant"] ["_preshufflebq"] ["_eightwaves"]
+//!           ["_transposec"]
 //! ```
 
 use std::fmt::Write as _;

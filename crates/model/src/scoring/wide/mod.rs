@@ -1,11 +1,11 @@
 //! Pools of more than 32 lanes: a set of lanes is a row of words.
 //!
 //! ```text
-//! answers[question] = none, all, or the number of the mask of lanes that answer yes       once a call
+//! answers[question] = none, all, or the number of the mask of lanes that answer yes  once a call
 //! for each batch of trees:
 //!     queue = (root of each tree, a set of all lanes)
 //!     for (node, set) in queue, while it grows:
-//!         if none or all answer yes: queue or leaf list += (the child, set)                16 at a time where the CPU can
+//!         if none or all answer yes: queue or leaf list += (the child, set)      16 at a time if the CPU can
 //!         else: near = set & mask, far = set without mask, onwards with each that has lanes
 //!     for (leaf, set) in leaf list, tree by tree:
 //!         sums[set] += value of leaf

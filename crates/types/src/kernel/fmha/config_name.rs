@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! fmha_{family}_{dtype}_{mode}_h{q}[x{v}]_{pipeline}_t{6}[.{tag}]_w{3}_pad{4}_mask={word}_bias={word}
-//! [_lse=1][_drop=1][_logits=1][_sink=1][_skip=1][_qs={word}][_pkv=1][_rope={word}][_ps={n}][_kvl={word}][_kvt={word}]
-//! [_det=1][_dbias=1][_drv={word}]_bpc={n}
+//! [_lse=1][_drop=1][_logits=1][_sink=1][_skip=1][_qs={word}][_pkv=1][_rope={word}][_ps={n}][_kvl={word}]
+//! [_kvt={word}][_det=1][_dbias=1][_drv={word}]_bpc={n}
 //! ```
 //!
 //! `w` is the instruction of the scores; that of the products with values is read as the same. Waves follow
