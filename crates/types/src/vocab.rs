@@ -1,7 +1,7 @@
 //! The closed vocabularies: data types, layouts, pipelines, schedulers, epilogues, directions, architectures.
 //!
 //! Every word that upstream writes as a free string is an enum here. A word that is not in its vocabulary is
-//! an error that lists the accepted ones; nothing falls back to a default in silence.
+//! an error that lists the accepted ones; nothing falls back to a default silently.
 
 use std::fmt;
 use std::str::FromStr;
@@ -75,7 +75,8 @@ pub use fmha::{
 
 vocabulary! {
     /// Element type of an operand. `fp8` is E4M3, `bf8` is E5M2, the 4-bit types are packed. The last five
-    /// are of attention alone: what goes in, then what comes out; `mx…` is scaled in blocks of 32.
+    /// are only for attention: the type of the inputs, then that of the result; `mx…` is scaled in blocks
+    /// of 32.
     Dtype, "dtype" {
         Fp16 = "fp16", Bf16 = "bf16", Fp32 = "fp32", Fp64 = "fp64", Fp8 = "fp8", Bf8 = "bf8", Int8 = "int8",
         Int4 = "int4", Int32 = "int32", PkFp4 = "pk_fp4" | "fp4", PkInt4 = "pk_int4", Fp8Fp16 = "fp8fp16",
@@ -137,7 +138,7 @@ vocabulary! {
 }
 
 vocabulary! {
-    /// What a convolution kernel takes for granted about its problem.
+    /// What a convolution kernel assumes about its problem.
     Specialization, "specialization" {
         Default = "default", Filter1x1Pad0 = "filter1x1_pad0",
         Filter1x1Stride1Pad0 = "filter1x1_stride1_pad0", Filter3x3 = "filter3x3",
@@ -225,15 +226,15 @@ impl Dtype {
         }
     }
 
-    /// Whether attention has it: all floats of at most 32 bits.
+    /// Whether attention supports it: all floats of at most 32 bits.
     pub const fn is_of_fmha(self) -> bool {
         matches!(self, Self::Fp16 | Self::Bf16 | Self::Fp32 | Self::Fp8 | Self::Bf8) || self.is_only_of_fmha()
     }
 
-    /// The words of the types that single elements have: all but those of attention alone.
+    /// The words of element types: all but those that only attention has.
     pub const ELEMENTS: &'static [&'static str] = Self::WORDS.split_at(Self::Fp8Fp16 as usize).0;
 
-    /// These types.
+    /// The types of [`Dtype::ELEMENTS`].
     pub const OF_ELEMENTS: &'static [Self] = Self::ALL.split_at(Self::Fp8Fp16 as usize).0;
 
     /// Whether only attention has it.
@@ -269,7 +270,7 @@ impl GemmLayout {
     /// Layout `rcr`, the usual one.
     pub const RCR: Self = Self { a: Major::Row, b: Major::Col, c: Major::Row };
 
-    /// The three letters, for those who may not allocate.
+    /// The three letters, for code that must not allocate.
     pub fn letters(self) -> [u8; 3] {
         [self.a, self.b, self.c].map(|order| order.as_str().as_bytes().first().copied().unwrap_or(b'?'))
     }

@@ -1,5 +1,5 @@
-//! The columns by which tables of measurements say a convolution (upstream's nineteen, in its order) and the
-//! sizes of attention, of which kernels say the rest.
+//! The columns of tables of measurements: those of a convolution (upstream's nineteen, in its order), and the
+//! sizes of attention, whose other fields follow from the kernels.
 
 use super::{ConvProblem, FmhaProblem};
 

@@ -1,6 +1,6 @@
 //! Attention as a plain value, with every field of upstream's problem.
 //!
-//! One table declares the fields: text, tables, ranges and comparisons are made of it.
+//! One table declares the fields: text, tables, ranges and comparisons are derived from it.
 
 use std::fmt;
 
@@ -11,8 +11,8 @@ use crate::vocab::{
     FmhaRope,
 };
 
-/// Declares the fields. A number has its least value and, in text, a default; without one it must be given,
-/// or is taken from another field (see [`read`]). Further names of a field, upstream's, stand in brackets.
+/// Declares the fields. A number has a minimum and, in text, a default; without a default it must be given,
+/// or is taken from another field (see [`read`]). Upstream's other names of a field are in brackets.
 macro_rules! fields {
     (
         words { $($word:ident: $type:ty = $wusual:expr, [$($walias:literal),*], $wdoc:literal;)+ }
@@ -21,7 +21,7 @@ macro_rules! fields {
         }
         flags { $($flag:ident = $fusual:literal, [$($falias:literal),*], $fdoc:literal;)+ }
     ) => {
-        /// Attention: `softmax(Q·Kᵀ)·V` for each sequence and head, and what belongs to it.
+        /// Attention: `softmax(Q·Kᵀ)·V` for each sequence and head, with all options.
         ///
         /// ```
         /// use ck_select_types::problem::FmhaProblem;
@@ -40,7 +40,7 @@ macro_rules! fields {
             pub arch: Option<Arch>,
         }
 
-        /// Names of the fields: numbers, flags, words, then what every operation has.
+        /// Names of the fields: numbers, flags, words, then those of every operation.
         pub(super) const FIELDS: &[&str] =
             &[$(stringify!($number),)+ $(stringify!($flag),)+ $(stringify!($word),)+ "arch", "features"];
         /// All names that text and tables may use.
@@ -50,7 +50,7 @@ macro_rules! fields {
             $(stringify!($flag), $($falias,)*)+
             "arch",
         ];
-        /// Those of words and flags.
+        /// The names of words and flags.
         const WORDS_AND_FLAGS: &[&str] =
             &[$(stringify!($word), $($walias,)*)+ $(stringify!($flag), $($falias,)*)+];
         pub(super) const NUMBERS: usize = [$(stringify!($number),)+ $(stringify!($flag),)+].len();
@@ -78,7 +78,7 @@ macro_rules! fields {
                 let mut packed = [0; 11];
                 let mut any = 0;
                 for (at, number) in [$(self.$number,)+].into_iter().enumerate() {
-                    // Windows begin with -1.
+                    // Windows start at -1.
                     let number = (number as u64).wrapping_add(1);
                     any |= number;
                     packed[at / 2] |= number << (32 * (at % 2));
@@ -140,7 +140,7 @@ macro_rules! fields {
     };
 }
 
-/// What text always says.
+/// The fields that text always contains.
 const SAID: &[&str] = &[
     "api_family",
     "family",
@@ -216,8 +216,8 @@ fields! {
 }
 
 impl FmhaProblem {
-    /// A forward fp16 attention of one sequence with as many heads of keys as of queries, lengths
-    /// `[queries, keys]`; set the other fields by struct update.
+    /// Forward fp16 attention of one sequence of lengths `[queries, keys]`, with as many heads of keys as of
+    /// queries; set the other fields by struct update.
     pub const fn new([seqlen_q, seqlen_k]: [i64; 2], heads: i64, hdim: i64) -> Self {
         Self { seqlen_q, seqlen_k, nhead_q: heads, nhead_k: heads, hdim_q: hdim, hdim_v: hdim, ..Self::USUAL }
     }
@@ -237,13 +237,13 @@ impl FmhaProblem {
         if self.max_seqlen_k > 0 { self.max_seqlen_k } else { self.seqlen_k }
     }
 
-    /// Whether sequences have different numbers of keys, as far as the call shows it.
+    /// Whether sequences have different numbers of keys, as far as the call shows.
     pub const fn has_variable_keys(&self) -> bool {
         self.has_seqstart_k_ptr || self.has_seqlen_k_ptr || self.has_cu_seqlen_k_ptr || self.is_gappy
     }
 
-    /// Checks every field. Stricter than upstream, which asks for a type, a batch, heads and head sizes only:
-    /// without queries or keys there is nothing to choose for.
+    /// Checks every field. Stricter than upstream, which only requires a type, a batch, heads and head sizes:
+    /// without queries or keys there is nothing to compute.
     pub fn validate(&self) -> Result<(), InvalidField> {
         for (field, value, least) in self.limits() {
             if !(least..=MAX_EXTENT).contains(&value) {
@@ -275,16 +275,15 @@ impl FmhaProblem {
     }
 
     /// Multiplications and additions as upstream counts them: of the whole rectangle of queries and keys,
-    /// masked or not, and of a forward pass whatever is asked for.
+    /// masked or not, and of a forward pass even if another is asked for.
     pub fn flops(&self) -> f64 {
         let [sq, sk] = [self.longest_q(), self.longest_k()].map(|length| length as f64);
         2.0 * self.batch as f64 * self.nhead_q as f64 * sq * sk * (self.hdim_q as f64 + self.hdim_v as f64)
     }
 }
 
-/// Reads a problem from named cells. Needed are `seqlen_q`, `nhead_q` and `hdim_q`; keys, their heads and
-/// values have the same numbers unless others are given. The API and the stage follow from each other; pages
-/// of a family that has no other way are a matter of course.
+/// Reads a problem from named cells. `seqlen_q`, `nhead_q` and `hdim_q` are required; those of keys and
+/// values default to the same numbers. The API and the stage follow from each other.
 pub(super) fn read(cells: &Cells<'_>, defaults: &ProblemDefaults) -> Result<FmhaProblem, InvalidField> {
     let mut problem = FmhaProblem { dtype: defaults.dtype, arch: defaults.arch, ..FmhaProblem::USUAL };
     problem.seqlen_q = cells.needed("seqlen_q")?;
@@ -303,12 +302,12 @@ pub(super) fn read(cells: &Cells<'_>, defaults: &ProblemDefaults) -> Result<Fmha
     Ok(problem)
 }
 
-/// Whether a problem's text says more than sizes and type: what kernels are made for.
+/// Whether a problem's text contains more than sizes and type, that is, fields that kernels are made for.
 pub(super) fn says_signature(has: impl Fn(&str) -> bool) -> bool {
     WORDS_AND_FLAGS.iter().any(|name| !["dtype", "data_type"].contains(name) && has(name))
 }
 
-/// What is usual is not said, apart from the sizes.
+/// Fields with defaults are left out, apart from those in [`SAID`].
 impl fmt::Display for FmhaProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "api_family={},family={},dtype={}", self.api_family, self.family, self.dtype)?;

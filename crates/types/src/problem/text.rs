@@ -9,7 +9,7 @@ use crate::kernel::Quant;
 use crate::nearest::Hint;
 use crate::vocab::{Arch, ConvLayout, Direction, Dtype, GemmLayout, Op, UnknownWord};
 
-/// What to assume when the text does not say: usually what a model was trained for.
+/// Values of fields that the text omits: usually what a model was trained for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProblemDefaults {
     /// Direction of a convolution.
@@ -60,13 +60,13 @@ pub enum ProblemError {
         op: Op,
         /// The unknown key.
         key: String,
-        /// The keys there are.
+        /// The accepted keys.
         accepted: &'static [&'static str],
     },
-    /// A key that stands twice.
+    /// A duplicate key.
     #[error("'{0}' is given twice")]
     Twice(String),
-    /// A field that is missing, or holds what it may not hold.
+    /// A missing or invalid field.
     #[error(transparent)]
     Field(#[from] InvalidField),
 }
@@ -166,8 +166,8 @@ impl Problem {
             if !accepted.contains(&key) {
                 return Err(ProblemError::UnknownKey { op, key: key.to_owned(), accepted });
             }
-            // The extents of a GEMM are accepted in either case; no two fields of a problem differ in the
-            // case alone.
+            // The extents of a GEMM are accepted in either case; no two fields of a problem differ only in
+            // case.
             if pairs.iter().any(|&(known, _)| known.eq_ignore_ascii_case(key)) {
                 return Err(ProblemError::Twice(key.to_owned()));
             }
@@ -176,8 +176,8 @@ impl Problem {
         Ok(Self::from_fields(op, &Pairs(pairs), defaults)?)
     }
 
-    /// The operation of a text of pairs that need not say `op=…`: an `M` is a GEMM's, queries are
-    /// attention's; all else is taken for a convolution, whose reader says what is missing.
+    /// The operation of pairs that need not include `op=…`: `M` is a GEMM's, queries are attention's.
+    /// Anything else is taken for a convolution, whose reader reports what is missing.
     pub fn op_of(text: &str) -> Op {
         let mut keys = text
             .split(|c: char| c == ',' || c.is_whitespace())
@@ -190,8 +190,8 @@ impl Problem {
         shown.unwrap_or(Op::GroupedConv)
     }
 
-    /// Reads a problem from named cells, such as a row of a benchmark CSV, and validates it. Cells that are
-    /// no field of a problem are passed over.
+    /// Reads a problem from named cells, such as a row of a benchmark CSV, and validates it. Other cells are
+    /// ignored.
     pub fn from_fields(
         op: Op,
         fields: &dyn Fields,
@@ -209,7 +209,7 @@ impl Problem {
 }
 
 /// All fields in a fixed order: equal problems have equal texts, different ones have different texts, and
-/// [`Problem::parse`] reads a text back to an equal problem. The direction and types are always said.
+/// [`Problem::parse`] reads a text back to an equal problem. The direction and types are always included.
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let arch = |f: &mut fmt::Formatter<'_>, arch: Option<Arch>| {
@@ -254,7 +254,7 @@ impl fmt::Display for Problem {
     }
 }
 
-/// What a plain GEMM lacks, so that its text stays as it always was.
+/// What a plain GEMM lacks, so that its text stays unchanged.
 fn write_request(f: &mut fmt::Formatter<'_>, request: &GemmRequest) -> fmt::Result {
     let GemmRequest { batch, groups, stream_k, num_d, preshuffle, quant } = request;
     if *batch > 0 {
@@ -290,11 +290,11 @@ impl Fields for Pairs<'_> {
     }
 }
 
-/// Named cells, read as what they should be.
+/// Named cells, read as typed values.
 pub(super) struct Cells<'a>(&'a dyn Fields);
 
 impl Cells<'_> {
-    /// The first of a field's names that has a cell. All that have one must say the same.
+    /// The first of a field's names that has a cell. All that have one must agree.
     fn one_of<'n>(&self, names: &[&'n str]) -> Result<Option<&'n str>, InvalidField> {
         let mut given = names.iter().filter_map(|&name| Some((name, self.0.cell(name)?)));
         let Some((name, cell)) = given.next() else { return Ok(None) };
@@ -383,7 +383,7 @@ impl Cells<'_> {
         };
         let left = ["pad_d_left", "pad_h_left", "pad_w_left"];
         let pad_left = side(left)?;
-        // Tables say the side before an axis as `pad_*`; the side behind it may differ.
+        // Tables have the padding before an axis as `pad_*`; that after it may differ.
         for (axis, name) in ["pad_d", "pad_h", "pad_w"].into_iter().enumerate() {
             if self.0.cell(name).is_some() && pad_left[axis] != pad[axis] {
                 return Err(InvalidField::new(
@@ -450,7 +450,7 @@ impl Cells<'_> {
     }
 
     fn request(&self) -> Result<GemmRequest, InvalidField> {
-        // The tile engine's problems spell it out.
+        // The tile engine calls it `batch_count`.
         let batch = match (self.int("batch")?, self.int("batch_count")?) {
             (Some(batch), Some(count)) if batch != count => {
                 return Err(InvalidField::new("batch_count", count, format!("{batch} as in batch")));

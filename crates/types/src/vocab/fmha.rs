@@ -1,4 +1,4 @@
-//! The words of attention. Files and upstream's headers also say most of them as numbers, which are the
+//! The words of attention. Files and upstream's headers also have most of them as numbers, which are their
 //! places here.
 
 use std::fmt;
@@ -97,7 +97,7 @@ impl FmhaApi {
         }
     }
 
-    /// The stage that does most of the work, for which a problem asks unless it says another.
+    /// The stage that does most of the work, which a problem asks for by default.
     pub const fn main_stage(self) -> FmhaFamily {
         match self {
             Self::Bwd => FmhaFamily::BwdDqDkDv,
@@ -107,7 +107,7 @@ impl FmhaApi {
 }
 
 impl FmhaFamily {
-    /// What a caller wants who needs such a kernel.
+    /// The API that needs such a kernel.
     pub const fn api(self) -> FmhaApi {
         match self {
             Self::Fwd => FmhaApi::Fwd,
@@ -124,7 +124,7 @@ impl FmhaFamily {
         matches!(self, Self::Fwd | Self::FwdPagedkv | Self::FwdSplitkv | Self::BatchPrefill)
     }
 
-    /// Whether its keys and values may lie in pages, whose size then is a part of its signature.
+    /// Whether its keys and values may be in pages, whose size is then part of its signature.
     pub const fn is_paged(self) -> bool {
         matches!(
             self,
