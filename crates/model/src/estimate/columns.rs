@@ -1,8 +1,8 @@
-//! What a universal model reads: how the estimate sees a kernel, relative to the fastest of its pool.
+//! The columns of a universal model: how the estimate sees a kernel, relative to the fastest of its pool.
 //!
-//! Every value is a ratio, a count or a size that is held within bounds, so that a device, a type or a
-//! direction that a forest never saw lies where others lay; no extent of the problem is among them. Training
-//! and serving fill them by the same function, [`UniversalPool::fill`].
+//! Every value is a ratio, a count or a size within bounds, so that a device, a type or a direction that a
+//! forest never saw falls into the range of those it saw; extents of the problem are not among them. Training
+//! and serving use the same function, [`UniversalPool::fill`].
 
 use super::device::Device;
 use super::fmha_columns::{FMHA_COLUMNS, FmhaSeen};
@@ -16,12 +16,12 @@ use crate::vocab::Op;
 pub struct UniversalColumn {
     /// The name that models use.
     pub name: &'static str,
-    /// What it says.
+    /// What it means.
     pub doc: &'static str,
     pub(super) value: Value,
 }
 
-/// What computes a column, by what the kernels compute.
+/// What computes a column, by the operation of the kernels.
 #[derive(Clone, Copy)]
 pub(super) enum Value {
     Gemm(fn(&GemmSeen<'_>) -> f64),
@@ -47,7 +47,7 @@ impl GemmSeen<'_> {
     }
 }
 
-/// Most rounds, and as a share the fewest, that are told apart.
+/// The most rounds that are told apart; the inverse is the smallest share.
 pub(super) const ROUNDS: f64 = 64.0;
 
 macro_rules! columns {
@@ -61,7 +61,7 @@ macro_rules! columns {
 }
 pub(super) use columns;
 
-/// All columns of an operation, in the order of a model that names none.
+/// All columns of an operation, in the order of a model that does not name its columns.
 pub const fn universal_columns(op: Op) -> &'static [UniversalColumn] {
     match op {
         Op::GroupedConv | Op::Gemm => GEMM_COLUMNS,
@@ -149,8 +149,9 @@ impl UniversalPool {
     }
 
     /// Fills in the columns of the kernels that `counts`, which are the pool for this problem: column after
-    /// column, with a value for each kernel. `log_times` gets the logarithm of each one's estimated time over
-    /// the shortest; NaN where a kernel does not count or has no estimate, whose columns mean nothing.
+    /// column, with a value for each kernel. `log_times` receives the logarithm of each one's estimated time
+    /// over the shortest. It is NaN for kernels that do not count or have no estimate; their columns are
+    /// meaningless.
     pub fn fill(
         &self,
         columns: &[&'static UniversalColumn],
@@ -253,7 +254,7 @@ mod tests {
             for (slower, time) in all.iter().zip(&times) {
                 assert!((slower.ln() - time).abs() < 1e-12);
             }
-            // Without the best one another is the measure.
+            // Without the best one, the values are relative to another.
             let (_, without) = filled("gfx950", &problem, &names, best);
             assert!(without[best].is_nan() && without.contains(&0.0));
         }

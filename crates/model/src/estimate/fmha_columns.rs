@@ -1,5 +1,5 @@
-//! What a universal model of attention reads: how the estimate sees a kernel, relative to the fastest of its
-//! pool.
+//! The columns of a universal model of attention: how the estimate sees a kernel, relative to the fastest of
+//! its pool.
 
 use super::columns::{ROUNDS, Seen, UniversalColumn, balance, columns, compute_units, ratio};
 use super::fmha::FmhaParts;
@@ -7,7 +7,7 @@ use super::{FmhaLoad, FmhaShape};
 
 pub(super) type FmhaSeen<'a> = Seen<'a, FmhaLoad, FmhaShape, FmhaParts>;
 
-/// All columns, in the order of a model that names none.
+/// All columns, in the order of a model that does not name its columns.
 pub(super) const FMHA_COLUMNS: &[UniversalColumn] = columns! { Fmha:
     est_slower = |s| (s.time / s.best).min(64.0), "estimated time over the shortest of the pool";
     est_rounds = |s| s.parts.flowing.clamp(1.0 / ROUNDS, ROUNDS),

@@ -1,12 +1,12 @@
-//! Problems of rows where nothing is passed over: read and validated as everywhere else, by every name that
-//! tables have for a field.
+//! Problems of rows in strict mode: read and validated as everywhere else, under every name that tables have
+//! for a field.
 
 use super::{Extractor, FieldError};
 use crate::cells::{Cell, Fields};
 use crate::problem::{InvalidField, Problem, ProblemDefaults};
 use crate::vocab::{Direction, Op};
 
-/// Fields under their first name, and the name that tables have for the same.
+/// Fields, and the other name that tables have for them.
 const ALIASES: [(&str, &str); 4] =
     [("direction", "variant"), ("ndim", "ndim_spatial"), ("dtype", "dtype_in"), ("dtype", "dtype_a")];
 
@@ -31,7 +31,7 @@ impl Fields for Asked<'_> {
 /// Refuses a row of another operation.
 pub(super) fn check_op(op: Op, row: &dyn Fields) -> Result<(), FieldError> {
     if let Some(Cell::Word(word)) = row.cell("op_type")
-        // Upstream's converters write other words where they could not read a kernel's name.
+        // Upstream's converters write other words if they could not read a kernel's name.
         && word.parse().is_ok_and(|found: Op| found != op)
     {
         return Err(InvalidField::new("op_type", format_args!("'{word}'"), format!("{op}, as of the model")));
@@ -65,6 +65,6 @@ fn same(one: Cell<'_>, other: Cell<'_>) -> bool {
     };
     one == other
         || number(one).is_some_and(|value| number(other) == Some(value))
-        // `fwd` and `forward` are one direction.
+        // `fwd` and `forward` are the same direction.
         || direction(one).is_some_and(|value| direction(other) == Some(value))
 }

@@ -7,7 +7,7 @@ use crate::hardware::Hardware;
 use crate::problem::floor_div;
 use crate::vocab::Direction;
 
-/// What the features know of a convolution problem, with everything that depends on it alone.
+/// What features know about a convolution problem, including everything that depends on it alone.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ConvSide {
     n: i64,
@@ -41,18 +41,17 @@ pub struct ConvSide {
     pub(super) work: Work,
 }
 
-/// The GEMM that a direction makes of one group. Upstream's features count that of forward for every
-/// direction.
+/// The GEMM of one group for a direction. Upstream's features use the forward one for every direction.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Work {
-    /// Rows, columns and depth: floats, because every pair of features begins with them; columns as a
-    /// quotient, as upstream divides channels by groups.
+    /// Rows, columns and depth: floats, because every pair starts with them; columns are a quotient, because
+    /// upstream divides channels by groups.
     pub extents: [f64; 3],
-    /// Bytes of the operands of rows and of columns, of all groups.
+    /// Bytes of the operands of rows and columns, for all groups.
     pub loaded: [f64; 2],
     /// Bytes of the result.
     pub stored: f64,
-    /// Elements of one access to the operands and to the result.
+    /// Elements per access to the operands and to the result.
     pub accesses: [f64; 2],
 }
 
@@ -77,7 +76,7 @@ pub struct ConvInputs {
     pub stride: [i64; 3],
     /// Dilations.
     pub dilation: [i64; 3],
-    /// Padding before each axis, which the `pad_*` features show.
+    /// Padding before each axis, for the `pad_*` features.
     pub pad: [i64; 3],
     /// Padding before and after each axis together, which the output extents use.
     pub pad_both: [i64; 3],
@@ -184,7 +183,7 @@ impl ConvSide {
     }
 }
 
-/// What the features know of a convolution kernel.
+/// What features know about a convolution kernel.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ConvKernelSide {
     /// Threads of a workgroup, or tile m: see [`super::KernelMapping`].
@@ -207,11 +206,11 @@ pub struct ConvKernelSide {
     pub has_dsb: i64,
     /// Splits images, as a number.
     pub has_si: i64,
-    /// Adds up in a second kernel what parts of the depth gave.
+    /// A second kernel adds up the parts of the depth.
     pub two_stage: bool,
 }
 
-/// What features ask about a pipeline's word.
+/// What features need to know about a pipeline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PipelineFlags {
     /// Is `compv1`.
@@ -248,7 +247,7 @@ impl PipelineFlags {
     }
 }
 
-/// Shared memory that the ratio is taken of: 32 KiB for compv4 on every architecture, else the hardware's.
+/// Shared memory for the ratio: 32 KiB for compv4 on every architecture, otherwise the hardware's.
 pub(super) fn lds_capacity(half: bool, hardware: &Hardware) -> i64 {
     if half { 32768 } else { hardware.lds_capacity }
 }
