@@ -197,7 +197,7 @@ impl Rates {
     }
 }
 
-/// A rate of a file. Only rates of instructions that a device may lack can be 0.
+/// A rate of a file. Only rates of what a device may lack can be 0.
 fn number(name: &str, value: &Value) -> Result<f64, InvalidField> {
     let may_be_zero = name.starts_with("macs_") || name.starts_with("full_rate_") || name == "cache_kb";
     let expected = if may_be_zero { "a number, 0 or more" } else { "a number above 0" };

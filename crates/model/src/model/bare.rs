@@ -1,4 +1,4 @@
-//! Models without a spec: upstream stores the forest of attention alone, with columns that have no names.
+//! Models without a spec: upstream stores attention's forest without a spec, and its columns have no names.
 
 use std::path::Path;
 
@@ -10,11 +10,11 @@ use crate::vocab::{Arch, Op};
 
 impl FeatureSpec {
     /// The spec that upstream's trainer would have written for a forest of these columns, as a document. Only
-    /// attention has trainers that write none: its 68 columns, encoded as they were in training, its target
-    /// as ln(1 + TFLOPS).
+    /// attention's trainers write none. Its forests have 68 columns, encoded as in training, and the target
+    /// ln(1 + TFLOPS).
     ///
-    /// `fmha68` names the columns, and so does `fmha68_python`: a forest is asked as it was trained, which is
-    /// not how upstream's header asks it.
+    /// `fmha68` names the columns, and so does `fmha68_python`: a forest is evaluated as it was trained,
+    /// unlike in upstream's header.
     pub fn of_bare(engine: Engine, arch: Arch) -> Option<Value> {
         if engine.op() != Op::Fmha {
             return None;
@@ -33,7 +33,7 @@ impl FeatureSpec {
 }
 
 impl Model {
-    /// Loads a directory that has a forest and no spec, or a forest's file, under the spec of
+    /// Loads a directory that has a forest and no spec, or a forest's file, with the spec of
     /// [`FeatureSpec::of_bare`].
     pub fn load_bare(path: impl AsRef<Path>, spec: &Value) -> Result<Self, ModelError> {
         let path = path.as_ref();
@@ -80,7 +80,7 @@ mod tests {
         assert_eq!(model.extractor().rules, Engine::Fmha68Python.rules());
         assert_eq!(model.extractor().hardware, Engine::Fmha68.hardware());
         assert_ne!(model.extractor().rules, Rules { fmha_encoding: FmhaEncoding::Header, ..Rules::CONV97 });
-        // What was written reads back as the same model.
+        // The written files give the same model.
         std::fs::write(folder.path().join("feature_spec.json"), spec.to_string()).unwrap();
         let again = Model::load(folder.path()).unwrap();
         assert_eq!(format!("{:?}", again.spec()), format!("{:?}", model.spec()));

@@ -6,7 +6,7 @@ use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 
 use crate::cells::{Cell, Fields};
 
-/// Text that is no row.
+/// Text that is not a row.
 #[derive(Debug, thiserror::Error)]
 #[error("not a JSON object of numbers, words and truth values: {0}")]
 pub struct ObjectError(#[from] serde_json::Error);
@@ -35,7 +35,7 @@ impl OwnedCell {
 }
 
 impl Object {
-    /// Reads a row. A name that stands twice counts by its last value.
+    /// Reads a row. Of a repeated name, the last value counts.
     pub fn from_json(text: &[u8]) -> Result<Self, ObjectError> {
         let mut reader = serde_json::Deserializer::from_slice(text);
         let object = reader.deserialize_map(Cells)?;
