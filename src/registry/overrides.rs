@@ -1,6 +1,6 @@
-//! Override files: which kernel to take for which problem, whatever models say.
+//! Override files: which kernel to take for which problem, regardless of models.
 //!
-//! One rule a line, `problem -> kernel name`, the problem as [`Problem::parse`] reads it; `#` begins a
+//! One rule per line, `problem -> kernel name`, with the problem as [`Problem::parse`] reads it; `#` begins a
 //! comment.
 //!
 //! ```text
@@ -22,7 +22,7 @@ pub struct Overrides {
     names: HashMap<Problem, String>,
 }
 
-/// An override file that cannot be used.
+/// Why an override file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum OverrideError {
     /// It cannot be read.
@@ -30,10 +30,10 @@ pub enum OverrideError {
     Io {
         /// The file.
         file: String,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// A line that is no rule.
+    /// A line that is not a rule.
     #[error("{file}: line {line}: {reason}")]
     Line {
         /// The file.
@@ -64,7 +64,7 @@ impl Overrides {
         Self::parse(&file, &text)
     }
 
-    /// Reads the text of a file; `file` is what errors call it.
+    /// Reads the text of a file; `file` is its name in errors.
     pub fn parse(file: &str, text: &str) -> Result<Self, OverrideError> {
         let mut names = HashMap::new();
         for (index, line) in text.lines().enumerate() {
@@ -90,7 +90,7 @@ impl Overrides {
         Ok(Self { names })
     }
 
-    /// The kernel to take for a problem. A rule that names no architecture is for all.
+    /// The kernel to take for a problem. A rule without an architecture applies to all.
     pub fn get(&self, problem: &Problem) -> Option<&str> {
         if self.names.is_empty() {
             return None;
