@@ -52,9 +52,9 @@ class SurrogateSearch:
 
         ``de`` takes the options ``pop_size`` (20), ``mutation_rate`` (0.3) and ``crossover_rate`` (0.7), and predicts
         its whole first population regardless of the budget. ``random`` ignores options, as in upstream. An engine
-        without a parameter space, such as that of convolutions, is a ``ValueError``. Configurations that the predictor refuses
-        are left out, as in upstream, with a warning that says how many and why; if it refuses all, the result is empty,
-        as in upstream.
+        without a parameter space, such as that of convolutions, is a ``ValueError``. Configurations that the predictor
+        refuses are left out, as in upstream, with a warning that says how many and why; if it refuses all, the result
+        is empty, as in upstream.
         """
         if self._strategy not in ("random", "de"):
             raise ValueError(f"strategy: found '{self._strategy}', expected 'random' or 'de'")
