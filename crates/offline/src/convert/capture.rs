@@ -9,8 +9,7 @@ use super::columns::Source;
 /// How long `rocminfo` may take.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Columns, and the words of `rocminfo` that they stand for. They are looked for in the section of the first
-/// GPU.
+/// Columns, and the labels of `rocminfo` that they come from, in the section of the first GPU.
 const FIELDS: [(&str, &str); 13] = [
     ("hw_gfx_name", "Name"),
     ("hw_marketing_name", "Marketing Name"),
@@ -27,7 +26,7 @@ const FIELDS: [(&str, &str); 13] = [
     ("hw_l3_cache_kb", "L3"),
 ];
 
-/// What was found out.
+/// The captured values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Capture(Vec<(&'static str, Value)>);
 
@@ -68,7 +67,7 @@ impl Capture {
     }
 }
 
-/// Asks `rocminfo`. The error says why it could not be asked.
+/// Runs `rocminfo`. The error says why that failed.
 pub fn capture() -> Result<Capture, String> {
     let text = output_of("rocminfo")?;
     let capture = parse(&text);
@@ -87,8 +86,8 @@ fn output_of(program: &str) -> Result<String, String> {
         .spawn()
         .map_err(|error| failed(&error))?;
     let Some(mut stdout) = child.stdout.take() else { return Err(failed(&"no output")) };
-    // Read on another thread, so that a full pipe does not stop the program and a program that hangs does not
-    // stop us.
+    // Read on another thread, so that a full pipe does not block the program, and a program that hangs does
+    // not block us.
     let (sender, receiver) = std::sync::mpsc::channel();
     thread::spawn(move || {
         let mut bytes = Vec::new();

@@ -1,4 +1,4 @@
-//! An evaluation for programs, under upstream's keys where upstream has the figure.
+//! An evaluation for programs, under upstream's keys if upstream has the figure.
 
 use serde_json::{Map, Value, json};
 

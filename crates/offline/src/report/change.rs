@@ -6,7 +6,7 @@ use super::sweep::Against;
 use crate::figures::quantile;
 use crate::measurements::Measurements;
 
-/// Columns of the histogram in each doubling of speed, and doublings on each side of 1.
+/// Columns of the histogram per doubling of speed, and doublings on each side of 1.
 const FINE: i32 = 8;
 const DOUBLINGS: i32 = 2;
 

@@ -1,5 +1,5 @@
-//! One choice, as an HTML page: the ranking, why one kernel is before another, and whether the model knows
-//! such problems.
+//! One choice, as an HTML page: the ranking, why one kernel is ranked before another, and whether the problem
+//! is in the training range.
 
 use ck_select_model::estimate::{Device, Estimator};
 use ck_select_model::select::{Comparison, OutOfRange, Ranked, Ranker};
@@ -9,7 +9,7 @@ use super::charts;
 use super::made::Made;
 use super::page::{Page, count, escape, number};
 
-/// Features that the picture has; the table has all.
+/// Number of features in the chart; the table has all.
 const FEATURES: usize = 12;
 
 /// A choice that is explained.
@@ -17,15 +17,15 @@ const FEATURES: usize = 12;
 pub struct Explained<'a> {
     /// The model with its pool.
     pub ranker: &'a Ranker,
-    /// What was asked.
+    /// The problem.
     pub problem: &'a Problem,
-    /// The answer, best first.
+    /// The ranking, best first.
     pub ranking: &'a [Ranked],
-    /// The places in the pool of the two kernels that are compared.
+    /// The indices in the pool of the two compared kernels.
     pub kernels: [usize; 2],
-    /// Why they are told apart.
+    /// Why they are distinguished.
     pub comparison: &'a Comparison,
-    /// Where the problem lies outside of what the model saw in training.
+    /// Where the problem is outside the model's training range.
     pub outside: &'a [OutOfRange],
 }
 
@@ -190,7 +190,7 @@ fn trained(page: &mut Page, explained: &Explained<'_>) {
     let fields = FieldSet::fields(problem.op()).iter().zip(numbers);
     let rows = fields.filter_map(|(field, asked)| {
         let [low, high] = trained.range(field)?;
-        // On a scale of logarithms, since extents are of all sizes.
+        // On a logarithmic scale, because extents vary widely.
         let along = |value: i64| ((value.max(0) + 1) as f64).ln();
         let place = if high > low { (along(asked) - along(low)) / (along(high) - along(low)) } else { 0.5 };
         let place =
