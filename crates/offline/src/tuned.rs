@@ -1,7 +1,7 @@
-//! Tuned tables of others: which problems they know, and how long the kernel that they found best took.
+//! Tuning tables of other projects: their problems, and the time of the best kernel that they found.
 //!
-//! Their kernels are mostly none of ours, but their times are a roof to compare with. What a table does not
-//! say of its problems is asked of the caller, as fields of a problem:
+//! Most of their kernels are not ours, but their times are an upper bound to compare with. What a table omits
+//! about its problems comes from the caller, as fields of a problem:
 //! `dtype=fp8,quant=rowcolquant,arch=gfx942`.
 
 mod aiter;
@@ -19,29 +19,29 @@ use crate::measurements::DataError;
 
 pub use roof::{Roof, RoofFigures};
 
-/// A problem with the best time that a table knows.
+/// A problem with the best time in a table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tuned {
     /// The problem.
     pub problem: Problem,
     /// The time in milliseconds.
     pub milliseconds: f64,
-    /// The kernel, as the table calls it.
+    /// The kernel's name in the table.
     pub by: String,
 }
 
-/// A table that was read.
+/// A parsed table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Table {
-    /// Whose it is.
+    /// The project that it comes from.
     pub kind: &'static str,
     /// Its problems in its order, each once.
     pub tuned: Vec<Tuned>,
-    /// Lines, counted from 1, that are no problem of ours, and why.
+    /// Lines, counted from 1, that are not supported problems, and why.
     pub left_out: Vec<(usize, String)>,
 }
 
-/// What a table says in one place: a problem as text, and the time and the kernel.
+/// An entry of a table: a problem as text, and the time and the kernel.
 struct Said {
     op: Op,
     problem: String,
@@ -49,11 +49,11 @@ struct Said {
     by: String,
 }
 
-/// The places of a table with their lines.
+/// The entries of a table with their lines.
 type Places = Vec<(usize, Result<Said, String>)>;
 
 /// Reads a table: AITER's tuned CSV of GEMMs, hipBLASLt's logic of exact solutions (YAML) or `MIOpen`'s
-/// find-db as text, which its beginning tells apart. `fields` are added to every problem.
+/// find-db as text, distinguished by its beginning. `fields` are added to every problem.
 pub fn read(file: &str, text: &str, fields: &str) -> Result<Table, DataError> {
     let wrong = |line: usize, reason: String| DataError::format(file, format_args!("line {line}: {reason}"));
     let first = text.lines().next().unwrap_or_default();
@@ -100,7 +100,7 @@ fn tuned(said: Said, fields: &str) -> Result<Tuned, String> {
     Ok(Tuned { problem, milliseconds, by })
 }
 
-/// Writes the problems as a list, as every command reads it, each behind a comment with its time.
+/// Writes the problems as a list that every command can read, each after a comment with its time.
 pub fn write(tuned: &[Tuned], out: &mut dyn Write) -> io::Result<()> {
     for Tuned { problem, milliseconds, by } in tuned {
         writeln!(out, "# {milliseconds} ms: {by}\n{}", problem_line(problem))?;

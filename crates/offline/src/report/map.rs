@@ -1,5 +1,5 @@
-//! The map of kernels and problems as a page has it: tables say what its rows and columns are, and a script
-//! draws it out of compressed bytes.
+//! The map of kernels and problems on a page: tables describe its rows and columns, and a script draws it
+//! from compressed bytes.
 
 use std::io::Write as _;
 
@@ -9,19 +9,19 @@ use flate2::write::ZlibEncoder;
 use super::page::{Page, count};
 use crate::survey::Survey;
 
-/// Kernels, and cells, that are drawn at most.
+/// Maximum numbers of kernels and of cells that are drawn.
 const KERNELS: usize = 5000;
 const CELLS: usize = 5_000_000;
-/// Cells up to which each has two bytes, which say as much as tables do.
+/// Up to this many cells, each has two bytes, which are as precise as tables.
 const EXACT: usize = 250_000;
-/// Bytes that cells may take after compression; base64 makes a third more of them.
+/// Maximum size of the cells after compression, before base64 adds a third.
 const BYTES: usize = 2_700_000;
-/// Steps from nothing to the fastest kernel: exact ones, and those of a byte from fine to coarse. The latter
-/// are equal steps of the root of what is lost, so that those near the fastest are the finest.
+/// Steps from zero to the fastest kernel's speed: exact ones, and those of a byte from fine to coarse. The
+/// latter are equal steps of the square root of the loss, so that those near the fastest are the finest.
 const EXACT_LEVELS: u16 = 10_000;
 const LEVELS: [u16; 4] = [200, 100, 50, 25];
 
-/// What a page shows of kernels and problems: rows of tables, and places of those rows in the map.
+/// The kernels and problems that a page shows: rows of tables, and their order in the map.
 pub(super) struct Shown {
     /// Kernels in the order of their table: winners first.
     pub(super) kernels: Vec<u32>,
@@ -43,7 +43,7 @@ impl Shown {
         });
         kernels.truncate(KERNELS);
         let most = (CELLS / kernels.len().max(1)).clamp(1, KERNELS);
-        // Evenly from one end of the order to the other.
+        // Evenly spaced over the whole order.
         let all = &survey.order.trials;
         let mapped_trials: Vec<u32> = if all.len() <= most {
             all.clone()
@@ -77,7 +77,7 @@ impl Shown {
         })
     }
 
-    /// Writes the map. The tables `kernels` and `problems` have to be somewhere in the page.
+    /// Writes the map. The tables `kernels` and `problems` must be on the page.
     pub(super) fn write(&self, page: &mut Page, survey: &Survey) {
         let (levels, wide, packed) = self.packed(survey);
         let step = match levels {
@@ -126,8 +126,8 @@ impl Shown {
         page.script(include_str!("map.js"));
     }
 
-    /// The cells, kernel by kernel: 0 where nothing was measured, else 1 more than the step. With how many
-    /// steps there are, and whether a cell has two bytes.
+    /// The cells, kernel by kernel: 0 if nothing was measured, otherwise the step plus 1. Also returns the
+    /// number of steps, and whether a cell has two bytes.
     fn packed(&self, survey: &Survey) -> (u16, bool, Vec<u8>) {
         let across = self.mapped_trials.len();
         let mut row_of = vec![usize::MAX; survey.kernels.len()];
@@ -143,7 +143,8 @@ impl Shown {
                     if row == usize::MAX {
                         continue;
                     }
-                    // Only the fastest has the last step, so that what is nearly as fast is told from it.
+                    // Only the fastest has the last step, so that nearly as fast kernels can be distinguished
+                    // from it.
                     let efficiency = trial.efficiency(place);
                     let along =
                         if levels == EXACT_LEVELS { efficiency } else { 1.0 - (1.0 - efficiency).sqrt() };
@@ -172,7 +173,7 @@ impl Shown {
 
 fn packed(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = ZlibEncoder::new(Vec::new(), Compression::default());
-    // Writing to memory does not fail.
+    // Writing to memory cannot fail.
     let written = encoder.write_all(bytes);
     debug_assert!(written.is_ok());
     encoder.finish().unwrap_or_default()

@@ -1,4 +1,4 @@
-//! What is in a sweep, as one HTML page.
+//! The contents of a sweep as one HTML page.
 
 use super::change;
 use super::charts;
@@ -8,18 +8,18 @@ use super::page::{Page, Shade, count, escape, number, percent};
 use crate::measurements::Measurements;
 use crate::survey::{Change, Coverage, NEAR, PoolStep, Survey, tile_of};
 
-/// Pool sizes whose cost is shown, as far as there are so many kernels that add something.
+/// Pool sizes whose cost is shown, as long as more kernels add something.
 const POOLS: [usize; 5] = [1, 2, 4, 8, 16];
-/// Points of a roofline.
+/// Maximum number of points of a roofline.
 const POINTS: usize = 2000;
-/// Kernels of the greedy pool that are listed.
+/// Maximum number of kernels of the greedy pool that are listed.
 const LISTED: usize = 100;
-/// Pairs of axes that are drawn.
+/// Maximum number of pairs of axes that are drawn.
 const GRIDS: usize = 4;
-/// Rows and columns of a grid that is drawn.
+/// Maximum number of rows and columns of a grid that is drawn.
 const GRID: usize = 16;
 
-/// A second sweep, and what changed from the first to it.
+/// A second sweep, and what changed since the first.
 #[derive(Debug, Clone, Copy)]
 pub struct Against<'a> {
     /// The second sweep.
@@ -80,7 +80,7 @@ pub fn sweep(
     page.finish()
 }
 
-/// A pool's size and what it keeps, for each size that is shown.
+/// Size and quality of the pool, for each size that is shown.
 pub fn pools(steps: &[PoolStep]) -> impl Iterator<Item = (usize, &PoolStep)> {
     let last = steps.len();
     let sizes = POOLS.into_iter().filter(move |&size| size < last).chain([last]);
@@ -127,7 +127,7 @@ fn code(text: &str) -> String {
     format!("<code>{}</code>", escape(text))
 }
 
-/// Milliseconds, in the unit that suits them.
+/// Milliseconds, in a suitable unit.
 pub(super) fn duration(ms: f64) -> String {
     match ms {
         _ if !ms.is_finite() => "–".to_owned(),
@@ -229,8 +229,7 @@ fn pool(page: &mut Page, survey: &Survey, measurements: &Measurements) {
     });
 }
 
-/// What a problem is called, without what most have in common. Problems that were measured again are
-/// numbered.
+/// Names of problems, without common defaults. Problems that were measured again are numbered.
 fn names(survey: &Survey, measurements: &Measurements, shown: &Shown) -> Vec<String> {
     let mut before: Vec<usize> = Vec::with_capacity(survey.trials.len());
     for (place, trial) in survey.trials.iter().enumerate() {

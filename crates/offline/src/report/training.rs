@@ -1,5 +1,5 @@
-//! A trained model as an HTML page, beside its card: how it was cross-validated, what its forests ask about,
-//! and where it errs.
+//! A trained model as an HTML page, beside its card: how it was cross-validated, what its forests use, and
+//! where it errs.
 
 use ck_select_model::model::Target;
 
@@ -14,7 +14,7 @@ use super::lines::{Line, lines};
 use super::page::{Page, count, escape, number, percent};
 use super::{charts, curve, importances, made, regret, slices, worst};
 
-/// Columns of the picture of residuals.
+/// Columns of the histogram of residuals.
 const COLUMNS: usize = 24;
 
 /// Writes the page.
@@ -117,7 +117,7 @@ fn headline(
     );
 }
 
-/// How a tuned model became better.
+/// How a tuned model improved.
 fn measured(page: &mut Page, inputs: &CardInputs) {
     page.text(
         "Efficiency on problems that were not measured, by the number of problems that were. What is \
@@ -183,7 +183,7 @@ fn folds(page: &mut Page, plan: &Plan, trained: &[Trained]) {
     }
 }
 
-/// How the number of trees was found.
+/// How the number of trees was chosen.
 fn trees(page: &mut Page, plan: &Plan, trained: &[Trained]) {
     if trained.iter().all(|one| one.validation.rounds.iter().all(Option::is_none)) {
         page.text(stopping(plan.stop));
@@ -269,8 +269,7 @@ fn residuals(page: &mut Page, measurements: &Measurements, trained: &[Trained]) 
     }
 }
 
-/// How many values lie in each of some columns around 0; those further out than nearly all are in the
-/// outermost.
+/// A histogram around 0; outliers are counted in the outermost columns.
 fn histogram(values: &[f64]) -> Vec<(String, usize)> {
     let mut sizes: Vec<f64> = values.iter().map(|value| value.abs()).collect();
     sizes.sort_by(f64::total_cmp);

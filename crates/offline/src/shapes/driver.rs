@@ -1,4 +1,4 @@
-//! Command lines of `MIOpenDriver`, as logs and lists of real programs hold them.
+//! Command lines of `MIOpenDriver`, as in logs and lists of real programs.
 
 use ck_select_types::problem::{ConvProblem, Problem};
 use ck_select_types::vocab::{ConvLayout, Direction, Dtype};
@@ -6,7 +6,7 @@ use ck_select_types::vocab::{ConvLayout, Direction, Dtype};
 use super::distinct;
 use super::random::Random;
 
-/// A line that is no convolution, and why.
+/// A line that is not a convolution, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Skipped {
     /// The line, from 1.
@@ -15,8 +15,8 @@ pub struct Skipped {
     pub reason: String,
 }
 
-/// The problems of all lines, and the lines that were not understood. Blank lines and comments (`#`) say
-/// nothing; text before the driver's name, such as a log's time, is passed over.
+/// The problems of all lines, and the lines that were not understood. Blank lines, comments (`#`) and text
+/// before the driver's name, such as a log's time, are ignored.
 ///
 /// `direction` is for lines without `--forw` (or with 0, all directions).
 pub fn import(text: &str, direction: Direction) -> (Vec<Problem>, Vec<Skipped>) {
@@ -35,7 +35,7 @@ pub fn import(text: &str, direction: Direction) -> (Vec<Problem>, Vec<Skipped>) 
     (problems, skipped)
 }
 
-/// Flags with their short forms; what is not said has the driver's default.
+/// Flags with their short forms and the driver's defaults.
 const FLAGS: [(&str, &str); 31] = [
     ("batchsize", "n"),
     ("in_channels", "c"),
@@ -186,9 +186,9 @@ fn dtype(command: &str) -> Result<Dtype, String> {
     })
 }
 
-/// Upstream's choice among imported problems: those that its kernels suit, at most two of a kind, in random
-/// order, the first `count`. With seed 42 and upstream's list of lines in its order it is upstream's training
-/// set, as far as that is well formed: problems whose groups do not divide their channels do not exist here.
+/// Upstream's choice among imported problems: those that suit its kernels, at most two of a kind, in random
+/// order, the first `count`. With seed 42 and upstream's list of lines in its order, this is upstream's
+/// training set, except for its invalid problems, whose groups do not divide their channels.
 pub fn training_set(problems: &[Problem], count: usize, seed: u64) -> Vec<Problem> {
     let mut kinds: Vec<(Kind, Vec<Problem>)> = Vec::new();
     for problem in problems {
@@ -308,7 +308,7 @@ mod tests {
         let (problems, skipped) = import(&text, Direction::Forward);
         assert!(skipped.is_empty());
         let chosen = training_set(&problems, 300, 42);
-        // Three are of the first kind; a batch of 32, 48 channels and 72 channels are not taken.
+        // Three are of the first kind; a batch of 32, 48 channels and 72 channels are excluded.
         assert_eq!(chosen.len(), 3);
         assert_eq!(chosen, training_set(&problems, 300, 42));
         assert_eq!(training_set(&problems, 2, 42).len(), 2);

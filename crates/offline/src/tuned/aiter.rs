@@ -1,11 +1,11 @@
-//! AITER's tuned tables of GEMMs: a row has `M`, `N`, `K`, microseconds and a kernel's name; B lies as N rows
-//! of K.
+//! AITER's tuned tables of GEMMs: a row has `M`, `N`, `K`, microseconds and a kernel's name; B is stored as N
+//! rows of K.
 
 use ck_select_types::vocab::Op;
 
 use super::{Places, Said};
 
-/// The names that `torch` gives types, and ours.
+/// The names of types in `torch`, and ours.
 const TYPES: [(&str, &str); 6] = [
     ("torch.bfloat16", "bf16"),
     ("torch.float16", "fp16"),
