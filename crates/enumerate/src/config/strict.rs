@@ -1,11 +1,11 @@
-//! JSON in which no key stands twice: of two values one would be passed over.
+//! JSON without duplicate keys, of which one value would be ignored.
 
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
-/// A value, all of whose objects have each key once.
+/// A value whose objects have no duplicate keys.
 pub(super) struct Strict(pub(super) Value);
 
 impl<'de> Deserialize<'de> for Strict {
