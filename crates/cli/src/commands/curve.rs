@@ -1,4 +1,4 @@
-//! `ckselect curve`: how good kernels are chosen after so many measured problems.
+//! `ckselect curve`: how good choices are after a given number of measured problems.
 
 use std::path::PathBuf;
 

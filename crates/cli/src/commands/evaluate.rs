@@ -1,4 +1,4 @@
-//! `ckselect evaluate`: how good the choices of a model, or of the estimate, are.
+//! `ckselect evaluate`: how good the choices of a model or of the estimate are.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -107,7 +107,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     write(args, &evaluation, &measurements, Some(&model))
 }
 
-/// Writes everything that was asked for.
+/// Writes everything that was requested.
 fn write(
     args: &Args,
     evaluation: &Evaluation,
@@ -150,7 +150,7 @@ fn write(
     out.finish()
 }
 
-/// The comparison with --roof, if it is asked for.
+/// The comparison with --roof, if requested.
 fn roof(
     args: &Args,
     evaluation: &Evaluation,

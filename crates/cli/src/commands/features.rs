@@ -1,4 +1,4 @@
-//! `ckselect features`: the rows that a model would see.
+//! `ckselect features`: the feature rows that a model would see.
 
 use std::path::PathBuf;
 
@@ -110,7 +110,7 @@ fn extractor(args: &Args) -> Result<Extractor, CliError> {
             let extractor = Extractor::of_engine(engine);
             Extractor { hardware: args.hardware.over(extractor.hardware)?, ..extractor }
         }
-        // Both: the model's rules and hardware, the engine's columns.
+        // With both, rules and hardware are the model's, and columns are the engine's.
         (Some(directory), Some(engine)) => {
             let model = args.hardware.ask(super::load_model(directory, args.unknown)?)?;
             if model.spec().op() != engine.op() {

@@ -1,4 +1,4 @@
-//! `ckselect predict`: what a forest says of raw feature rows.
+//! `ckselect predict`: a forest's predictions for raw feature rows.
 
 use std::path::{Path, PathBuf};
 
@@ -48,7 +48,7 @@ pub(crate) struct Args {
     format: Format,
 }
 
-/// A forest, and its model when there is one.
+/// A forest, with its model if there is one.
 enum Source {
     Model(Box<Model>, Target),
     Bare(Box<Forest>),
@@ -93,7 +93,8 @@ impl Source {
         }
     }
 
-    /// The names of the columns: a forest that was trained from a bare matrix does not know them.
+    /// The feature names, from the model if there is one: a forest that was trained from a bare matrix does
+    /// not know them.
     fn names(&self) -> Result<Vec<String>, CliError> {
         Ok(match self {
             Self::Model(model, _) => {
@@ -133,12 +134,12 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     rows.finish()
 }
 
-/// A first row is a header when one of its cells is neither empty nor a number.
+/// Whether the first row is a header: it is if a cell is neither empty nor a number.
 fn is_header(record: &StringRecord) -> bool {
     record.iter().any(|cell| !cell.is_empty() && cell.parse::<f64>().is_err())
 }
 
-/// Which column of the file each feature is in.
+/// The column of each feature.
 fn columns(header: &StringRecord, names: &[String], path: &Path) -> Result<Vec<usize>, CliError> {
     let plain: Vec<&str> = header
         .iter()
@@ -148,7 +149,7 @@ fn columns(header: &StringRecord, names: &[String], path: &Path) -> Result<Vec<u
     let found: Vec<Option<usize>> =
         names.iter().map(|name| plain.iter().position(|column| column == name)).collect();
     if found.iter().all(Option::is_none) && plain.len() == names.len() {
-        // Names of some other kind: the order has to be the model's.
+        // None of the names are known: the columns must be in the model's order.
         return Ok((0..names.len()).collect());
     }
     let missing: Vec<&str> = names
@@ -163,7 +164,7 @@ fn columns(header: &StringRecord, names: &[String], path: &Path) -> Result<Vec<u
     Err(CliError::failed(format!("{}: line 1: no column for {}", path.display(), missing.join(", "))))
 }
 
-/// Fills a feature row from the columns that hold it.
+/// Fills a feature row from its columns.
 fn read_row(file: &CsvFile, record: &StringRecord, order: &[usize], row: &mut [f64]) -> Result<(), CliError> {
     for (value, &column) in row.iter_mut().zip(order) {
         let cell = record.get(column).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What `ckselect rank` says beside the scores: ties, kernels unlike the measured ones, problems out of
+//! Notes of `ckselect rank` besides the scores: ties, kernels unlike the measured ones, problems out of
 //! range.
 
 use std::collections::BTreeMap;
@@ -11,13 +11,13 @@ use ck_select::select::{RankError, RankScratch, Ranker};
 use crate::error::CliError;
 use crate::table::Cell;
 
-/// Counts over the problems of a file, by all threads.
+/// Counts over the problems of a file, for all threads.
 pub(super) struct Notes<'a> {
     ranker: &'a Ranker,
     ranked: AtomicUsize,
     outside: AtomicUsize,
     fields: Vec<AtomicUsize>,
-    /// Problems that the model or the pool is not for, by reason.
+    /// Problems that the model or the pool does not support, by reason.
     refused: Mutex<BTreeMap<String, usize>>,
 }
 
@@ -36,7 +36,7 @@ impl<'a> Notes<'a> {
         }
     }
 
-    /// Counts a problem that was ranked; the text of its column `out_of_range`.
+    /// Counts a ranked problem; returns the cell of its column `out_of_range`.
     pub(super) fn problem(&self, scratch: &RankScratch) -> Cell {
         self.ranked.fetch_add(1, Ordering::Relaxed);
         let outside = scratch.outside();
@@ -53,7 +53,7 @@ impl<'a> Notes<'a> {
         outside.names(op).collect::<Vec<_>>().join(" ").into()
     }
 
-    /// The cells of one place of the ranking, which has one place more than is shown.
+    /// The cells for one index of the ranking, which has one more entry than is shown.
     pub(super) fn cells(&self, scratch: &RankScratch, place: usize, out_of_range: &Cell) -> [Cell; 3] {
         let ranking = scratch.ranking();
         let score = |place: usize| ranking.get(place).map(|ranked| ranked.score);
@@ -67,7 +67,7 @@ impl<'a> Notes<'a> {
         ]
     }
 
-    /// Counts a problem of a file that the model or the pool is not for; any other error stays one.
+    /// Counts a problem that the model or the pool does not support; returns any other error.
     pub(super) fn pass_over(&self, error: RankError) -> Result<(), RankError> {
         if !matches!(error, RankError::NotFor { .. } | RankError::NoKernel { .. } | RankError::ProblemSide(_))
         {
@@ -78,7 +78,7 @@ impl<'a> Notes<'a> {
         Ok(())
     }
 
-    /// Says what was counted. A file of which nothing could be ranked is an error.
+    /// Prints the counts. It is an error if no problem of the file could be ranked.
     pub(super) fn say(&self, file: &str) -> Result<(), CliError> {
         let refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
         let (ranked, outside) = (self.ranked.load(Ordering::Relaxed), self.outside.load(Ordering::Relaxed));

@@ -1,4 +1,4 @@
-//! `ckselect report`: what is in a sweep.
+//! `ckselect report`: the contents of a sweep.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -30,7 +30,7 @@ The greedy pool takes kernels one after the other, each time the one that adds m
 share is the mean over all problems of the fastest kept kernel's speed relative to that of the fastest of \
 all kernels.";
 
-/// What --prune-pool keeps unless it is told otherwise.
+/// The default of --keep-share.
 const SHARE: f64 = 0.99;
 
 /// Summarise a sweep, as tables or as a page: coverage, winners, what fewer kernels cost, noise, failures
@@ -190,7 +190,7 @@ fn prune(args: &Args, path: &Path, survey: &Survey, measurements: &Measurements)
     Ok(())
 }
 
-/// All figures, section by section: a value, and what share of the whole it is.
+/// All figures, section by section: a value and its share of the whole.
 fn figures(survey: &Survey, measurements: &Measurements, change: Option<&Change>) -> Table {
     let mut table = Table::new(["section", "name", "value", "share"]);
     let mut push = |section: &str, name: String, value: Cell, share: Option<f64>| {

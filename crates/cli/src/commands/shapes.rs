@@ -1,4 +1,4 @@
-//! `ckselect shapes`: problems worth measuring.
+//! `ckselect shapes`: problems that are worth measuring.
 
 use std::path::{Path, PathBuf};
 

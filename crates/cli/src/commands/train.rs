@@ -1,4 +1,4 @@
-//! `ckselect train`: from measurements to a model directory.
+//! `ckselect train`: trains a model directory from measurements.
 
 use std::path::PathBuf;
 
@@ -165,7 +165,7 @@ pub(crate) fn run(_: &Args) -> Result<(), CliError> {
     Err(without_lightgbm())
 }
 
-/// The command line of this process, as cards have it.
+/// The command line of this process, in the form that model cards use.
 #[cfg(feature = "train")]
 pub(crate) fn command_line() -> String {
     run::command(std::env::args())

@@ -1,4 +1,4 @@
-//! `ckselect tune`: a universal model goes on from a few measurements of one's own.
+//! `ckselect tune`: adapts a universal model with a few of the user's own measurements.
 
 use std::path::PathBuf;
 use std::time::Duration;

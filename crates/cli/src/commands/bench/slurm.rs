@@ -1,4 +1,4 @@
-//! `ckselect bench --slurm`: shards as a job array of an existing cluster.
+//! `ckselect bench --slurm`: runs shards as a job array on an existing cluster.
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -41,7 +41,7 @@ impl Options {
     }
 }
 
-/// Arguments that are not handed to tasks, and whether a value follows.
+/// Arguments that are not passed on to tasks, and whether a value follows.
 const OURS: [(&str, bool); 8] = [
     ("--slurm", true),
     ("--slurm-dry-run", false),
@@ -53,7 +53,7 @@ const OURS: [(&str, bool); 8] = [
     ("--overwrite", false),
 ];
 
-/// The words of our command line that every task gets, too.
+/// The words of this command line that every task gets, too.
 fn shared_arguments(words: impl IntoIterator<Item = String>) -> Vec<String> {
     let mut shared = Vec::new();
     let mut words = words.into_iter();
