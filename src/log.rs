@@ -73,7 +73,7 @@ pub type Sink = dyn Fn(Level, &str, &str) + Send + Sync;
 static LEVEL: AtomicU8 = AtomicU8::new(Level::Off as u8);
 static SINK: ArcSwapOption<Box<Sink>> = ArcSwapOption::const_empty();
 static ENVIRONMENT: Once = Once::new();
-/// Whether anybody has set where lines go, or that they go nowhere.
+/// Whether the destination of lines was configured, even if to none.
 static DECIDED: AtomicBool = AtomicBool::new(false);
 
 /// Sends lines up to a level to a sink, replacing the previous one. `None` turns logging off, including the

@@ -165,7 +165,7 @@ fn all_fields_can_be_read() {
     }
 }
 
-/// Pieces that filters are made of, in any order.
+/// Fragments of filters, in any order.
 fn pieces() -> impl Strategy<Value = String> {
     let piece = prop::sample::select(vec![
         "c.tile_m",

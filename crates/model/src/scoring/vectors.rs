@@ -1,4 +1,4 @@
-//! What the walks with AVX-512 share: sixteen items of the queue at a time.
+//! What the AVX-512 walks share: sixteen items of the queue at a time.
 
 #[allow(clippy::wildcard_imports)] // forty intrinsics
 use std::arch::x86_64::*;
@@ -7,7 +7,7 @@ use std::ops::Range;
 use super::compile::cells::{CELL, QUESTION};
 use super::unchecked::{get, set};
 
-/// Items of a vector.
+/// Items per vector.
 pub(super) const WIDTH: usize = 16;
 
 /// A list that vectors are appended to.
@@ -47,8 +47,8 @@ impl List<'_> {
 
 /// Loads the cells of a round's items and the answers to their questions.
 ///
-/// One by one: two gathers of sixteen took longer where it was measured (docs/performance.md), and these
-/// loads run far enough ahead to overlap their cache misses.
+/// One by one: two gathers of sixteen were slower (docs/performance.md), and these loads run far enough ahead
+/// to overlap their cache misses.
 ///
 /// # Safety
 ///

@@ -132,7 +132,7 @@ fn pick<T: Copy + std::fmt::Debug + 'static>(all: &'static [T]) -> impl Strategy
     any::<prop::sample::Index>().prop_map(|index| *index.get(all))
 }
 
-/// Any kernel that all fields of an identifier can say.
+/// Any kernel that an identifier can represent.
 fn kernels() -> impl Strategy<Value = FmhaKernel> {
     let words = (
         pick(FmhaFamily::ALL),
@@ -195,7 +195,7 @@ fn kernels() -> impl Strategy<Value = FmhaKernel> {
     )
 }
 
-/// What no name says of the third product.
+/// The part of the third product that names do not record.
 fn plain_tail() -> [u16; 3] {
     [16; 3]
 }
