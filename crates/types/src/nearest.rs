@@ -1,4 +1,4 @@
-//! What somebody who mistyped a word most likely meant.
+//! The word that somebody who mistyped one most likely meant.
 
 use std::fmt;
 

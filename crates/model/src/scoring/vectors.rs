@@ -28,12 +28,12 @@ impl List<'_> {
     ///
     /// # Safety
     ///
-    /// There is room for sixteen items behind the end.
+    /// There is room for sixteen items after the end.
     #[inline]
     #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512dq,bmi1,bmi2,lzcnt,popcnt")]
     pub(super) unsafe fn append(&mut self, chosen: __mmask16, at: __m512i, set: __m512i) {
         debug_assert!(self.len + WIDTH <= self.at.len() && self.len + WIDTH <= self.set.len());
-        // SAFETY: by contract, there is room for sixteen items behind the end. To a register and then to
+        // SAFETY: by contract, there is room for sixteen items after the end. To a register and then to
         // memory, since compressing stores are slow on Zen 4.
         unsafe {
             let (places, sets) =

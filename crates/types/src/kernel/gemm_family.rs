@@ -6,7 +6,7 @@ use crate::vocab::QuantMode;
 /// A family, and the properties that it implies. A kernel's name appends its other properties.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Family {
-    /// What names begin with, without the `_` behind it.
+    /// The prefix of names, without the `_` after it.
     pub prefix: &'static str,
     pub batched: bool,
     pub grouped: bool,

@@ -1,4 +1,4 @@
-//! What is asked: a grouped convolution, a GEMM or attention, as a plain value.
+//! Problems: a grouped convolution, a GEMM or attention, as a plain value.
 
 mod checked;
 mod columns;

@@ -33,7 +33,7 @@ use crate::scoring::compile::lanes::LANES;
 use crate::scoring::scratch::{Line, SLACK, Scratch, grow};
 use crate::scoring::unchecked::get;
 
-/// Maximum number of leaves of a tree, and of nodes with the one that always says yes.
+/// Maximum number of leaves of a tree, and of nodes with the one that always answers yes.
 const WIDTH: usize = 16;
 /// The place of that node: the root's parent and its own.
 const ALWAYS: usize = WIDTH - 1;
@@ -131,7 +131,7 @@ impl Small {
         let edge = |node: usize| self.nodes.get(node).map_or(ALWAYS, |&(_, edge)| edge);
         let above = |node: usize, edges: usize| (0..edges).fold(node, |node, _| edge(node) % WIDTH);
         std::array::from_fn(|place| {
-            // No lane reaches unused places: their edge is the no of a node that always says yes.
+            // No lane reaches unused places: their edge is the "no" edge of a node that always answers yes.
             let leaf = self.leaves.get(place).map_or(ALWAYS + NO, |&(_, edge)| edge);
             let parts = [(edge(place), 5)]
                 .into_iter()

@@ -193,10 +193,10 @@ fn wide_walk(view: View<'_>, batch: &Batch, scratch: &mut Scratch) -> usize {
 ///
 /// # Safety
 ///
-/// There is room for an item behind the end of both.
+/// There is room for an item after the end of both.
 #[inline(always)]
 unsafe fn offer(nodes: &mut List<'_>, leaves: &mut List<'_>, some: bool, leaf: bool, place: u32, lanes: u32) {
-    // SAFETY: by contract, both lists have room for an item behind their end.
+    // SAFETY: by contract, both lists have room for an item after their end.
     unsafe {
         set(nodes.at, nodes.len, place);
         set(nodes.set, nodes.len, lanes);

@@ -1,4 +1,4 @@
-//! Columns of a table in the readers' form: whole numbers, reals and texts, whoever wrote them.
+//! Columns of a table in the readers' form: whole numbers, reals and texts, regardless of what wrote them.
 
 use arrow_array::{Array, ArrayRef, Int32Array, Int64Array, RecordBatch, StringArray};
 use arrow_buffer::{NullBuffer, ScalarBuffer};
@@ -166,7 +166,7 @@ impl Column {
     }
 }
 
-/// The values behind nulls are arbitrary, so that a null after a null may count as a change.
+/// The values of nulls are arbitrary, so that a null after a null may count as a change.
 fn mark<T: PartialEq>(values: &[T], nulls: Option<&NullBuffer>, changed: &mut [bool]) {
     // Most rows repeat the previous one: whole blocks are compared at once.
     const BLOCK: usize = 64;

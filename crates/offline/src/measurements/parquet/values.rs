@@ -92,7 +92,7 @@ fn keys(array: &dyn Array, values: usize) -> Result<Int32Array, String> {
     if let Some(key) = keys.iter().flatten().find(damaged) {
         return Err(format!("damaged: value {key} of a dictionary of {values}"));
     }
-    // The keys behind nulls are arbitrary.
+    // The keys of nulls are arbitrary.
     Ok(keys.unary(|key| i32::try_from(key).unwrap_or_default()))
 }
 
