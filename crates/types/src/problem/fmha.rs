@@ -307,7 +307,7 @@ pub(super) fn says_signature(has: impl Fn(&str) -> bool) -> bool {
     WORDS_AND_FLAGS.iter().any(|name| !["dtype", "data_type"].contains(name) && has(name))
 }
 
-/// Fields with defaults are left out, apart from those in [`SAID`].
+/// Fields with defaults are left out, apart from those in `SAID`.
 impl fmt::Display for FmhaProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "api_family={},family={},dtype={}", self.api_family, self.family, self.dtype)?;
